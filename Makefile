@@ -1,0 +1,54 @@
+# Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long lint fix check bench clean
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+READY := $(VENV)/.ready
+# The first Python on the PATH that is new enough; `make PYTHON=/path/to/python3.12 …` chooses another.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv with everything the project needs
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer on the PATH (hint: make PYTHON=/path/to/python3 setup)"; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "error: '$(PYTHON) -m venv' failed (hint: a distribution may keep it in a package of its own, such as python3-venv)"; exit 1; }
+	@echo "setting up $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## a tour of what the program does today
+	@$(BIN)/python examples/tour.py
+
+test: $(READY) ## run the tests
+	@$(BIN)/python -m pytest -q -n 2
+
+test-long: $(READY) ## run the long forms of the slow suites
+	@$(BIN)/python -m pytest -q --long -m long
+
+lint: $(READY) ## ruff, mypy, import contracts, canonical layout of the examples
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/omnigraph fmt --check examples
+
+fix: $(READY) ## put the code into the canonical layout, mend what can be mended
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+	@$(BIN)/omnigraph fmt examples
+
+check: lint test ## lint and test: what CI runs
+
+bench: $(READY) ## run the benchmarks; each prints a ratio
+	@$(BIN)/python -m bench
+
+clean: ## remove the set-up and every cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,27 @@
+"""Run the benchmarks named on the command line, or all of them, and print one table."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from bench import compile_query, compile_schema
+
+BENCHMARKS = {"compile_query": compile_query.figures, "compile_schema": compile_schema.figures}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    print(f"Python {platform.python_version()} on {platform.machine()}; names end in their unit, medians throughout")
+    for name in names or BENCHMARKS:
+        print(f"\n{name}")
+        for figure, value in BENCHMARKS[name]().items():
+            print(f"  {figure:<26} {value:12,.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

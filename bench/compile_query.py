@@ -1,0 +1,99 @@
+"""From query text to plan, against a general parser generator that only parses.
+
+Ours is everything `compile_query` does: cut into tokens, parse, check the types, lower to a plan. Lark's
+is a parse of the same text by the same grammar (`query.lark`), nothing done with the tree. Ours should
+take no longer: the ratio is to stay at or below 1.
+
+The parts of ours are timed each by itself, with warm caches, so they add up to a little less than the whole.
+"""
+
+from __future__ import annotations
+
+from bench.grammar import lark_parser
+from bench.measure import medians_us
+from omnigraph.lang.spans import Source
+from omnigraph.lang.tokens import lex
+from omnigraph.query.compile import compile_query
+from omnigraph.query.lower import lower
+from omnigraph.query.parser import parse_source
+from omnigraph.query.typecheck import check_query
+from omnigraph.schema.check import compile_schema
+
+ROUNDS = 60
+CALLS = 40
+
+SCHEMA = """
+node Person {
+    email: String @key
+    name: String
+    team: String?
+}
+
+node Project {
+    slug: String @key
+    status: enum(open, paused, closed)
+    budget: F64?
+}
+
+node Task {
+    code: String @key
+    hours: F64?
+    due: Date?
+}
+
+edge Leads: Person -> Project {
+    since: Date
+}
+
+edge Contains: Project -> Task
+edge Blocks: Task -> Task
+"""
+
+QUERY = """
+query free_work($team: String, $before: Date) {
+    match {
+        $p: Person { team: $team }
+        $p $l:leads $j
+        $j contains $t
+        $j: Project { status: "open" }
+        $t.due < $before
+        not { $_ blocks $t }
+    }
+    return { $p.name, $j.slug as project, count($t) as tasks, sum($t.hours) as hours }
+    order { hours desc, $p.name asc }
+}
+""".strip()
+
+
+def figures(*, rounds: int = ROUNDS, calls: int = CALLS) -> dict[str, float]:
+    catalog = compile_schema(SCHEMA)
+    parser = lark_parser()
+    source = Source(QUERY, "<query>")
+    (query,) = parse_source(source)[0].queries
+    checked = check_query(catalog, query, source)
+    times = medians_us(
+        {
+            "ours": lambda: compile_query(catalog, QUERY),
+            "lark": lambda: parser.parse(QUERY),
+            "lex": lambda: lex(QUERY),
+            "lex and parse": lambda: parse_source(source),
+            "typecheck": lambda: check_query(catalog, query, source),
+            "lower": lambda: lower(checked),
+        },
+        rounds=rounds,
+        calls=calls,
+    )
+    return {
+        "compile_us": times["ours"],
+        "compile_lex_us": times["lex"],
+        "compile_parse_us": times["lex and parse"] - times["lex"],
+        "compile_typecheck_us": times["typecheck"],
+        "compile_lower_us": times["lower"],
+        "lark_parse_us": times["lark"],
+        "compile_to_lark_ratio": times["ours"] / times["lark"],
+    }
+
+
+if __name__ == "__main__":
+    for name, value in figures().items():
+        print(f"{name:<24} {value:10.2f}")

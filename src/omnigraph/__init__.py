@@ -1,0 +1,44 @@
+"""A typed property graph you can branch, query by meaning, and review like code.
+
+    import omnigraph as og
+
+    graph = og.init("team.omni", schema=Path("team.pg"))
+    graph = og.open("team.omni", branch="main", actor="act-ana")
+
+What is heavy (Lance above all) is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omnigraph import errors
+from omnigraph.version import __version__
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph, init, open
+    from omnigraph.versioning.snapshot import Snapshot
+
+__all__ = ["Graph", "Snapshot", "__version__", "errors", "init", "open"]
+
+_HOMES = {
+    "Graph": "omnigraph.graph",
+    "init": "omnigraph.graph",
+    "open": "omnigraph.graph",
+    "Snapshot": "omnigraph.versioning.snapshot",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

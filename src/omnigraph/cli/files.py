@@ -1,0 +1,47 @@
+"""Reads and replaces the text files a user names."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from omnigraph.errors import InputError
+
+STDIN = "-"
+
+
+def read_text(path: str) -> str:
+    """The UTF-8 text of a file, `-` for stdin; line ends stay as they are, a byte order mark goes."""
+    try:
+        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"there is no file '{path}'", code="no_such_file") from None
+    except IsADirectoryError:
+        raise InputError(f"'{path}' is a directory, not a file", code="no_such_file") from None
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read: {error.strerror}", code="unreadable_file") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"'{path}' is not UTF-8 text: byte {error.start} is wrong", code="not_utf8", hint="save it as UTF-8"
+        ) from None
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put `text` in place of a file, whole or not at all; its permissions stay."""
+    try:
+        mode = path.stat().st_mode
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode())
+            Path(temporary).chmod(mode)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file") from None

@@ -1,0 +1,346 @@
+"""Every error a user of OmniGraph can meet.
+
+    OmniGraphError          .message, .code for machines, .hint for people
+    ├─ InputError           the request is at fault; repeating it unchanged will fail again
+    │  ├─ CompileError      schema or query text; carries diagnostics with their place in the text
+    │  │  ├─ ParseError     the text is not well formed                        "parse error: …"
+    │  │  ├─ SchemaError    declarations contradict one another                "catalog error: …"
+    │  │  └─ TypeCheckError a query does not fit the schema                    "type error: …"
+    │  ├─ ParameterError    a query parameter is missing or of the wrong type
+    │  ├─ ValueFormatError  a value cannot be read as the type it should have
+    │  ├─ RecordError       a record of a load is wrong; says which line, type, property and rule
+    │  ├─ SchemaChangeError the planner cannot carry out a schema change
+    │  └─ ConstraintViolation
+    ├─ NotFound             GraphNotFound, BranchNotFound, CommitNotFound, TypeNotFound, QueryNotFound
+    ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
+    │                       BranchExists, GraphExists, KeyConflict, KeyReused, MergeConflict (carries every conflict)
+    ├─ Denied               policy refused, with its reasons
+    ├─ StorageError         the disk or object store failed, or cannot keep the promises a graph needs
+    ├─ OutcomeUnknown       the reply to a publish was lost: read the head before trying again
+    ├─ IncompatibleFormat   the graph was written by another release
+    └─ Damaged              what is stored contradicts an invariant: never retried, never swallowed
+
+Nothing here knows of HTTP or exit codes: each surface has one table from these classes to its own
+vocabulary. A broken invariant of the program itself is an `assert`, never an `InputError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+DiagnosticKind = Literal["parse", "catalog", "type"]
+
+
+class OmniGraphError(Exception):
+    """The root of the tree: one sentence in `message`, a stable `code`, and what to do in `hint`."""
+
+    default_code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.hint = hint
+
+
+class InputError(OmniGraphError):
+    """The request is at fault; repeating it unchanged will fail again."""
+
+    default_code = "bad_input"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing wrong with a source text, and where.
+
+    `start` and `end` are byte offsets into the UTF-8 text; `line` and `column` count from 1, the
+    column in characters. `excerpt` is the source line with the place underlined.
+    """
+
+    kind: DiagnosticKind
+    code: str
+    message: str
+    source_name: str
+    line: int
+    column: int
+    start: int
+    end: int
+    excerpt: str
+    hint: str | None = None
+    subject: str | None = None
+
+    @property
+    def headline(self) -> str:
+        """The stable prefix, the code if it is a numbered one, and the message."""
+        code = "" if self.code == f"{self.kind}_error" else f"{self.code}: "
+        return f"{self.kind} error: {code}{self.message}"
+
+    @property
+    def place(self) -> str:
+        """Where to look: `file:line:column`, and the declaration or query it is in."""
+        where = f"{self.source_name}:{self.line}:{self.column}"
+        return f"{where}, in {self.subject}" if self.subject else where
+
+    def render(self) -> str:
+        """Return the whole story: headline, place, underlined source line, hint."""
+        lines = [self.headline, f"  --> {self.place}", self.excerpt]
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; `hint` and `subject` are left out when there is none."""
+        fields: dict[str, Any] = {
+            "kind": self.kind,
+            "code": self.code,
+            "message": self.message,
+            "line": self.line,
+            "column": self.column,
+            "span": {"start": self.start, "end": self.end},
+        }
+        if self.subject:
+            fields["subject"] = self.subject
+        if self.hint:
+            fields["hint"] = self.hint
+        return fields
+
+
+class CompileError(InputError):
+    """Schema or query text that does not compile; `diagnostics` holds all that was found, in text order."""
+
+    default_code = "compile_error"
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        assert diagnostics, "a compile error needs at least one diagnostic"
+        first = diagnostics[0]
+        super().__init__(first.headline, code=first.code, hint=first.hint)
+        self.diagnostics = tuple(diagnostics)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Byte offsets of the first problem."""
+        return self.diagnostics[0].start, self.diagnostics[0].end
+
+    def __str__(self) -> str:
+        return "\n\n".join(diagnostic.render() for diagnostic in self.diagnostics)
+
+
+class ParseError(CompileError):
+    """The text is not well formed."""
+
+    default_code = "parse_error"
+
+
+class SchemaError(CompileError):
+    """Declarations of a schema contradict one another."""
+
+    default_code = "catalog_error"
+
+
+class TypeCheckError(CompileError):
+    """A query does not fit the schema."""
+
+    default_code = "type_error"
+
+
+class ParameterError(InputError):
+    """A query parameter is missing, unknown in type, or out of range."""
+
+    default_code = "bad_parameter"
+
+
+class ValueFormatError(InputError):
+    """A value cannot be read as the type it should have."""
+
+    default_code = "bad_value"
+
+
+class RecordError(InputError):
+    """A record of a load is wrong."""
+
+    default_code = "bad_record"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        type_name: str | None = None,
+        property_name: str | None = None,
+        rule: str = "record",
+        hint: str | None = None,
+    ) -> None:
+        place = f"{source}, line {line}" if source and line else f"line {line}" if line else source
+        super().__init__(f"{place}: {message}" if place else message, hint=hint)
+        self.reason = message
+        self.source = source
+        self.line = line
+        self.type_name = type_name
+        self.property_name = property_name
+        self.rule = rule
+
+
+class SchemaChangeError(InputError):
+    """A schema change that the planner does not support, or a stored schema that does not validate."""
+
+    default_code = "schema_change"
+
+
+class ConstraintViolation(InputError):
+    """Data that breaks a declared constraint."""
+
+    default_code = "constraint_violation"
+
+
+class NotFound(OmniGraphError):
+    """Something named does not exist."""
+
+    default_code = "not_found"
+
+
+class GraphNotFound(NotFound):
+    """There is no graph at this location."""
+
+    default_code = "graph_not_found"
+
+
+class BranchNotFound(NotFound):
+    """No branch has this name."""
+
+    default_code = "branch_not_found"
+
+
+class CommitNotFound(NotFound):
+    """No commit has this id."""
+
+    default_code = "commit_not_found"
+
+
+class TypeNotFound(NotFound):
+    """The schema declares no type of this name."""
+
+    default_code = "type_not_found"
+
+
+class QueryNotFound(NotFound):
+    """The source holds no query of this name."""
+
+    default_code = "query_not_found"
+
+
+class Conflict(OmniGraphError):
+    """The request was fine, but something else happened first."""
+
+    default_code = "conflict"
+
+
+class HeadMoved(Conflict):
+    """The branch moved since it was read; nothing was written, and a fresh attempt is safe."""
+
+    default_code = "head_moved"
+
+
+class ExpectedVersionMismatch(Conflict):
+    """A table is not at the version the writer saw; nothing was written, and a fresh attempt is safe."""
+
+    default_code = "version_mismatch"
+
+    def __init__(self, table_key: str, *, expected: int, actual: int) -> None:
+        super().__init__(
+            f"stale view of '{table_key}': expected version {expected}, current is {actual}; nothing was written",
+            hint="read again and retry",
+        )
+        self.table_key = table_key
+        self.expected = expected
+        self.actual = actual
+
+
+class PreconditionFailed(Conflict):
+    """A conditional write found another head; nothing was written."""
+
+    default_code = "precondition_failed"
+
+    def __init__(self, branch: str, *, expected: str, actual: str | None) -> None:
+        super().__init__(
+            f"branch '{branch}' is at commit {actual}, not at {expected}; nothing was written",
+            hint="read the branch again and decide anew",
+        )
+        self.branch = branch
+        self.expected = expected
+        self.actual = actual
+
+
+class BranchExists(Conflict):
+    """A branch of this name is there already."""
+
+    default_code = "branch_exists"
+
+
+class GraphExists(Conflict):
+    """The location already holds a graph."""
+
+    default_code = "graph_exists"
+
+
+class KeyConflict(Conflict):
+    """A strict insert met an id that is there already; nothing was written."""
+
+    default_code = "key_conflict"
+
+    def __init__(self, table_key: str, row_id: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.table_key = table_key
+        self.row_id = row_id
+
+
+class KeyReused(Conflict):
+    """An idempotency key came back with a different request."""
+
+    default_code = "idempotency_key_reused"
+
+
+class MergeConflict(Conflict):
+    """Two branches changed the same thing; `conflicts` holds every one, and nothing was written."""
+
+    default_code = "merge_conflict"
+
+    def __init__(self, message: str, conflicts: Sequence[Any], *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.conflicts = tuple(conflicts)
+
+
+class Denied(OmniGraphError):
+    """The policy refused the action; `reasons` says why."""
+
+    default_code = "denied"
+
+    def __init__(self, message: str, reasons: Sequence[str] = (), *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reasons = tuple(reasons)
+
+
+class StorageError(OmniGraphError):
+    """The disk or object store failed, or cannot keep the promises a graph needs."""
+
+    default_code = "storage_error"
+
+
+class OutcomeUnknown(OmniGraphError):
+    """The reply to a publish was lost: read the head before trying again."""
+
+    default_code = "outcome_unknown"
+
+
+class IncompatibleFormat(OmniGraphError):
+    """The graph was written in a storage format this release does not serve."""
+
+    default_code = "incompatible_format"
+
+
+class Damaged(OmniGraphError):
+    """What is stored contradicts an invariant: never retried, never swallowed."""
+
+    default_code = "damaged"

@@ -1,0 +1,283 @@
+"""The tree of a `.gq` file, as written: nothing resolved, spans kept, equality blind to spans.
+
+Expressions are one small family. Conditions are expressions too (`Compare`, a text `Call`), so richer
+ones (`or`, `in`, …) are new operators of the same tree, not a second one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+
+from omnigraph.lang.spans import NOWHERE, Name, Span
+
+LiteralKind = OneOf["string", "int", "decimal", "bool", "date", "datetime"]
+CompareOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]
+
+ANONYMOUS = "_"
+"""The name of `$_`, which stands for a different node wherever it is written."""
+
+
+# -- expressions -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; a date or datetime keeps the text it was written with."""
+
+    kind: LiteralKind
+    value: str | int | float | bool
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """`[a, b, …]`."""
+
+    items: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """`$x` alone: a parameter, or the whole entity."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyOf:
+    """`$x.p`."""
+
+    var: Name
+    property: Name
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`function(argument, …)`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A bare name: an alias of a returned item, or a property where the context supplies the entity."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`left op right`."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Expr = Literal | ListLiteral | Var | PropertyOf | Call | Word | Compare
+
+
+# -- reads -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyMatch:
+    """`p: value` inside a binding's braces."""
+
+    property: Name
+    value: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`$x: Type { p: value, … }`."""
+
+    var: Name
+    type: Name
+    matches: tuple[PropertyMatch, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """`{min,max}` on a hop; a missing `max` parses, and is refused by the type checker."""
+
+    min: int
+    max: int | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """`$a $w:edge{1,3} $b` or `$a <edge> $b`."""
+
+    left: Name
+    edge: Name
+    right: Name
+    edge_var: Name | None = None
+    undirected: bool = False
+    bounds: Bounds | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`not { clauses }`; `body` spans the braces."""
+
+    clauses: tuple[Clause, ...]
+    body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A filter or a text predicate."""
+
+    expr: Compare | Call
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Clause = Binding | Hop | Negation | Condition
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItem:
+    """`expr` or `expr as alias`."""
+
+    expr: Expr
+    alias: Name | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SortItem:
+    """`expr`, `expr asc` or `expr desc`."""
+
+    expr: Expr
+    direction: OneOf["asc", "desc"] | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """`match { … } return { … } order { … } limit n`; the spans cover the blocks' braces."""
+
+    clauses: tuple[Clause, ...]
+    items: tuple[ReturnItem, ...]
+    order: tuple[SortItem, ...] = ()
+    limit: int | None = None
+    match_body: Span = field(default=NOWHERE, compare=False)
+    return_body: Span = field(default=NOWHERE, compare=False)
+    order_body: Span = field(default=NOWHERE, compare=False)
+    limit_span: Span = field(default=NOWHERE, compare=False)
+
+
+# -- writes ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`p: value`."""
+
+    property: Name
+    value: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`insert Type { p: value, … }`."""
+
+    type: Name
+    assigns: tuple[Assign, ...]
+    body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`update Type set { p: value, … } where condition`."""
+
+    type: Name
+    assigns: tuple[Assign, ...]
+    where: Compare
+    body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`delete Type where condition`."""
+
+    type: Name
+    where: Compare
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Statement = Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One or more statements, run in order as one change."""
+
+    statements: tuple[Statement, ...]
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """`$p: Type?`; the type's name is not looked up yet."""
+
+    name: Name
+    type_name: Name
+    is_list: bool = False
+    dim: int | None = None
+    nullable: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """`@description("…")` or `@instruction("…")`."""
+
+    name: str
+    text: str
+    text_span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`query name($p: T, …) @description("…") { … }`; `body` spans the braces."""
+
+    name: Name
+    params: tuple[Param, ...]
+    metas: tuple[Meta, ...]
+    body: Read | Write
+    params_span: Span = field(default=NOWHERE, compare=False)
+    braces: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_mutation(self) -> bool:
+        """Whether the query writes."""
+        return isinstance(self.body, Write)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFile:
+    """The queries of a text, in order."""
+
+    queries: tuple[Query, ...]

@@ -1,0 +1,37 @@
+"""The way from query text to plan in one call."""
+
+from __future__ import annotations
+
+from omnigraph.errors import InputError, QueryNotFound
+from omnigraph.lang.spans import Source
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query.ast import Query, QueryFile
+from omnigraph.query.ir import AnyIR
+from omnigraph.query.lower import lower
+from omnigraph.query.parser import parse_source
+from omnigraph.query.typecheck import check_query
+from omnigraph.schema.catalog import Catalog
+
+
+def compile_query(catalog: Catalog, text: str, name: str | None = None, *, source_name: str = "<query>") -> AnyIR:
+    """Return the plan of one query of `text`; `name` may be left out when there is only one."""
+    source = Source(text, source_name)
+    tree, _ = parse_source(source)
+    return lower(check_query(catalog, pick_query(tree, name), source))
+
+
+def pick_query(tree: QueryFile, name: str | None) -> Query:
+    """The query of this name, the first when there are several; without a name, the only one."""
+    if name is None:
+        if len(tree.queries) == 1:
+            return tree.queries[0]
+        if not tree.queries:
+            raise QueryNotFound("the source holds no query")
+        names = listing(query.name.text for query in tree.queries)
+        raise InputError(f"the source holds several queries: {names}", hint="say which one by its name")
+    for query in tree.queries:
+        if query.name.text == name:
+            return query
+    known = [query.name.text for query in tree.queries]
+    hint = did_you_mean(name, known) or (f"it holds {listing(known)}" if known else None)
+    raise QueryNotFound(f"the source holds no query '{name}'", hint=hint)

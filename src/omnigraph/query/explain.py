@@ -1,0 +1,166 @@
+"""Plan → text a person can read.
+
+One line per operation in the order it runs, indented inside an anti-join. What stands behind `where` runs
+inside the operation; a line of its own is a filter over whole rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from omnigraph.lang.layout import quote
+from omnigraph.query import ir
+from omnigraph.values import spell_float, write_json
+
+_OPS = {"contains_item": "contains", "contains_text": "contains"}
+
+
+def explain(plan: ir.AnyIR) -> str:
+    """Return the plan as text, a newline at its end."""
+    params = ", ".join(f"${param.name}: {param.type}" for param in plan.params)
+    lines = [f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"]
+    lines += _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
+    return "\n".join(lines) + "\n"
+
+
+def _read(plan: ir.QueryIR) -> list[str]:
+    lines = _pipeline(plan.pipeline, 1)
+    keys = [column for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
+    if plan.is_aggregate:
+        lines.append(_line(1, "group", "by " + ", ".join(_expr(c.expr) for c in keys) if keys else "all rows"))
+    for key in plan.order_by[:1]:
+        if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf):
+            lines.append(_line(1, "rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
+    shown = [_column(column) for column in plan.columns]
+    lines.append(_line(1, "return", ", ".join(shown)))
+    order = [_sort_key(key, plan) for key in plan.order_by if not isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
+    if order:
+        lines.append(_line(1, "order", ", ".join(order)))
+    if plan.limit is not None:
+        lines.append(_line(1, "limit", str(plan.limit)))
+    return lines
+
+
+def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[str]:
+    lines: list[str] = []
+    for op in pipeline:
+        match op:
+            case ir.NodeScan():
+                lines.append(_line(depth, "scan", f"${op.var}: {op.type_name}{_where(op.filters)}"))
+            case ir.Expand():
+                lines.append(_line(depth, "check" if op.dst_bound else "expand", _expand(op)))
+            case ir.Filter():
+                lines.append(_line(depth, "filter", _expr(op.condition)))
+            case ir.AntiJoin():
+                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                lines.append(_line(depth, "without", f"any match, for each {outer}:"))
+                lines += _pipeline(op.inner, depth + 1)
+    return lines
+
+
+def _expand(op: ir.Expand) -> str:
+    edge = f"${op.edge_var}:{op.edge_type}" if op.edge_var else op.edge_type
+    if (op.min_hops, op.max_hops) != (1, 1):
+        edge += f"{{{op.min_hops},{op.max_hops}}}" if op.max_hops >= op.min_hops else " (reaches nothing)"
+    arrow = {"out": f"-{edge}->", "in": f"<-{edge}-", "both": f"<-{edge}->"}[op.direction]
+    var = "_" if op.dst_var.startswith("_#") else op.dst_var
+    target = f"${var}" if op.dst_bound else f"${var}: {op.dst_type}"
+    return f"${op.src_var} {arrow} {target}{_where((*op.edge_filters, *op.dst_filters))}"
+
+
+def _mutation(plan: ir.MutationIR) -> list[str]:
+    lines: list[str] = []
+    for op in plan.ops:
+        match op:
+            case ir.InsertNode():
+                lines.append(_line(1, "insert", f"{op.type_name} {_assignments(op.values)}"))
+            case ir.InsertEdge():
+                ends = f"{_expr(op.source)} -> {_expr(op.target)}"
+                lines.append(_line(1, "insert", f"{op.type_name} {ends} {_assignments(op.values)}".rstrip()))
+            case ir.UpdateNodes():
+                lines.append(_line(1, "update", f"{op.type_name} {_assignments(op.values)} where {_expr(op.where)}"))
+            case ir.DeleteNodes():
+                lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}, and every edge at them"))
+            case ir.DeleteEdges():
+                lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}"))
+    return lines
+
+
+def _line(depth: int, word: str, rest: str) -> str:
+    return f"{'  ' * depth}{word:<8}{rest}"
+
+
+def _where(conditions: Iterable[ir.Condition]) -> str:
+    texts = [_expr(condition) for condition in conditions]
+    return f" where {' and '.join(texts)}" if texts else ""
+
+
+def _assignments(values: Iterable[tuple[str, ir.Expr]]) -> str:
+    texts = [f"{name}: {_expr(value)}" for name, value in values]
+    return f"{{ {', '.join(texts)} }}" if texts else ""
+
+
+def _column(column: ir.Column) -> str:
+    text = _expr(column.expr)
+    named = text if text == f"${column.name}" else f"{text} as {column.name}"
+    return f"{named}: {'object' if column.type is None else column.type}"
+
+
+def _sort_key(key: ir.SortKey, plan: ir.QueryIR) -> str:
+    name = plan.columns[key.expr.index].name if isinstance(key.expr, ir.ColumnRef) else _expr(key.expr)
+    return f"{name} {'desc' if key.descending else 'asc'}"
+
+
+def _rank_var(rank: ir.Rank) -> str:
+    return rank.arms[0].prop.var if isinstance(rank, ir.Rrf) else rank.prop.var
+
+
+def _expr(expr: ir.Expr) -> str:
+    match expr:
+        case ir.Const():
+            return _const(expr)
+        case ir.ParamRef():
+            return "now()" if expr.name == ir.NOW else f"${expr.name}"
+        case ir.Prop():
+            return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
+        case ir.Entity():
+            return f"${expr.var}"
+        case ir.Compare():
+            return f"{_expr(expr.left)} {_OPS.get(expr.op, expr.op)} {_expr(expr.right)}"
+        case ir.TextMatch():
+            edits = f", {_expr(expr.max_edits)}" if expr.max_edits is not None else ""
+            return f"{expr.function}({_expr(expr.prop)}, {_expr(expr.query)}{edits})"
+        case ir.Nearest():
+            return f"nearest({_expr(expr.prop)}, {_expr(expr.query)})"
+        case ir.Bm25():
+            return f"bm25({_expr(expr.prop)}, {_expr(expr.query)})"
+        case ir.Rrf():
+            return f"rrf({', '.join(_expr(arm) for arm in expr.arms)}, {_expr(expr.k)})"
+        case ir.Aggregate():
+            return f"{expr.function}({_expr(expr.argument)})"
+        case ir.ColumnRef():
+            return f"column {expr.index + 1}"
+
+
+def _const(const: ir.Const) -> str:
+    type_ = const.type
+    if type_.scalar == "Vector":
+        return f"a vector of {type_.dim}"
+    if type_.is_list:
+        return f"[{', '.join(_const(ir.Const(item, type_.item)) for item in const.value)}]"
+    value: Any = const.value
+    match type_.scalar:
+        case "String":
+            return quote(value)
+        case "Bool":
+            return "true" if value else "false"
+        case "Date" | "DateTime":
+            return f'{type_.scalar.lower()}("{write_json(value, type_)}")'
+        case "F32" | "F64":
+            spelt = spell_float(value, single=type_.scalar == "F32")
+            return spelt if "." in spelt else f"{spelt}.0"
+        case "Blob":
+            return f"a blob of {len(value)} bytes" if isinstance(value, bytes) else quote(value)
+        case _:
+            return str(value)

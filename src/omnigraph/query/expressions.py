@@ -1,0 +1,613 @@
+"""Static types of expressions: a tree expression in, a typed IR expression out.
+
+The checker knows the parameters and, through `Scope`, the variables visible where the expression
+stands. It raises `Fault` for a mistake and `Silenced` when the expression depends on something whose
+own mistake was reported already. Which expressions may stand where (a rank in a filter, a Blob in a
+result) is decided by its callers, which see the IR class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
+from typing import NoReturn, ParamSpec, TypeVar, cast
+
+from omnigraph.errors import ValueFormatError
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.lang.spans import Name, Source, Span
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query import ast, ir
+from omnigraph.query.functions import AGGREGATE, TEXT
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.types import INTEGER_RANGES, PropertyType
+from omnigraph.values import parse_date, parse_datetime, read_json
+
+_STRING = PropertyType("String")
+_LITERAL_TYPES = {
+    "string": _STRING,
+    "decimal": ir.F64,
+    "bool": ir.BOOL,
+    "date": PropertyType("Date"),
+    "datetime": ir.DATETIME,
+}
+_ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+
+Report = Callable[[Fault], None]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Silenced(Exception):
+    """What is being checked rests on a mistake that was reported already."""
+
+
+def type_fault(code: str | None, message: str, span: Span, hint: str | None = None) -> Fault:
+    """A type error; rules without a number of their own have the plain code."""
+    return Fault(message, span, kind="type", code=code, hint=hint)
+
+
+@dataclass(slots=True)
+class Variable:
+    """A match variable; a `type_name` of None means its type could not be told."""
+
+    name: str
+    ir_name: str
+    kind: OneOf["node", "edge"]
+    type_name: str | None
+
+
+class Scope:
+    """What an expression can see: the variables introduced above it in its block, and the outer blocks'.
+
+    `since` tells which clause introduced a variable, `clause` which one is being looked at,
+    `mentioned` collects the variables that were looked up, and `hidden` are names that only the `not`
+    blocks further up know.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[str, Variable],
+        since: Mapping[str, int],
+        clause: float,
+        outer: Scope | None,
+        mentioned: dict[str, None],
+        hidden: Collection[str] = (),
+    ) -> None:
+        self.own = own
+        self.since = since
+        self.clause = clause
+        self.outer = outer
+        self.mentioned = mentioned
+        self.hidden = hidden
+
+    def find(self, name: str) -> Variable | None:
+        """The variable of this name, if it is visible."""
+        variable = self.own.get(name)
+        if variable is not None and self.since[name] < self.clause:
+            return variable
+        return self.outer.find(name) if self.outer else None
+
+    def names(self) -> list[str]:
+        """Every visible name."""
+        own = [name for name in self.own if self.since[name] < self.clause]
+        return own + self.outer.names() if self.outer else own
+
+    def get(self, name: Name) -> Variable:
+        """The variable, or the error that says why there is none."""
+        variable = self.find(name.text)
+        if variable is None:
+            raise type_fault("T6", f"'${name}' is not bound", name.span, self.why_not(name.text))
+        self.mentioned[variable.ir_name] = None
+        return variable
+
+    def why_not(self, name: str, also: Iterable[str] = ()) -> str | None:
+        """What to do about a name that is not visible; `also` are other names that could be meant."""
+        if name == ast.ANONYMOUS:
+            return "'$_' stands for a different node each time: give the variable a name"
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.own:
+                return f"'${name}' is introduced further down: move this below it"
+            if name in scope.hidden:
+                return f"'${name}' is known only inside its 'not' block"
+            scope = scope.outer
+        return dollar_hint(name, [*also, *self.names()])
+
+
+NO_SCOPE = Scope({}, {}, 0, None, {})
+
+
+def dollar_hint(name: str, known: Collection[str]) -> str | None:
+    """Which parameter or variable was probably meant; one letter is like any other, so then all are named."""
+    if len(name) > 1:
+        return did_you_mean(name, known, prefix="$")
+    return f"known here: {listing(f'${other}' for other in known)}" if known else None
+
+
+class ExpressionChecker:
+    """Types expressions of one query."""
+
+    def __init__(
+        self, catalog: Catalog, params: Mapping[str, PropertyType | None], source: Source, report: Report
+    ) -> None:
+        self.catalog = catalog
+        self.params = params
+        self.source = source
+        self.faults = 0
+        """How many mistakes were reported, here and by the checkers that use this one."""
+        self._report = report
+
+    def report(self, fault: Fault) -> None:
+        """Hand on a mistake and let the checks go on."""
+        self.faults += 1
+        self._report(fault)
+
+    def attempt(self, check: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """The result of a check; None when it failed, which is reported, so that its neighbours are checked too."""
+        try:
+            return check(*args, **kwargs)
+        except Fault as fault:
+            self.report(fault)
+        except Silenced:
+            pass
+        return None
+
+    # -- every kind of expression ----------------------------------------------------------------
+
+    def check(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
+        """Type one expression."""
+        match expr:
+            case ast.PropertyOf():
+                return self.property(expr, scope)
+            case ast.Var():
+                return self.variable(expr, scope)
+            case ast.Literal() | ast.ListLiteral():
+                return self.literal(expr)
+            case ast.Call():
+                return self.call(expr, scope)
+            case ast.Compare():
+                return self.compare(expr, scope)
+            case ast.Word():
+                raise self.unknown_word(expr, scope)
+
+    def unknown_word(self, word: ast.Word, scope: Scope) -> Fault:
+        """The error for a bare name that means nothing here."""
+        if word.name == "null":
+            return type_fault(None, "there is no null literal", word.span, "pass null through a nullable parameter")
+        hint = self.about_word(word, scope) or f'text is written in double quotes: "{word.name}"'
+        return type_fault(None, f"'{word.name}' is not a value", word.span, hint)
+
+    def about_word(self, word: ast.Word, scope: Scope) -> str | None:
+        """What a bare name was probably meant to be: a variable, a parameter, or a property of a variable."""
+        known = [*self.params, *scope.names()]
+        if word.name in known:
+            return f"variables are written with a dollar sign: '${word.name}'"
+        for name in scope.names():
+            variable = scope.find(name)
+            if variable and variable.type_name and word.name in self.entity_type(variable).properties:
+                return f"a property is read from a variable: '${name}.{word.name}'"
+        return did_you_mean(word.name, known, prefix="$") if len(word.name) > 1 else None
+
+    def property(self, expr: ast.PropertyOf, scope: Scope) -> ir.Prop:
+        """`$x.p`."""
+        variable = scope.get(expr.var)
+        type_ = self.entity_type(variable)
+        found = type_.properties.get(expr.property.text)
+        if found is None:
+            hint = did_you_mean(expr.property.text, type_.properties)
+            if hint is None and expr.property.text == "id" and variable.kind == "node":
+                hint = f"return '${expr.var}' itself to see its id"
+            raise type_fault(
+                "T6",
+                f"{type_.kind} type '{type_.name}' has no property '{expr.property}'",
+                expr.property.span,
+                hint or _choices(type_),
+            )
+        return ir.Prop(variable.ir_name, found.name, found.type)
+
+    def entity_type(self, variable: Variable) -> NodeType | EdgeType:
+        """The type a variable is bound to."""
+        if variable.type_name is None:
+            raise Silenced
+        return (self.catalog.nodes if variable.kind == "node" else self.catalog.edges)[variable.type_name]
+
+    def variable(self, expr: ast.Var, scope: Scope) -> ir.Expr:
+        """`$x` alone: a parameter first, else the node."""
+        if expr.name in self.params:
+            return self.param(expr)
+        if scope.find(expr.name) is None:
+            raise type_fault(
+                None,
+                f"'${expr.name}' is neither a parameter nor a bound variable",
+                expr.span,
+                scope.why_not(expr.name, self.params),
+            )
+        variable = scope.get(Name(expr.name, expr.span))
+        if variable.kind == "edge":
+            raise type_fault(
+                "T23", f"the edge variable '${expr.name}' cannot stand alone", expr.span, "read one of its properties"
+            )
+        if variable.type_name is None:
+            raise Silenced
+        return ir.Entity(variable.ir_name, variable.type_name)
+
+    def param(self, expr: ast.Var) -> ir.ParamRef:
+        """`$p` as a parameter; it must be declared."""
+        type_ = self.params[expr.name]
+        if type_ is None:
+            raise Silenced
+        return ir.ParamRef(expr.name, type_)
+
+    # -- literals --------------------------------------------------------------------------------
+
+    def literal(self, expr: ast.Literal | ast.ListLiteral) -> ir.Const:
+        """A constant with the type it has by itself."""
+        if isinstance(expr, ast.Literal):
+            return ir.Const(_stored(expr), literal_type(expr))
+        if not expr.items:
+            return ir.Const([], PropertyType("String", is_list=True))
+        consts: list[ir.Const] = []
+        for item in expr.items:
+            if not isinstance(item, ast.Literal):
+                raise type_fault(None, "a list cannot hold lists", item.span)
+            const = self.literal(item)
+            if consts and not compatible(const.type, consts[0].type):
+                raise type_fault(None, f"a list of {consts[0].type} cannot hold {const.type}", item.span)
+            consts.append(const)
+        scalar = next((const.type.scalar for const in consts if const.type.is_float), consts[0].type.scalar)
+        widen = scalar == "F64"
+        return ir.Const(
+            [float(const.value) if widen else const.value for const in consts], PropertyType(scalar, is_list=True)
+        )
+
+    def fit_literal(self, expr: ast.Literal | ast.ListLiteral, type_: PropertyType, what: str) -> ir.Const:
+        """A literal as a value of `type_`, in stored form; T3 when it is none."""
+
+        def wrong(hint: str | None = None) -> NoReturn:
+            raise type_fault("T3", f"{what} is {type_}, but {self.shown(expr)} is not", expr.span, hint)
+
+        values: object
+        if isinstance(expr, ast.ListLiteral):
+            self.literal(expr)  # mixed and nested lists are refused, whatever they are for
+            if not type_.is_list and type_.scalar != "Vector":
+                wrong()
+            if type_.scalar != "Vector":
+                items = cast(tuple[ast.Literal, ...], expr.items)
+                return ir.Const([self.fit_literal(i, type_.item, f"an item of {what}").value for i in items], type_)
+            if any(not isinstance(item, ast.Literal) or item.kind not in ("int", "decimal") for item in expr.items):
+                wrong("a vector holds numbers")
+            values = [cast(ast.Literal, item).value for item in expr.items]
+        elif type_.is_list or type_.scalar == "Vector":
+            wrong()
+        elif literal_type(expr).scalar != type_.scalar and not _widens(expr, type_):
+            wrong(_literal_hint(expr, type_))
+        elif type_.enum_values is not None and expr.value not in type_.enum_values:
+            hint = did_you_mean(str(expr.value), type_.enum_values) or f"the values are {listing(type_.enum_values)}"
+            raise type_fault("T3", f"{self.shown(expr)} is not a value of {what}", expr.span, hint)
+        else:
+            values = _stored(expr)
+        try:
+            return ir.Const(read_json(values, type_), type_)
+        except ValueFormatError as error:
+            raise type_fault("T3", f"{what}: {error.message}", expr.span) from None
+
+    # -- comparisons -----------------------------------------------------------------------------
+
+    def compare(self, expr: ast.Compare, scope: Scope) -> ir.Compare:
+        """`left op right` as a filter."""
+        for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
+            if isinstance(side, ast.Word) and side.name == "null":
+                value = self.text(other)
+                hint = f"nothing equals null; what has no value is found by 'not {{ {value} = {value} }}'"
+                raise type_fault(None, "there is no null literal", side.span, hint)
+        left = self.attempt(self.operand, expr.left, scope)
+        right = self.attempt(self.operand, expr.right, scope)
+        if left is None or right is None:
+            raise Silenced
+        if isinstance(left, ir.Entity):
+            raise self.whole_node(expr.left)
+        if isinstance(right, ir.Entity):
+            raise self.whole_node(expr.right)
+        return ir.Compare(self.comparison(expr, left, right), left, right)
+
+    def whole_node(self, expr: ast.Expr) -> Fault:
+        hint = "compare one of its properties; for the same node, use the same variable in both places"
+        return type_fault("T7", f"{self.text(expr)} is a whole node and cannot be compared", expr.span, hint)
+
+    def operand(self, expr: ast.Expr, scope: Scope) -> ir.Value | ir.Entity:
+        checked = self.check(expr, scope)
+        assert not isinstance(checked, ir.ColumnRef)
+        if isinstance(checked, ir.Rank):
+            raise type_fault(
+                None,
+                f"unsupported expression in filter: {self.text(expr)} ranks rows, it does not select them",
+                expr.span,
+                "put it into 'order', with a 'limit'",
+            )
+        if isinstance(checked, ir.Aggregate):
+            raise type_fault(None, "an aggregate cannot stand in 'match'", expr.span, "aggregates belong in 'return'")
+        return checked
+
+    def comparison(self, expr: ast.Compare, left: ir.Value, right: ir.Value) -> ir.CompareOp:
+        """Which comparison `expr.op` means for these operands; T7 when there is none."""
+        a, b = left.type, right.type
+        if expr.op == "contains":
+            if a.is_list and not b.is_list and compatible(a.item, b):
+                return "contains_item"
+            if a.is_text and b.is_text:
+                return "contains_text"
+            if not a.is_list and not a.is_text:
+                raise self.t7(expr, left, right, "'contains' asks a list for an item, or a String for a part of it")
+        elif expr.op == "starts_with":
+            if a.is_text and b.is_text:
+                return "starts_with"
+        elif expr.op in _ORDERED and compatible(a, b) and not a.is_list and a.scalar not in ("Vector", "Blob"):
+            return cast(ir.CompareOp, expr.op)
+        raise self.t7(expr, left, right)
+
+    def t7(self, expr: ast.Compare, left: ir.Value, right: ir.Value, hint: str | None = None) -> Fault:
+        """The error for operands that cannot be compared."""
+        for side, other in ((expr.left, right), (expr.right, left)):
+            if hint is None and isinstance(side, ast.Literal):
+                hint = _literal_hint(side, other.type)
+        in_match = not isinstance(expr.left, ast.Word)
+        if hint is None and in_match and left.type.is_list != right.type.is_list:
+            whole, item = (expr.left, expr.right) if left.type.is_list else (expr.right, expr.left)
+            hint = f"ask for one item: '{self.text(whole)} contains {self.text(item)}'"
+        one, other_one = self.shown(expr.left, left), self.shown(expr.right, right)
+        if expr.op in ("contains", "starts_with"):
+            return type_fault("T7", f"cannot apply '{expr.op}' to {one} and {other_one}", expr.span, hint)
+        return type_fault("T7", f"cannot compare {one} with {other_one}", expr.span, hint)
+
+    # -- functions -------------------------------------------------------------------------------
+
+    def call(self, expr: ast.Call, scope: Scope) -> ir.Expr:
+        """A function call."""
+        if expr.function == "now":
+            return ir.ParamRef(ir.NOW, ir.DATETIME)
+        if expr.function in TEXT:
+            return self.text_match(expr, scope)
+        if expr.function in AGGREGATE:
+            return self.aggregate(expr, scope)
+        if expr.function == "nearest":
+            return self.nearest(expr, scope)
+        if expr.function == "bm25":
+            return self.bm25(expr, scope)
+        return self.rrf(expr, scope)
+
+    def text_match(self, expr: ast.Call, scope: Scope) -> ir.TextMatch:
+        """`search`, `match_text`, `fuzzy`."""
+        code = "T20" if expr.function == "match_text" else "T19"
+        prop, query = self.text_arguments(expr, scope, code)
+        edits: ir.Expr | None = None
+        if expr.function == "fuzzy":
+            edits = ir.Const(2, ir.I64)
+            if len(expr.arguments) == 3:
+                edits = self.count_argument(expr.arguments[2], scope, code, "max_edits of 'fuzzy'", least=0)
+        return ir.TextMatch(cast(ir.TextFunction, expr.function), prop, query, edits)
+
+    def bm25(self, expr: ast.Call, scope: Scope) -> ir.Bm25:
+        """`bm25(text, query)`."""
+        return ir.Bm25(*self.text_arguments(expr, scope, "T20"))
+
+    def text_arguments(self, expr: ast.Call, scope: Scope, code: str) -> tuple[ir.Prop, ir.Expr]:
+        prop = self.attempt(self.text_field, expr, scope, code)
+        query = self.attempt(self.text_query, expr, scope, code)
+        if prop is None or query is None:
+            raise Silenced
+        return prop, query
+
+    def text_field(self, expr: ast.Call, scope: Scope, code: str) -> ir.Prop:
+        field = expr.arguments[0]
+        if not isinstance(field, ast.PropertyOf):
+            raise type_fault(code, f"'{expr.function}' searches a text property", field.span, "write $x.property")
+        prop = self.node_field(expr, field, scope)
+        if not prop.type.is_text:
+            raise type_fault(code, f"'{expr.function}' needs a String, but {self.typed(field, prop)}", field.span)
+        return prop
+
+    def node_field(self, expr: ast.Call, field: ast.PropertyOf, scope: Scope) -> ir.Prop:
+        """The property a search or rank function works on; edges are not searched."""
+        if scope.get(field.var).kind == "edge":
+            raise type_fault(
+                "T23",
+                f"'{expr.function}' works on nodes, and '${field.var}' is an edge variable",
+                field.span,
+                "filter an edge property with a comparison",
+            )
+        return self.property(field, scope)
+
+    def text_query(self, expr: ast.Call, scope: Scope, code: str) -> ir.Expr:
+        argument = expr.arguments[1]
+        query = self.check(argument, scope)
+        if not isinstance(query, ir.Const | ir.ParamRef) or not query.type.is_text:
+            raise type_fault(
+                code,
+                f"'{expr.function}' looks for a text or a String parameter, not {self.shown(argument, query)}",
+                argument.span,
+            )
+        return query
+
+    def count_argument(self, expr: ast.Expr, scope: Scope, code: str, what: str, *, least: int) -> ir.Expr:
+        checked = self.check(expr, scope)
+        is_count = isinstance(checked, ir.Const | ir.ParamRef) and checked.type.is_integer
+        if not is_count or (isinstance(checked, ir.Const) and checked.value < least):
+            raise type_fault(code, f"{what} must be a whole number of at least {least}", expr.span)
+        return checked
+
+    def nearest(self, expr: ast.Call, scope: Scope) -> ir.Nearest:
+        """`nearest($x.vector, query)`."""
+        field, argument = expr.arguments
+        assert isinstance(field, ast.PropertyOf), "the parser lets nothing else through"
+        try:
+            prop = self.node_field(expr, field, scope)
+        except Fault as fault:
+            # Here an unknown property is part of the function's own rule.
+            raise type_fault(
+                "T15" if fault.code == "T6" else fault.code, fault.message, fault.span, fault.hint
+            ) from None
+        if prop.type.scalar != "Vector":
+            raise type_fault("T15", f"'nearest' needs a Vector, but {self.typed(field, prop)}", field.span)
+        if isinstance(argument, ast.ListLiteral):
+            numbers = [
+                item for item in argument.items if isinstance(item, ast.Literal) and item.kind in ("int", "decimal")
+            ]
+            if len(numbers) != len(argument.items):
+                raise type_fault("T15", "a vector holds numbers only", argument.span)
+            if len(numbers) != prop.type.dim:
+                raise type_fault(
+                    "T15",
+                    f"'{field.property}' has {prop.type.dim} dimensions; the query is a list of {len(argument.items)}",
+                    argument.span,
+                )
+            return ir.Nearest(prop, self.fit_literal(argument, prop.type.with_nullable(False), "the query"))
+        query = self.check(argument, scope)
+        if not isinstance(query, ir.Const | ir.ParamRef) or not (query.type.is_text or query.type.scalar == "Vector"):
+            raise type_fault(
+                "T15",
+                f"the query of 'nearest' must be a Vector or a text, not {self.shown(argument, query)}",
+                argument.span,
+            )
+        if query.type.scalar == "Vector" and query.type.dim != prop.type.dim:
+            raise type_fault(
+                "T15",
+                f"'{field.property}' has {prop.type.dim} dimensions, {self.text(argument)} has {query.type.dim}",
+                argument.span,
+            )
+        return ir.Nearest(prop, query)
+
+    def rrf(self, expr: ast.Call, scope: Scope) -> ir.Rrf:
+        """`rrf(arm, arm, k)`."""
+        first, second = (self.attempt(self.arm, argument, scope) for argument in expr.arguments[:2])
+        if first is None or second is None:
+            raise Silenced
+        if first.prop.var != second.prop.var:
+            raise type_fault("T21", "both rankings of 'rrf' must rank the same variable", expr.span)
+        k: ir.Expr = ir.Const(60, ir.I64)
+        if len(expr.arguments) == 3:
+            k = self.count_argument(expr.arguments[2], scope, "T21", "k of 'rrf'", least=1)
+        return ir.Rrf((first, second), k)
+
+    def arm(self, expr: ast.Expr, scope: Scope) -> ir.Nearest | ir.Bm25:
+        arm = self.check(expr, scope)
+        if not isinstance(arm, ir.Nearest | ir.Bm25):
+            raise type_fault("T21", f"'rrf' fuses nearest(…) and bm25(…), not {self.text(expr)}", expr.span)
+        return arm
+
+    def aggregate(self, expr: ast.Call, scope: Scope) -> ir.Aggregate:
+        """`count`, `sum`, `avg`, `min`, `max`."""
+        function = cast(ir.AggregateFunction, expr.function)
+        (inner,) = expr.arguments
+        argument = self.check(inner, scope)
+        if isinstance(argument, ir.Aggregate):
+            raise type_fault(None, "an aggregate cannot hold an aggregate", inner.span)
+        if isinstance(argument, ir.Entity):
+            if function != "count":
+                raise type_fault("T8", f"'{function}' needs a value, not a whole node", inner.span, "name a property")
+            return ir.Aggregate(function, argument, ir.I64)
+        assert not isinstance(argument, ir.ColumnRef)
+        self.refuse_blob(inner, argument)
+        if isinstance(argument, ir.Rrf):
+            raise type_fault("T21", "'rrf' ranks rows and cannot be counted or summarised", inner.span)
+        if function == "count":
+            return ir.Aggregate(function, argument, ir.I64)
+        if isinstance(argument, ir.Rank):
+            raise type_fault("T8", f"'{function}' cannot summarise a ranking", inner.span)
+        type_ = argument.type
+        if function in ("sum", "avg"):
+            if not type_.is_numeric:
+                raise type_fault("T8", f"'{function}' needs numbers, but {self.typed(inner, argument)}", inner.span)
+            return ir.Aggregate(function, argument, ir.F64.with_nullable(True))
+        if not type_.is_numeric and not type_.is_text:
+            raise type_fault(
+                "T8", f"'{function}' needs numbers or Strings, but {self.typed(inner, argument)}", inner.span
+            )
+        return ir.Aggregate(function, argument, type_.with_nullable(True))
+
+    def undeclared(self, name: str, type_: PropertyType) -> str:
+        """What to do about a parameter that is none, where a value of this type is wanted."""
+        near = did_you_mean(name, self.params, prefix="$") if len(name) > 1 else None
+        plain = replace(type_, nullable=False, enum_values=None)
+        return near or f"declare it in the query's parentheses: '${name}: {plain}'"
+
+    def refuse_blob(self, expr: ast.Expr, checked: ir.Expr) -> None:
+        """T24: a Blob is never a value a query reads."""
+        if not isinstance(checked, ir.Entity) and checked.type is not None and checked.type.scalar == "Blob":
+            raise type_fault("T24", f"{self.text(expr)} is Blob, which a query cannot read as a value", expr.span)
+
+    # -- words for messages ----------------------------------------------------------------------
+
+    def text(self, expr: ast.Expr) -> str:
+        """The expression as the user wrote it, cut to a readable length."""
+        text = " ".join(self.source.text[expr.span.start : expr.span.end].split())
+        return text if len(text) <= 60 else text[:59] + "…"
+
+    def shown(self, expr: ast.Expr, checked: ir.Expr | None = None) -> str:
+        """The expression and its type."""
+        if checked is None:
+            assert isinstance(expr, ast.Literal | ast.ListLiteral)
+            checked = self.literal(expr)
+        if isinstance(checked, ir.Entity):
+            return f"{self.text(expr)} (a {checked.type_name} node)"
+        return f"{self.text(expr)} ({checked.type})"
+
+    def typed(self, expr: ast.Expr, checked: ir.Value) -> str:
+        """The expression and its type, as a sentence."""
+        return f"{self.text(expr)} is {checked.type}"
+
+
+def compatible(a: PropertyType, b: PropertyType) -> bool:
+    """Same list flag, and the same scalar or both numbers; nullability and enums do not matter."""
+    if a.is_list != b.is_list:
+        return False
+    if a.scalar == b.scalar:
+        return a.dim == b.dim
+    return _is_number(a) and _is_number(b)
+
+
+def literal_type(expr: ast.Literal) -> PropertyType:
+    """The type a literal has by itself."""
+    if expr.kind == "int":
+        return ir.I64 if cast(int, expr.value) <= INTEGER_RANGES["I64"][1] else PropertyType("U64")
+    return _LITERAL_TYPES[expr.kind]
+
+
+def _is_number(type_: PropertyType) -> bool:
+    return type_.scalar in INTEGER_RANGES or type_.scalar in ("F32", "F64")
+
+
+def _stored(expr: ast.Literal) -> object:
+    if expr.kind == "date":
+        return parse_date(cast(str, expr.value))
+    if expr.kind == "datetime":
+        return parse_datetime(cast(str, expr.value))
+    return expr.value
+
+
+def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
+    """Whether a literal of another scalar is still a value of `type_`."""
+    if type_.scalar == "Blob":
+        return expr.kind == "string"
+    return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
+
+
+def _literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:
+    if expr.kind == "string" and type_.scalar in ("Date", "DateTime"):
+        word = "date" if type_.scalar == "Date" else "datetime"
+        return f'write {word}("{expr.value}")'
+    if expr.kind in ("date", "datetime") and type_.scalar in ("Date", "DateTime"):
+        return f'a {type_.scalar} is written {type_.scalar.lower()}("…")'
+    if expr.kind == "string" and type_.is_numeric:
+        return "write the number without quotes"
+    if expr.kind == "string" and type_.scalar == "Bool":
+        return "write true or false, without quotes"
+    if expr.kind == "int" and type_.is_text:
+        return f'write the text in quotes: "{expr.value}"'
+    return None
+
+
+def _choices(type_: NodeType | EdgeType) -> str:
+    if not type_.properties:
+        return f"'{type_.name}' has no properties"
+    return f"its properties are {listing(type_.properties)}"

@@ -1,0 +1,242 @@
+"""Tree → `.gq` text in the one canonical layout, comments kept.
+
+A block with one short clause, and a `return`, `order` or assignment list that fits, stand on one line;
+anything longer, and anything with a comment inside, is written one item to a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omnigraph.lang.layout import Printer, quote
+from omnigraph.lang.spans import NOWHERE, Source, Span
+from omnigraph.query.ast import (
+    Assign,
+    Binding,
+    Call,
+    Clause,
+    Compare,
+    Condition,
+    Delete,
+    Expr,
+    Hop,
+    Insert,
+    ListLiteral,
+    Literal,
+    Meta,
+    Negation,
+    Param,
+    PropertyOf,
+    Query,
+    QueryFile,
+    Read,
+    ReturnItem,
+    SortItem,
+    Statement,
+    Update,
+    Var,
+    Word,
+    Write,
+)
+from omnigraph.query.parser import parse_source
+from omnigraph.values import spell_float
+
+
+def format_queries(text: str, name: str = "<query>") -> str:
+    """Return `text` in canonical layout, or raise `ParseError`."""
+    source = Source(text, name)
+    tree, comments = parse_source(source)
+    return _Formatter(Printer(source, comments)).file(tree)
+
+
+def print_queries(tree: QueryFile) -> str:
+    """Return the text of a tree that need not come from any source."""
+    return _Formatter(Printer()).file(tree)
+
+
+class _Formatter:
+    def __init__(self, printer: Printer) -> None:
+        self.printer = printer
+
+    def file(self, tree: QueryFile) -> str:
+        for number, query in enumerate(tree.queries):
+            self.query(query, apart=number > 0)
+        return self.printer.finish()
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def query(self, query: Query, *, apart: bool) -> None:
+        printer = self.printer
+        params = [self.param(param) for param in query.params]
+        metas = [self.meta(meta) for meta in query.metas]
+        head = f"query {query.name}({', '.join(params)})"
+        line = " ".join([head, *metas, "{"])
+        # Only a comment that stays where it is keeps the header long: among parameters, or among annotations.
+        among_metas = Span(query.params_span.end, query.braces.start)
+        stays = printer.has_comment(query.params_span) if params else False
+        if not stays and printer.fits(line, among_metas if metas else NOWHERE):
+            printer.open(line, query.span.start, query.braces.start, apart=apart)
+        else:
+            self.long_header(query, head, params, metas, apart=apart)
+        if isinstance(query.body, Read):
+            self.read(query.body)
+        else:
+            self.write(query.body)
+        printer.close(query.span.end)
+
+    def long_header(self, query: Query, head: str, params: list[str], metas: list[str], *, apart: bool) -> None:
+        """Parameters and annotations on lines of their own, where the header is too long for one."""
+        printer = self.printer
+        if printer.fits(f"{head} {{", query.params_span) or not params:
+            opener = head
+        else:
+            printer.open(f"query {query.name}(", query.span.start, query.params_span.start, apart=apart)
+            for text, param in zip(params, query.params, strict=True):
+                comma = "" if param is query.params[-1] else ","
+                printer.item(text + comma, param.span)
+            apart = False
+            printer.dedent(query.params_span.end - 1)
+            opener = ")"
+        if not metas:
+            printer.open(f"{opener} {{", query.params_span.end, query.braces.start, apart=apart)
+            return
+        printer.open(opener, query.params_span.end, query.params_span.end - 1, apart=apart)
+        for text, meta in zip(metas, query.metas, strict=True):
+            printer.item(text, meta.span)
+        printer.dedent(query.braces.start)
+        printer.open("{", query.braces.start, query.braces.start)
+
+    def param(self, param: Param) -> str:
+        type_ = f"Vector({param.dim})" if param.dim is not None else param.type_name.text
+        type_ = f"[{type_}]" if param.is_list else type_
+        return f"${param.name}: {type_}{'?' if param.nullable else ''}"
+
+    def meta(self, meta: Meta) -> str:
+        return f"@{meta.name}({self.printer.literal(meta.text_span, quote(meta.text))})"
+
+    # -- reads -----------------------------------------------------------------------------------
+
+    def read(self, read: Read) -> None:
+        self.block("match", read.clauses, read.match_body.start, read.match_body)
+        items = [self.return_item(item) for item in read.items]
+        self.list("return", items, [item.span for item in read.items], read.return_body, commas=False)
+        if read.order:
+            keys = [self.sort_item(item) for item in read.order]
+            self.list("order", keys, [item.span for item in read.order], read.order_body, commas=True)
+        if read.limit is not None:
+            self.printer.item(f"limit {read.limit}", read.limit_span)
+
+    def list(self, word: str, texts: list[str], spans: list[Span], body: Span, *, commas: bool) -> None:
+        """`word { a, b }` if it fits, else one to a line, with commas only where they are needed."""
+        printer = self.printer
+        line = f"{word} {{ {', '.join(texts)} }}" if texts else f"{word} {{}}"
+        if printer.fits(line, body):
+            printer.item(line, body)
+            return
+        printer.open(f"{word} {{", body.start, body.start)
+        for text, span, after in zip(texts, spans, [*texts[1:], ""], strict=True):
+            # An item that is the word `as` would be read as part of the one before it.
+            comma = "," if after and (commas or after.split(" ")[0] == "as") else ""
+            printer.item(text + comma, span)
+        printer.close(body.end)
+
+    def block(self, word: str, clauses: Sequence[Clause], start: int, body: Span) -> None:
+        """`word { clause }` if it is one clause that fits, else one to a line."""
+        printer = self.printer
+        if len(clauses) == 1 and not isinstance(clauses[0], Negation):
+            line = f"{word} {{ {self.clause(clauses[0])} }}"
+            if printer.fits(line, body):
+                printer.item(line, Span(start, body.end))
+                return
+        printer.open(f"{word} {{", start, body.start)
+        for clause in clauses:
+            if isinstance(clause, Negation):
+                self.block("not", clause.clauses, clause.span.start, clause.body)
+            else:
+                printer.item(self.clause(clause), clause.span)
+        printer.close(body.end)
+
+    def clause(self, clause: Binding | Hop | Condition) -> str:
+        match clause:
+            case Binding():
+                matches = ", ".join(f"{match.property}: {self.expr(match.value)}" for match in clause.matches)
+                return f"${clause.var}: {clause.type}{f' {{ {matches} }}' if matches else ''}"
+            case Hop():
+                edge = f"<{clause.edge}>" if clause.undirected else clause.edge.text
+                edge = f"${clause.edge_var}:{edge}" if clause.edge_var else edge
+                bounds = ""
+                if clause.bounds:
+                    most = "" if clause.bounds.max is None else clause.bounds.max
+                    bounds = f"{{{clause.bounds.min},{most}}}"
+                return f"${clause.left} {edge}{bounds} ${clause.right}"
+            case Condition():
+                return self.expr(clause.expr)
+
+    def return_item(self, item: ReturnItem) -> str:
+        return f"{self.expr(item.expr)} as {item.alias}" if item.alias else self.expr(item.expr)
+
+    def sort_item(self, item: SortItem) -> str:
+        return f"{self.expr(item.expr)} {item.direction}" if item.direction else self.expr(item.expr)
+
+    # -- writes ----------------------------------------------------------------------------------
+
+    def write(self, write: Write) -> None:
+        for statement in write.statements:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        match statement:
+            case Insert():
+                self.assigns(f"insert {statement.type}", statement.assigns, "", statement.body, statement.span)
+            case Update():
+                where = f" where {self.expr(statement.where)}"
+                head = f"update {statement.type} set"
+                self.assigns(head, statement.assigns, where, statement.body, statement.span)
+            case Delete():
+                self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}", statement.span)
+
+    def assigns(self, head: str, assigns: Sequence[Assign], tail: str, body: Span, span: Span) -> None:
+        printer = self.printer
+        texts = [f"{assign.property}: {self.expr(assign.value)}" for assign in assigns]
+        line = f"{head} {{ {', '.join(texts)} }}{tail}" if texts else f"{head} {{}}{tail}"
+        if printer.fits(line, body):
+            printer.item(line, span)
+            return
+        printer.open(f"{head} {{", span.start, body.start)
+        for text, assign in zip(texts, assigns, strict=True):
+            printer.item(text, assign.span)
+        printer.close(body.end, f"}}{tail}", last=span.end)
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def expr(self, expr: Expr) -> str:
+        match expr:
+            case PropertyOf():
+                return f"${expr.var}.{expr.property}"
+            case Var():
+                return f"${expr.name}"
+            case Word():
+                return expr.name
+            case Call():
+                return f"{expr.function}({', '.join(self.expr(argument) for argument in expr.arguments)})"
+            case Compare():
+                return f"{self.expr(expr.left)} {expr.op} {self.expr(expr.right)}"
+            case ListLiteral():
+                return f"[{', '.join(self.expr(item) for item in expr.items)}]"
+            case Literal():
+                return self.literal(expr)
+
+    def literal(self, literal: Literal) -> str:
+        match literal.kind:
+            case "bool":
+                return "true" if literal.value else "false"
+            case "decimal":
+                assert isinstance(literal.value, float)
+                spelt = spell_float(literal.value, single=False)
+                return self.printer.literal(literal.span, spelt if "." in spelt else f"{spelt}.0")
+            case "string":
+                return self.printer.literal(literal.span, quote(str(literal.value)))
+            case "date" | "datetime":
+                return f"{literal.kind}({quote(str(literal.value))})"
+            case _:
+                return str(literal.value)

@@ -1,0 +1,322 @@
+"""The plan of a query: frozen, typed, and complete.
+
+Nothing in it needs the schema's text or a name lookup: variables are unique across the whole plan
+(a name the user reused in a `not` block is told apart by a `#` suffix no source can contain), every
+expression carries its type, constants are in the form tables store, hops know their direction.
+
+A read is a pipeline of operations over a bag of rows, each row binding variables to entities:
+
+    NodeScan   cross product with the rows of a node table that pass `filters`
+    Expand     follow an edge from a bound variable; see the class
+    Filter     keep rows where the condition is definitely true
+    AntiJoin   drop rows for which the inner pipeline, its outer variables fixed, yields any row
+
+followed by columns, order and limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnigraph.types import PropertyType
+
+NOW = "__nanograph_now"
+"""The parameter that carries the one instant `now()` means in a whole execution."""
+
+ROW = "row"
+"""The variable of a mutation's `where`: the row being looked at."""
+
+BOOL = PropertyType("Bool")
+F64 = PropertyType("F64")
+I64 = PropertyType("I64")
+DATETIME = PropertyType("DateTime")
+
+CompareOp = Literal["=", "!=", "<", "<=", ">", ">=", "contains_item", "contains_text", "starts_with"]
+TextFunction = Literal["search", "match_text", "fuzzy"]
+AggregateFunction = Literal["count", "sum", "avg", "min", "max"]
+Direction = Literal["out", "in", "both"]
+
+
+# -- expressions -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A constant in stored form."""
+
+    value: Any
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """A parameter's value."""
+
+    name: str
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Prop:
+    """A property of the entity a variable is bound to."""
+
+    var: str
+    name: str
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A whole node, as an object of its id and properties."""
+
+    var: str
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A test that is true, false, or (with a null operand) unknown."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+
+    @property
+    def type(self) -> PropertyType:
+        """Always Bool."""
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """Does the text hold a token of the query, or (fuzzy) one within `max_edits` of it?"""
+
+    function: TextFunction
+    prop: Prop
+    query: Expr
+    max_edits: Expr | None = None
+
+    @property
+    def type(self) -> PropertyType:
+        """Always Bool."""
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Cosine distance to a vector, or to the embedding of a text; smaller is better."""
+
+    prop: Prop
+    query: Expr
+
+    @property
+    def type(self) -> PropertyType:
+        """F64; null where the vector is."""
+        return F64.with_nullable(self.prop.type.nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """Text relevance; larger is better, 0 is no match."""
+
+    prop: Prop
+    query: Expr
+
+    @property
+    def type(self) -> PropertyType:
+        """Always F64."""
+        return F64
+
+
+@dataclass(frozen=True, slots=True)
+class Rrf:
+    """Reciprocal rank fusion of rankings of one variable; larger is better."""
+
+    arms: tuple[Nearest | Bm25, ...]
+    k: Expr
+
+    @property
+    def type(self) -> PropertyType:
+        """Always F64."""
+        return F64
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One value for a group of rows."""
+
+    function: AggregateFunction
+    argument: Expr
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """The value of an earlier returned column."""
+
+    index: int
+    type: PropertyType | None
+
+
+Rank = Nearest | Bm25 | Rrf
+Value = Const | ParamRef | Prop | Compare | TextMatch | Nearest | Bm25 | Rrf | Aggregate
+Expr = Value | Entity | ColumnRef
+Condition = Compare | TextMatch
+
+
+# -- reads -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ParamDecl:
+    """A declared parameter."""
+
+    name: str
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScan:
+    """Bind `var` to every row of a node table that passes all `filters`."""
+
+    var: str
+    type_name: str
+    filters: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Follow `edge_type` from the bound `src_var` to `dst_var`.
+
+    Without `edge_var` each far node counts once per row; with it, each edge row does. When
+    `dst_bound`, the far variable already has a value and the row stays only if it is reached (once
+    per edge row when there is an `edge_var`). `max_hops` below `min_hops` reaches nothing.
+    `dst_filters` and `edge_filters` speak of the far node and of the edge alone.
+    """
+
+    src_var: str
+    dst_var: str
+    edge_type: str
+    direction: Direction
+    dst_type: str
+    min_hops: int = 1
+    max_hops: int = 1
+    dst_bound: bool = False
+    edge_var: str | None = None
+    dst_filters: tuple[Condition, ...] = ()
+    edge_filters: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep rows for which the condition is definitely true."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class AntiJoin:
+    """Drop each row for which `inner`, with `outer_vars` fixed to the row's values, has a match."""
+
+    outer_vars: tuple[str, ...]
+    inner: Pipeline
+
+
+Op = NodeScan | Expand | Filter | AntiJoin
+Pipeline = tuple[Op, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A returned column; an entity's type is None."""
+
+    name: str
+    expr: Expr
+    type: PropertyType | None
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """An ordering expression; for a rank the direction is the one that puts the best first."""
+
+    expr: Expr
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryIR:
+    """A read."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+    pipeline: Pipeline
+    columns: tuple[Column, ...]
+    order_by: tuple[SortKey, ...] = ()
+    limit: int | None = None
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether rows are grouped."""
+        return any(isinstance(column.expr, Aggregate) for column in self.columns)
+
+
+# -- writes ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    """Add a node, or replace the one with the same key; properties not named become null."""
+
+    type_name: str
+    values: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEdge:
+    """Add an edge between two nodes given by their ids."""
+
+    type_name: str
+    source: Expr
+    target: Expr
+    values: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNodes:
+    """Set properties of the nodes that match."""
+
+    type_name: str
+    values: tuple[tuple[str, Expr], ...]
+    where: Compare
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteNodes:
+    """Remove the nodes that match, and every edge at them."""
+
+    type_name: str
+    where: Compare
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEdges:
+    """Remove the edges that match."""
+
+    type_name: str
+    where: Compare
+
+
+MutationOp = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges
+
+
+@dataclass(frozen=True, slots=True)
+class MutationIR:
+    """A change: operations in order, published as one commit."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+    ops: tuple[MutationOp, ...]
+
+
+AnyIR = QueryIR | MutationIR

@@ -1,0 +1,264 @@
+"""Reports on a file of queries against a schema, as data.
+
+Every query is checked by itself, so one mistake does not hide the next. `operation` tells what a valid
+query gives back and which types it may look at or change, so that a caller can build a typed client or a
+permission check without running anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from omnigraph.errors import Diagnostic, ParseError, TypeCheckError
+from omnigraph.lang.spans import Source
+from omnigraph.query import ast, ir
+from omnigraph.query.lower import lower
+from omnigraph.query.parser import parse_source
+from omnigraph.query.typecheck import check_query
+from omnigraph.schema.catalog import Catalog
+from omnigraph.types import PropertyType
+
+Severity = Literal["error", "warning", "info"]
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+_KINDS = {
+    "String": "string", "Bool": "bool", "I32": "int", "U32": "int", "I64": "bigint", "U64": "bigint",
+    "F32": "float", "F64": "float", "Date": "date", "DateTime": "datetime", "Blob": "blob", "Vector": "vector",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about the file as a whole, with a stable code."""
+
+    severity: Severity
+    code: str
+    message: str
+    type_name: str | None = None
+    property: str | None = None
+    query_names: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; a type and a property are there only when the finding is about one."""
+        data: dict[str, Any] = {"severity": self.severity, "code": self.code, "message": self.message}
+        if self.type_name:
+            data["type_name"] = self.type_name
+        if self.property:
+            data["property"] = self.property
+        data["query_names"] = list(self.query_names)
+        if self.diagnostics:
+            data["diagnostics"] = [diagnostic.to_dict() for diagnostic in self.diagnostics]
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class QueryReport:
+    """What lint says of one query."""
+
+    name: str
+    kind: Literal["read", "mutation"]
+    warnings: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    operation: Mapping[str, Any] | None = None
+
+    @property
+    def error(self) -> str | None:
+        """The first mistake in one line."""
+        return self.diagnostics[0].headline if self.diagnostics else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; `error` and `diagnostics`, or else `operation`."""
+        status = "error" if self.diagnostics else "ok"
+        data: dict[str, Any] = {"name": self.name, "kind": self.kind, "status": status, "warnings": list(self.warnings)}
+        if self.diagnostics:
+            data["error"] = self.error
+            data["diagnostics"] = [diagnostic.to_dict() for diagnostic in self.diagnostics]
+        if self.operation is not None:
+            data["operation"] = self.operation
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What lint says of a file."""
+
+    schema_source: Mapping[str, str]
+    query_path: str
+    results: tuple[QueryReport, ...] = ()
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def errors(self) -> int:
+        """Failed queries and error findings."""
+        return sum(1 for result in self.results if result.diagnostics) + self._count("error")
+
+    @property
+    def warnings(self) -> int:
+        """Warnings of queries and warning findings."""
+        return sum(len(result.warnings) for result in self.results) + self._count("warning")
+
+    @property
+    def infos(self) -> int:
+        """Info findings."""
+        return self._count("info")
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; warnings are no mistakes."""
+        return self.errors == 0
+
+    def _count(self, severity: Severity) -> int:
+        return sum(1 for finding in self.findings if finding.severity == severity)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "status": "ok" if self.ok else "error",
+            "schema_source": dict(self.schema_source),
+            "query_path": self.query_path,
+            "queries_processed": len(self.results),
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "infos": self.infos,
+            "results": [result.to_dict() for result in self.results],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping[str, str]) -> LintReport:
+    """Check every query of `text`; a text that does not parse gives one finding, Q000, and no results."""
+    source = Source(text, query_path)
+    try:
+        tree, _ = parse_source(source)
+    except ParseError as error:
+        finding = Finding("error", "Q000", error.message, diagnostics=error.diagnostics)
+        return LintReport(schema_source, query_path, findings=(finding,))
+    results: list[QueryReport] = []
+    sound: list[ir.AnyIR] = []
+    seen: set[str] = set()
+    for query in tree.queries:
+        warnings = _warnings(query, seen)
+        seen.add(query.name.text)
+        kind: Literal["read", "mutation"] = "mutation" if query.is_mutation else "read"
+        try:
+            plan = lower(check_query(catalog, query, source))
+        except TypeCheckError as error:
+            results.append(QueryReport(query.name.text, kind, warnings, error.diagnostics))
+        else:
+            warnings += tuple(_plan_warnings(plan))
+            sound.append(plan)
+            results.append(QueryReport(query.name.text, kind, warnings, operation=describe_operation(catalog, plan)))
+    findings = sorted(_never_set(catalog, sound), key=_finding_order)
+    return LintReport(schema_source, query_path, tuple(results), tuple(findings))
+
+
+def _warnings(query: ast.Query, seen: set[str]) -> tuple[str, ...]:
+    warnings: list[str] = []
+    if query.name.text in seen:
+        warnings.append(f"an earlier query is also called '{query.name}', and a lookup by name finds that one")
+    if query.is_mutation and not query.params:
+        warnings.append("the mutation has no parameters: it writes the same thing every time")
+    return tuple(warnings)
+
+
+def _plan_warnings(plan: ir.AnyIR) -> Iterable[str]:
+    if isinstance(plan, ir.QueryIR):
+        for op in _flat(plan.pipeline):
+            if isinstance(op, ir.Expand) and op.max_hops < op.min_hops:
+                yield (
+                    f"the hop over '{op.edge_type}' never matches: its ends are of different types, "
+                    f"so it cannot be {op.min_hops} long"
+                )
+
+
+def _finding_order(finding: Finding) -> tuple[int, str, str, str]:
+    severity = _SEVERITIES.index(finding.severity)
+    return severity, finding.type_name or "", finding.property or "", finding.message
+
+
+def _never_set(catalog: Catalog, plans: Iterable[ir.AnyIR]) -> Iterable[Finding]:
+    """L201: nullable properties of an updated type that no update sets."""
+    updates: dict[str, tuple[set[str], set[str]]] = {}
+    for plan in plans:
+        if isinstance(plan, ir.MutationIR):
+            for op in plan.ops:
+                if isinstance(op, ir.UpdateNodes):
+                    names, assigned = updates.setdefault(op.type_name, (set(), set()))
+                    names.add(plan.name)
+                    assigned.update(name for name, _ in op.values)
+    for type_name, (names, assigned) in updates.items():
+        node = catalog.nodes[type_name]
+        for property_ in node.properties.values():
+            settable = property_.type.nullable and property_.name not in node.key and property_.embed is None
+            if settable and property_.name not in assigned:
+                yield Finding(
+                    "warning",
+                    "L201",
+                    f"no update sets the nullable property '{type_name}.{property_.name}'",
+                    type_name,
+                    property_.name,
+                    tuple(sorted(names)),
+                )
+
+
+# -- operation descriptors ---------------------------------------------------------------------------
+
+
+def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
+    """What a query gives back, which types it may inspect and which it may change."""
+    reads: set[tuple[str, str]] = set()
+    writes: set[tuple[str, str]] = set()
+    if isinstance(plan, ir.QueryIR):
+        result = [_result(column.name, column.type) for column in plan.columns]
+        for op in _flat(plan.pipeline):
+            if isinstance(op, ir.NodeScan):
+                reads.add(("node", op.type_name))
+            elif isinstance(op, ir.Expand):
+                edge = catalog.edges[op.edge_type]
+                reads |= {("edge", edge.name), ("node", edge.from_type), ("node", edge.to_type)}
+    else:
+        counts = PropertyType("U64")
+        result = [_result("affected_nodes", counts), _result("affected_edges", counts)]
+        for change in plan.ops:
+            touched = _touched(catalog, change)
+            reads |= touched[0]
+            writes |= touched[1]
+    return {"result": result, "reads": _listed(reads), "writes": _listed(writes)}
+
+
+def _touched(catalog: Catalog, op: ir.MutationOp) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """The (kind, type) pairs an operation reads and writes."""
+    kind = "edge" if isinstance(op, ir.InsertEdge | ir.DeleteEdges) else "node"
+    target = {(kind, op.type_name)}
+    if isinstance(op, ir.InsertEdge):
+        edge = catalog.edges[op.type_name]
+        return target | {("node", edge.from_type), ("node", edge.to_type)}, target
+    if isinstance(op, ir.DeleteNodes):
+        cascade = {("edge", edge.name) for edge in catalog.edges_touching[op.type_name]}
+        return target | cascade, target | cascade
+    return target, target
+
+
+def _listed(pairs: set[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"kind": kind, "type_name": name} for kind, name in sorted(pairs)]
+
+
+def _result(name: str, type_: PropertyType | None) -> dict[str, Any]:
+    if type_ is None:
+        return {"name": name, "kind": "object", "nullable": False}
+    data: dict[str, Any] = {"name": name, "kind": "list" if type_.is_list else _KINDS[type_.scalar]}
+    if type_.is_list:
+        data["item_kind"] = _KINDS[type_.scalar]
+    if type_.dim is not None:
+        data["vector_dim"] = type_.dim
+    data["nullable"] = type_.nullable
+    return data
+
+
+def _flat(pipeline: ir.Pipeline) -> Iterable[ir.Op]:
+    for op in pipeline:
+        yield op
+        if isinstance(op, ir.AntiJoin):
+            yield from _flat(op.inner)

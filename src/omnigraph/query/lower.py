@@ -1,0 +1,87 @@
+"""Checked query → plan.
+
+Rows grow along hops from something already bound. A block starts from the outer variables it may use,
+then from its first declared binding, then from the left end of a hop that nothing leads to; whenever a
+hop has a bound end it is taken at once, so every other variable is introduced by an `Expand` and its
+table is never scanned on its own. Conditions follow the variables they need, negations come last.
+
+Better orders exist when sizes are known; that is the engine's to decide. What can be decided from the
+query alone is done by the rules of `rewrites`.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from omnigraph.query.ir import AntiJoin, Direction, Expand, Filter, MutationIR, NodeScan, Op, Pipeline, QueryIR
+from omnigraph.query.resolved import ResolvedBlock, ResolvedHop, ResolvedRead
+from omnigraph.query.rewrites import rewrite
+
+
+def lower(checked: ResolvedRead | MutationIR) -> QueryIR | MutationIR:
+    """Return the plan; a mutation's is ready as it is."""
+    return checked if isinstance(checked, MutationIR) else lower_read(checked)
+
+
+def lower_read(read: ResolvedRead) -> QueryIR:
+    """Return the plan of a read, rewritten by every rule."""
+    pipeline = _block(read.block, set())
+    return rewrite(QueryIR(read.name, read.params, pipeline, read.columns, read.order_by, read.limit))
+
+
+def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:
+    """The pipeline of a block; `bound` is extended by what it binds."""
+    ops: list[Op] = []
+    at_end: dict[str, list[int]] = {}
+    for number, hop in enumerate(block.hops):
+        for end in {hop.left, hop.right}:
+            at_end.setdefault(end, []).append(number)
+    ready: list[int] = []
+
+    def bind(var: str) -> None:
+        bound.add(var)
+        for number in at_end.pop(var, ()):
+            heapq.heappush(ready, number)
+
+    for outer in bound & at_end.keys():
+        bind(outer)
+    first = [(binding.var, binding.type_name) for binding in block.bindings]
+    starts = iter(first + [(hop.left, hop.left_type) for hop in block.hops])
+    taken: set[int] = set()
+    while True:
+        while ready:
+            number = heapq.heappop(ready)
+            if number not in taken:
+                taken.add(number)
+                expand = _expand(block.hops[number], bound)
+                ops.append(expand)
+                if not expand.dst_bound:
+                    bind(expand.dst_var)
+                if expand.edge_var:
+                    bind(expand.edge_var)
+        start = next(((var, type_name) for var, type_name in starts if var not in bound), None)
+        if start is None:
+            break
+        ops.append(NodeScan(*start))
+        bind(start[0])
+    ops += [Filter(condition) for condition in block.conditions]
+    ops += [AntiJoin(inner.outer_vars, _block(inner, set(bound))) for inner in block.negations]
+    return tuple(ops)
+
+
+def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
+    """Follow the hop from its left end if that is bound, else from its right end."""
+    forward = hop.left in bound
+    src, dst = (hop.left, hop.right) if forward else (hop.right, hop.left)
+    direction: Direction = "both" if hop.undirected else "out" if forward == hop.left_is_source else "in"
+    return Expand(
+        src,
+        dst,
+        hop.edge_type,
+        direction,
+        hop.right_type if forward else hop.left_type,
+        hop.min_hops,
+        hop.max_hops,
+        dst_bound=dst in bound,
+        edge_var=hop.edge_var,
+    )

@@ -1,0 +1,383 @@
+"""Checks match blocks: binds variables, orients hops, scopes `not`.
+
+The order of clauses does not change what a block means, so types are settled first: bindings, then
+hops, each as soon as one of its ends has a type. Only then are conditions and `not` blocks looked at, in
+text order, because they may use only names introduced above them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.lang.spans import Name
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query import ast, ir
+from omnigraph.query.expressions import (
+    NO_SCOPE,
+    ExpressionChecker,
+    Scope,
+    Silenced,
+    Variable,
+    compatible,
+    type_fault,
+)
+from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
+
+
+@dataclass(slots=True)
+class _Block:
+    """The block being checked."""
+
+    outer: Scope | None
+    own: dict[str, Variable] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
+    """Own variable → number of the clause that introduces it."""
+    bindings: list[ResolvedBinding] = field(default_factory=list)
+    hops: dict[int, ResolvedHop] = field(default_factory=dict)
+    conditions: list[ir.Condition] = field(default_factory=list)
+    negations: list[ResolvedBlock] = field(default_factory=list)
+    mentioned: dict[str, None] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    """Names that only the `not` blocks seen so far know."""
+
+    def find(self, name: str) -> Variable | None:
+        return self.own.get(name) or (self.outer.find(name) if self.outer else None)
+
+    def scope_at(self, clause: float) -> Scope:
+        """What a clause can see; everything is introduced before clause infinity."""
+        return Scope(self.own, self.since, clause, self.outer, self.mentioned, self.hidden)
+
+    def touch(self, variable: Variable) -> None:
+        self.mentioned[variable.ir_name] = None
+
+
+class MatchChecker:
+    """Checks the match block of one query and everything nested in it."""
+
+    def __init__(self, catalog: Catalog, expressions: ExpressionChecker) -> None:
+        self.catalog = catalog
+        self.expressions = expressions
+        self.report = expressions.report
+        self.taken: dict[str, int] = {}
+
+    def check(self, clauses: Sequence[ast.Clause], outer: Scope | None = None) -> tuple[ResolvedBlock, Scope]:
+        """Return the checked block, and the scope of what comes after it."""
+        block = _Block(outer)
+        self.bindings(block, clauses)
+        self.all_hops(block, clauses)
+        for number, clause in enumerate(clauses):
+            match clause:
+                case ast.Binding():
+                    self.expressions.attempt(self.pattern, block, clause)
+                case ast.Condition():
+                    self.expressions.attempt(self.condition, block, clause, number)
+                case ast.Negation():
+                    self.expressions.attempt(self.negation, block, clause, number)
+        own = {variable.ir_name for variable in block.own.values()}
+        resolved = ResolvedBlock(
+            tuple(block.bindings),
+            tuple(block.hops[number] for number in sorted(block.hops)),
+            tuple(block.conditions),
+            tuple(block.negations),
+            tuple(name for name in block.mentioned if name not in own),
+        )
+        return resolved, block.scope_at(math.inf)
+
+    def introduce(
+        self, block: _Block, name: str, type_name: str | None, number: int, kind: OneOf["node", "edge"] = "node"
+    ) -> Variable:
+        """A new variable of this block, with a name of its own in the plan."""
+        uses = self.taken.get(name, 0)
+        self.taken[name] = uses + 1
+        variable = Variable(name, f"{name}#{uses}" if uses or name == ast.ANONYMOUS else name, kind, type_name)
+        if name != ast.ANONYMOUS:
+            block.own[name] = variable
+            block.since[name] = number
+        return variable
+
+    # -- bindings --------------------------------------------------------------------------------
+
+    def bindings(self, block: _Block, clauses: Sequence[ast.Clause]) -> None:
+        for number, clause in enumerate(clauses):
+            if isinstance(clause, ast.Binding):
+                self.expressions.attempt(self.binding, block, clause, number)
+
+    def binding(self, block: _Block, clause: ast.Binding, number: int) -> None:
+        name, type_name = clause.var.text, clause.type.text
+        known = block.find(name) if name != ast.ANONYMOUS else None
+        if type_name not in self.catalog.nodes:
+            if known is None:
+                self.introduce(block, name, None, number)
+            raise self.unknown_node_type(clause.type)
+        if known is None:
+            variable = self.introduce(block, name, type_name, number)
+            block.bindings.append(ResolvedBinding(variable.ir_name, type_name))
+        elif known.kind == "edge":
+            raise type_fault("T23", f"the edge variable '${name}' cannot be bound to a node", clause.span)
+        elif known.type_name is not None and known.type_name != type_name:
+            raise type_fault(
+                None, f"'${name}' is bound to {known.type_name} already and cannot be a {type_name}", clause.span
+            )
+        else:
+            block.touch(known)
+
+    def unknown_node_type(self, name: Name) -> Fault:
+        if name.text in self.catalog.interfaces:
+            hint = f"'{name}' is an interface; bind one of the node types that implement it"
+        elif name.text in self.catalog.edges:
+            word = self.catalog.edges[name.text].word
+            hint = f"'{name}' is an edge; it is followed between two variables: '$a {word} $b'"
+        else:
+            hint = did_you_mean(name.text, self.catalog.nodes) or f"the node types are {listing(self.catalog.nodes)}"
+        return type_fault("T1", f"there is no node type '{name}'", name.span, hint)
+
+    def pattern(self, block: _Block, clause: ast.Binding) -> None:
+        """The `{ p: value }` part of a binding."""
+        if clause.type.text not in self.catalog.nodes or not clause.matches:
+            return
+        type_ = self.catalog.nodes[clause.type.text]
+        variable = block.find(clause.var.text)
+        if clause.var.text == ast.ANONYMOUS:
+            raise type_fault(None, "'$_' cannot have a pattern", clause.span, "give the variable a name")
+        assert variable is not None
+        for match in clause.matches:
+            condition = self.expressions.attempt(self.property_match, block, variable, type_, match)
+            if condition is not None:
+                block.conditions.append(condition)
+
+    def property_match(
+        self, block: _Block, variable: Variable, type_: NodeType, match: ast.PropertyMatch
+    ) -> ir.Condition:
+        name = match.property
+        property_ = type_.properties.get(name.text)
+        if property_ is None:
+            hint = did_you_mean(name.text, type_.properties) or f"its properties are {listing(type_.properties)}"
+            raise type_fault("T2", f"node type '{type_.name}' has no property '{name}'", name.span, hint)
+        prop = ir.Prop(variable.ir_name, property_.name, property_.type)
+        self.is_param(block, variable, property_, match.value)
+        value = self.pattern_value(type_, property_, match)
+        return ir.Compare("contains_item" if property_.type.is_list else "=", prop, value)
+
+    def is_param(self, block: _Block, variable: Variable, property_: Property, value: ast.Expr) -> None:
+        """A `$name` in a pattern is a parameter, never a variable."""
+        if not isinstance(value, ast.Var) or value.name in self.expressions.params:
+            return
+        if block.find(value.name):
+            name = property_.name
+            hint = f"to compare two nodes, write a clause: '${variable.name}.{name} = ${value.name}.{name}'"
+        else:
+            type_ = property_.type
+            hint = self.expressions.undeclared(value.name, type_.item if type_.is_list else type_)
+        raise type_fault(None, f"'${value.name}' is not a parameter", value.span, hint)
+
+    def pattern_value(self, owner: NodeType, property_: Property, match: ast.PropertyMatch) -> ir.Expr:
+        """The value a property is matched with; a list property is asked for one item."""
+        what = f"'{owner.name}.{property_.name}'"
+        type_, value = property_.type, match.value
+        wanted = type_.item if type_.is_list else type_.with_nullable(False)
+        if type_.scalar == "Blob":
+            raise type_fault("T3", f"{what} is Blob and cannot be matched", match.span)
+        if type_.scalar == "Vector" and isinstance(value, ast.Literal | ast.ListLiteral):
+            raise type_fault("T3", f"{what} is {type_} and cannot be matched", value.span, "rank by nearest(…) instead")
+        if isinstance(value, ast.ListLiteral):
+            hint = "a list property is matched by one item it holds" if type_.is_list else None
+            raise type_fault("T3", f"{what} is {type_} and cannot be matched with a list", value.span, hint)
+        if isinstance(value, ast.Literal):
+            if wanted.is_integer and value.kind in ("int", "decimal"):
+                # By mathematical value: 2.7, or a number too wide for the column, equals nothing, and is no mistake.
+                return self.expressions.literal(value)
+            return self.expressions.fit_literal(value, wanted, what)
+        checked = self.expressions.check(value, NO_SCOPE)
+        assert isinstance(checked, ir.ParamRef)
+        if checked.type.scalar == "Vector" or not compatible(checked.type, wanted):
+            raise type_fault(
+                "T7", f"cannot match {what} ({type_}) with {self.expressions.shown(value, checked)}", value.span
+            )
+        return checked
+
+    # -- hops ------------------------------------------------------------------------------------
+
+    def all_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> None:
+        """Settle every hop, each time the first one in the text that has an end of known type."""
+        hops = {number: clause for number, clause in enumerate(clauses) if isinstance(clause, ast.Hop)}
+        at_end: dict[str, list[int]] = {}
+        for number, hop in hops.items():
+            self.edge_variable_early(block, hop, number)
+            for end in {hop.left.text, hop.right.text} - {ast.ANONYMOUS}:
+                at_end.setdefault(end, []).append(number)
+        ready = [number for number, hop in hops.items() if self.known_end(block, hop)]
+        heapq.heapify(ready)
+        waiting = iter(hops)
+        done: set[int] = set()
+        while len(done) < len(hops):
+            number = heapq.heappop(ready) if ready else next(n for n in waiting if n not in done)
+            if number in done:
+                continue
+            done.add(number)
+            hop = hops[number]
+            try:
+                self.hop(block, hop, number)
+            except Fault as fault:
+                self.report(fault)
+                self.give_up(block, hop, number)
+            except Silenced:
+                self.give_up(block, hop, number)
+            for end in (hop.left.text, hop.right.text):
+                for other in at_end.get(end, ()):
+                    if other not in done:
+                        heapq.heappush(ready, other)
+                at_end.pop(end, None)
+
+    def known_end(self, block: _Block, hop: ast.Hop) -> bool:
+        return any(block.find(end.text) is not None for end in (hop.left, hop.right) if end.text != ast.ANONYMOUS)
+
+    def give_up(self, block: _Block, hop: ast.Hop, number: int) -> None:
+        """After a mistake: the ends are bound, to nothing in particular."""
+        for end in (hop.left.text, hop.right.text):
+            if end != ast.ANONYMOUS:
+                block.touch(block.find(end) or self.introduce(block, end, None, number))
+
+    def edge_variable_early(self, block: _Block, hop: ast.Hop, number: int) -> None:
+        """Introduce a hop's edge variable, so that no other clause takes its name for a node."""
+        name = hop.edge_var
+        if name is None or name.text == ast.ANONYMOUS:
+            return
+        if name.text in (hop.left.text, hop.right.text):
+            self.report(type_fault("T23", f"the edge variable '${name}' is also an end of its hop", name.span))
+        elif block.find(name.text) is not None:
+            self.report(
+                type_fault(
+                    "T23", f"'${name}' is bound already and cannot be an edge variable", name.span, "choose a new name"
+                )
+            )
+        else:
+            edge = self.catalog.find_edge(hop.edge.text)
+            self.introduce(block, name.text, edge.name if edge else None, number, "edge")
+
+    def hop(self, block: _Block, hop: ast.Hop, number: int) -> None:
+        edge = self.catalog.find_edge(hop.edge.text)
+        if edge is None:
+            words = [e.word for e in self.catalog.edges.values()]
+            hint = did_you_mean(hop.edge.text, words) or f"the edges are {listing(words)}"
+            raise type_fault("T4", f"there is no edge '{hop.edge}'", hop.edge.span, hint)
+        if hop.undirected and edge.from_type != edge.to_type:
+            raise type_fault(
+                "T22",
+                f"'{edge.word}' leads from {edge.from_type} to {edge.to_type} and cannot be followed both ways",
+                hop.edge.span,
+                f"'<{edge.word}>' needs an edge between nodes of one type: write '{edge.word}'",
+            )
+        least, most = self.hop_bounds(hop, edge)
+        left_is_source = self.orient(block, hop, edge)
+        left_type, right_type = edge.from_type, edge.to_type
+        if not left_is_source:
+            left_type, right_type = right_type, left_type
+        left = self.endpoint(block, hop.left, left_type, number)
+        right = self.endpoint(block, hop.right, right_type, number)
+        edge_var = block.own.get(hop.edge_var.text) if hop.edge_var else None
+        block.hops[number] = ResolvedHop(
+            left.ir_name,
+            left_type,
+            right.ir_name,
+            right_type,
+            edge.name,
+            left_is_source,
+            hop.undirected,
+            least,
+            most,
+            edge_var.ir_name if edge_var and edge_var.kind == "edge" else None,
+        )
+
+    def hop_bounds(self, hop: ast.Hop, edge: EdgeType) -> tuple[int, int]:
+        bounds = hop.bounds
+        if bounds is None:
+            return 1, 1
+        if bounds.max is None:
+            hint = f"say how far to go: '{edge.word}{{{bounds.min},4}}'"
+            raise type_fault("T15", "the hop has no largest length", bounds.span, hint)
+        if bounds.min < 1:
+            raise type_fault("T15", "a hop has at least length 1", bounds.span, f"write {{1,{max(1, bounds.max)}}}")
+        if bounds.max < bounds.min:
+            hint = f"write {{{bounds.max},{bounds.min}}}"
+            raise type_fault("T15", "the largest length of the hop is below its smallest", bounds.span, hint)
+        if hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
+            raise type_fault(
+                "T23",
+                f"the edge variable '${hop.edge_var}' needs a single hop, without '{{{bounds.min},{bounds.max}}}'",
+                bounds.span,
+                "drop the bounds, or the edge variable",
+            )
+        # Over an edge between two types a second hop has nowhere to go.
+        return bounds.min, bounds.max if edge.from_type == edge.to_type else min(bounds.max, 1)
+
+    def orient(self, block: _Block, hop: ast.Hop, edge: EdgeType) -> bool:
+        """Whether the left end is the edge's source; T5 when the ends do not fit."""
+        left, right = (self.end_type(block, end) for end in (hop.left, hop.right))
+        forward = left in (None, edge.from_type) and right in (None, edge.to_type)
+        backward = left in (None, edge.to_type) and right in (None, edge.from_type)
+        if hop.left.text == hop.right.text != ast.ANONYMOUS and edge.from_type != edge.to_type:
+            forward = backward = False
+        if forward or backward:
+            return forward
+        wrong = hop.left if left not in (None, edge.from_type, edge.to_type) else hop.right
+        if hop.left.text == hop.right.text:
+            message = f"'${hop.left}' cannot be both ends of '{edge.word}'"
+        elif left in (edge.from_type, edge.to_type):
+            other = edge.to_type if left == edge.from_type else edge.from_type
+            message = f"'${hop.right}' is a {right}, but '{edge.word}' leads from ${hop.left} ({left}) to a {other}"
+        else:
+            kind = left if wrong is hop.left else right
+            message = f"'${wrong}' is a {kind}, which '{edge.word}' does not touch"
+        hint = f"edge {edge.name}: {edge.from_type} -> {edge.to_type}"
+        fitting = [e.word for e in self.catalog.edges.values() if {e.from_type, e.to_type} == {left, right}]
+        if fitting:
+            hint += f"; between {left} and {right} there is {listing(fitting)}"
+        raise type_fault("T5", message, wrong.span, hint)
+
+    def end_type(self, block: _Block, end: Name) -> str | None:
+        variable = block.find(end.text) if end.text != ast.ANONYMOUS else None
+        if variable is None:
+            return None
+        if variable.kind == "edge":
+            raise type_fault("T23", f"the edge variable '${end}' cannot be an end of a hop", end.span)
+        if variable.type_name is None:
+            raise Silenced
+        return variable.type_name
+
+    def endpoint(self, block: _Block, end: Name, type_name: str, number: int) -> Variable:
+        variable = block.find(end.text) if end.text != ast.ANONYMOUS else None
+        if variable is None:
+            return self.introduce(block, end.text, type_name, number)
+        block.touch(variable)
+        if end.text in block.own:
+            block.since[end.text] = min(block.since[end.text], number)
+        return variable
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def condition(self, block: _Block, clause: ast.Condition, number: int) -> None:
+        condition = self.expressions.check(clause.expr, block.scope_at(number))
+        assert isinstance(condition, ir.Compare | ir.TextMatch), "the parser lets no other condition through"
+        block.conditions.append(condition)
+
+    def negation(self, block: _Block, clause: ast.Negation, number: int) -> None:
+        faults = self.expressions.faults
+        inner, scope = self.check(clause.clauses, block.scope_at(number))
+        block.hidden.update(scope.own)
+        # A clause with a mistake may have been the one that mentions the outside.
+        if not inner.outer_vars and self.expressions.faults == faults:
+            raise type_fault(
+                "T9",
+                "the 'not' block mentions no variable from outside it",
+                clause.span,
+                "a 'not' block says what must not exist for a row: use one of the row's variables in it",
+            )
+        for name in inner.outer_vars:
+            block.mentioned[name] = None
+        block.negations.append(inner)

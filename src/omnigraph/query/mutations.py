@@ -1,0 +1,212 @@
+"""Checks the statements of a write and gives their plan.
+
+A name means a node type first, then an edge type; the case must match. Values are literals, parameters
+or `now()`. Statements are checked one by one; only when all of them are sound is the rule applied that a
+query either inserts and updates, or deletes (D2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.lang.spans import Name
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query import ast, ir
+from omnigraph.query.expressions import NO_SCOPE, ExpressionChecker, Silenced, compatible, type_fault
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.types import PropertyType
+
+_ID = PropertyType("String")
+_ENDS = {"from": "src", "to": "dst"}
+
+
+class MutationChecker:
+    """Checks the statements of one query."""
+
+    def __init__(self, catalog: Catalog, expressions: ExpressionChecker) -> None:
+        self.catalog = catalog
+        self.expressions = expressions
+        self.report = expressions.report
+
+    def check(self, query: ast.Query, statements: Sequence[ast.Statement]) -> tuple[ir.MutationOp, ...]:
+        """Return the operations; mistakes are reported, and then the result means nothing."""
+        ops: list[ir.MutationOp] = []
+        for statement in statements:
+            try:
+                ops.append(self.statement(statement))
+            except Fault as fault:
+                self.report(fault)
+            except Silenced:
+                pass
+        if len(ops) == len(statements):
+            self.one_kind(query, statements)
+        return tuple(ops)
+
+    def one_kind(self, query: ast.Query, statements: Sequence[ast.Statement]) -> None:
+        """D2: inserts and updates, or deletes, never both."""
+        deletes = isinstance(statements[0], ast.Delete)
+        for statement in statements:
+            if isinstance(statement, ast.Delete) != deletes:
+                self.report(
+                    type_fault(
+                        "D2",
+                        f"query '{query.name}' both deletes and inserts or updates",
+                        statement.span,
+                        "split it into two queries; to publish both at once, run them on a branch and merge it",
+                    )
+                )
+                return
+
+    def statement(self, statement: ast.Statement) -> ir.MutationOp:
+        type_ = self.type(statement.type)
+        match statement:
+            case ast.Insert():
+                return self.insert(statement, type_)
+            case ast.Update():
+                return self.update(statement, type_)
+            case ast.Delete():
+                where = self.where(statement.where, type_)
+                return (ir.DeleteNodes if isinstance(type_, NodeType) else ir.DeleteEdges)(type_.name, where)
+
+    def type(self, name: Name) -> NodeType | EdgeType:
+        found = self.catalog.nodes.get(name.text) or self.catalog.edges.get(name.text)
+        if found is None:
+            known = [*self.catalog.nodes, *self.catalog.edges]
+            hint = did_you_mean(name.text, known) or f"the types are {listing(known)}"
+            if name.text in self.catalog.interfaces:
+                hint = f"'{name}' is an interface: write to a node type that implements it"
+            raise type_fault("T10", f"there is no node or edge type '{name}'", name.span, hint)
+        return found
+
+    # -- insert and update -----------------------------------------------------------------------
+
+    def insert(self, statement: ast.Insert, type_: NodeType | EdgeType) -> ir.MutationOp:
+        given = self.assigns(statement.assigns, statement.type, type_, ends=isinstance(type_, EdgeType))
+        needed = [p.name for p in type_.properties.values() if not p.type.nullable]
+        if isinstance(type_, EdgeType):
+            missing = [name for name in (*_ENDS, *needed) if name not in given]
+        else:
+            embeds = type_.embeds
+            missing = [
+                name for name in needed if name not in given and not (name in embeds and embeds[name].source in given)
+            ]
+        if missing:
+            wanted = ", ".join(f"{name}: {self.wanted(type_, name)}" for name in missing)
+            message = f"insert of '{type_.name}' misses {listing(missing)}"
+            raise type_fault("T12", message, statement.type.span, f"add {wanted}")
+        if isinstance(type_, NodeType):
+            return ir.InsertNode(type_.name, tuple(given.items()))
+        source, target = given.pop("from"), given.pop("to")
+        return ir.InsertEdge(type_.name, source, target, tuple(given.items()))
+
+    def wanted(self, type_: NodeType | EdgeType, name: str) -> str:
+        if isinstance(type_, EdgeType) and name in _ENDS:
+            return f"the id of a {type_.from_type if name == 'from' else type_.to_type}"
+        return str(type_.properties[name].type)
+
+    def update(self, statement: ast.Update, type_: NodeType | EdgeType) -> ir.UpdateNodes:
+        if isinstance(type_, EdgeType):
+            raise type_fault(
+                "T16",
+                f"'{type_.name}' is an edge type, and only nodes can be updated",
+                statement.type.span,
+                "delete the edge and insert it anew",
+            )
+        given = self.expressions.attempt(
+            self.assigns, statement.assigns, statement.type, type_, ends=False, fixed=type_.key
+        )
+        where = self.where(statement.where, type_)
+        if given is None:
+            raise Silenced
+        return ir.UpdateNodes(type_.name, tuple(given.items()), where)
+
+    def assigns(
+        self,
+        assigns: Sequence[ast.Assign],
+        name: Name,
+        type_: NodeType | EdgeType,
+        *,
+        ends: bool,
+        fixed: Sequence[str] = (),
+    ) -> dict[str, ir.Expr]:
+        """The assigned values by property, in the order written; `ends` allows `from` and `to`.
+
+        `fixed` are the properties that nothing can be assigned to.
+        """
+        if not assigns:
+            raise type_fault("T10", f"nothing is assigned to '{type_.name}'", name.span, "write { property: value }")
+        given: dict[str, ir.Expr | None] = {}
+        for assign in assigns:
+            key = assign.property.text
+            if key in given:
+                self.report(type_fault("T13", f"'{key}' is assigned twice", assign.property.span))
+                given[key] = None
+            elif key in fixed:
+                self.report(
+                    type_fault(
+                        None,
+                        f"'{type_.name}.{key}' is part of the @key and cannot be updated",
+                        assign.property.span,
+                        "delete the node and insert it under its new key",
+                    )
+                )
+                given[key] = None
+            else:
+                given[key] = self.expressions.attempt(self.assigned, assign, type_, ends=ends)
+        sound = {key: value for key, value in given.items() if value is not None}
+        if len(sound) < len(given):
+            raise Silenced
+        return sound
+
+    def assigned(self, assign: ast.Assign, type_: NodeType | EdgeType, *, ends: bool) -> ir.Expr:
+        key = assign.property.text
+        property_type = _ID if ends and key in _ENDS else self.property_type(assign.property, type_, ends=ends)
+        what = f"'{type_.name}.{key}'"
+        if isinstance(type_, EdgeType) and key in _ENDS:
+            what += f" ({self.wanted(type_, key)})"
+        return self.value(assign.value, property_type, what)
+
+    def property_type(self, name: Name, type_: NodeType | EdgeType, *, ends: bool) -> PropertyType:
+        property_ = type_.properties.get(name.text)
+        if property_ is None:
+            known = [*type_.properties, *(_ENDS if ends else ())]
+            hint = did_you_mean(name.text, known) or (f"it has {listing(known)}" if known else None)
+            raise type_fault("T11", f"'{type_.name}' has no property '{name}'", name.span, hint)
+        return property_.type
+
+    def value(self, expr: ast.Expr, type_: PropertyType, what: str) -> ir.Expr:
+        """An assigned value: T3 for a literal that does not fit, T7 for a parameter that does not."""
+        if isinstance(expr, ast.Literal | ast.ListLiteral):
+            return self.expressions.fit_literal(expr, type_.with_nullable(False), what)
+        checked = self.atom(expr, type_)
+        text_for_blob = type_.scalar == "Blob" and checked.type.is_text
+        if not text_for_blob and not compatible(checked.type, type_):
+            raise type_fault(
+                "T7", f"cannot assign {self.expressions.shown(expr, checked)} to {what} ({type_})", expr.span
+            )
+        return checked
+
+    def atom(self, expr: ast.Expr, type_: PropertyType) -> ir.Const | ir.ParamRef:
+        if isinstance(expr, ast.Var) and expr.name not in self.expressions.params:
+            hint = self.expressions.undeclared(expr.name, type_)
+            raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, hint)
+        checked = self.expressions.check(expr, NO_SCOPE)
+        assert isinstance(checked, ir.Const | ir.ParamRef), "the parser lets nothing else through"
+        return checked
+
+    # -- where -----------------------------------------------------------------------------------
+
+    def where(self, where: ast.Compare, type_: NodeType | EdgeType) -> ir.Compare:
+        assert isinstance(where.left, ast.Word), "the parser lets nothing else through"
+        name = Name(where.left.name, where.left.span)
+        if isinstance(type_, EdgeType) and name.text in _ENDS:
+            prop = ir.Prop(ir.ROW, _ENDS[name.text], _ID)
+        else:
+            property_type = self.property_type(name, type_, ends=isinstance(type_, EdgeType))
+            if property_type.scalar == "Blob":
+                raise type_fault("T11", f"'{type_.name}.{name}' is Blob and cannot be compared", name.span)
+            prop = ir.Prop(ir.ROW, name.text, property_type)
+        value = self.atom(where.right, prop.type)
+        op = self.expressions.comparison(where, prop, value)
+        return ir.Compare(op, prop, value)

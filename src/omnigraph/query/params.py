@@ -1,0 +1,93 @@
+"""JSON parameters → the values a plan runs with, driven by the declared types.
+
+Two dialects: the standard one takes integers of any width as numbers; the JavaScript one refuses a
+number that JavaScript could not have held exactly, and takes `3.0` for an integer because JavaScript
+cannot write anything else. Both take integers as decimal strings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import ParameterError, ValueFormatError
+from omnigraph.names import closest
+from omnigraph.query.ir import NOW, ParamDecl
+from omnigraph.types import INTEGER_RANGES, PropertyType
+from omnigraph.values import JS_SAFE_MAX, describe_json, read_json
+
+_DECIMAL = re.compile(r"-?[0-9]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundParams:
+    """Every declared parameter with its value, and the names that were given but not declared."""
+
+    values: Mapping[str, Any]
+    unused: tuple[str, ...] = ()
+
+
+def bind_params(
+    declared: Iterable[ParamDecl], given: Mapping[str, Any] | None, *, javascript: bool = False
+) -> BoundParams:
+    """Return the values of all declared parameters, or raise `ParameterError` naming the first that fails."""
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"parameters are an object of names and values, not {describe_json(given)}", hint='write {"name": value}'
+        )
+    values: dict[str, Any] = {}
+    for param in declared:
+        if param.name not in given:
+            if not param.type.nullable:
+                near = closest(param.name, given)
+                hint = f"'{near}' was given: is it misspelt?" if near else None
+                if f"${param.name}" in given:
+                    hint = "parameter names are given without the dollar sign"
+                raise ParameterError(f"parameter '{param.name}' ({param.type}) is missing", hint=hint)
+            values[param.name] = None
+            continue
+        try:
+            values[param.name] = _read(given[param.name], param.type, javascript)
+        except ValueFormatError as error:
+            raise ParameterError(f"parameter '{param.name}' ({param.type}): {error.message}", hint=error.hint) from None
+    unused = tuple(name for name in given if name not in values)
+    for name in unused:
+        if name == NOW:
+            raise ParameterError(f"parameter '{NOW}' is reserved")
+        if isinstance(given[name], Mapping):
+            raise ParameterError(f"parameter '{name}' is not declared, and no parameter can be an object")
+    return BoundParams(values, unused)
+
+
+def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:
+    if value is None:
+        return read_json(value, type_)
+    if type_.is_list:
+        if not isinstance(value, list):
+            raise ValueFormatError(f"expected {type_}, found {describe_json(value)}")
+        return [_read(item, type_.item, javascript) for item in value]
+    if type_.scalar in INTEGER_RANGES:
+        return read_json(_integer(value, type_, javascript), type_)
+    if type_.scalar in ("Date", "DateTime") and not isinstance(value, str):
+        word = "a date string" if type_.scalar == "Date" else "a datetime string"
+        raise ValueFormatError(f"expected {word}, found {describe_json(value)}")
+    return read_json(value, type_)
+
+
+def _integer(value: Any, type_: PropertyType, javascript: bool) -> Any:
+    if isinstance(value, str):
+        if not _DECIMAL.fullmatch(value):
+            raise ValueFormatError(f"expected {type_}, found {describe_json(value)}", hint="write decimal digits")
+        return int(value)
+    if not javascript or isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if abs(value) > JS_SAFE_MAX:
+        raise ValueFormatError(
+            f"{describe_json(value)} is beyond ±{JS_SAFE_MAX}, where JavaScript numbers are no longer exact",
+            hint="pass a decimal string",
+        )
+    return int(value) if isinstance(value, float) and value.is_integer() else value

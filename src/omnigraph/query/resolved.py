@@ -1,0 +1,57 @@
+"""A checked read: every name resolved and every hop oriented, clauses still in the order of the text.
+
+This is what the type checker hands to `lower`. Mutations need no such stage: checking one gives its IR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.query.ir import Column, Condition, ParamDecl, SortKey
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedBinding:
+    """A variable the block introduces with a type of its own."""
+
+    var: str
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedHop:
+    """A hop whose direction is known; `max_hops` below `min_hops` reaches nothing."""
+
+    left: str
+    left_type: str
+    right: str
+    right_type: str
+    edge_type: str
+    left_is_source: bool
+    undirected: bool
+    min_hops: int
+    max_hops: int
+    edge_var: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedBlock:
+    """A match block or the inside of a `not`; `outer_vars` are the outside variables it mentions."""
+
+    bindings: tuple[ResolvedBinding, ...]
+    hops: tuple[ResolvedHop, ...]
+    conditions: tuple[Condition, ...]
+    negations: tuple[ResolvedBlock, ...]
+    outer_vars: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRead:
+    """A read that passed the type checker."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+    block: ResolvedBlock
+    columns: tuple[Column, ...]
+    order_by: tuple[SortKey, ...]
+    limit: int | None

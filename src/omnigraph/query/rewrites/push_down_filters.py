@@ -1,0 +1,91 @@
+"""Move a condition on one variable into the operation that binds the variable.
+
+    scan $p: Person | filter $p.age > 30              scan $p: Person where $p.age > 30
+    scan $a: A | expand $a -e-> $b | filter $b.x = 1  scan $a: A | expand $a -e-> $b where $b.x = 1
+
+A condition on a variable of an outer pipeline stays a filter; so does one on two variables, right
+behind the operation that binds the last of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from omnigraph.query.ir import (
+    AntiJoin,
+    Bm25,
+    Compare,
+    Condition,
+    Expand,
+    Expr,
+    Filter,
+    Nearest,
+    NodeScan,
+    Op,
+    Pipeline,
+    Prop,
+    TextMatch,
+)
+
+
+def push_down_filters(pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline with every condition as early as it can be."""
+    binder: dict[str, int] = {}
+    for place, op in enumerate(pipeline):
+        for var in _bound_by(op):
+            binder[var] = place
+    pushed: dict[int, list[Condition]] = {}
+    behind: dict[int, list[Filter]] = {}
+    for op in pipeline:
+        if isinstance(op, Filter):
+            variables = set(condition_variables(op.condition))
+            places = {binder[var] for var in variables if var in binder}
+            if len(variables) == 1 and places:
+                pushed.setdefault(places.pop(), []).append(op.condition)
+            else:
+                behind.setdefault(max(places, default=-1), []).append(op)
+    result: list[Op] = [*behind.get(-1, ())]
+    for place, op in enumerate(pipeline):
+        if not isinstance(op, Filter):
+            result.append(_with_conditions(op, pushed.get(place, ())))
+            result += behind.get(place, ())
+    return tuple(result)
+
+
+def condition_variables(expr: Expr) -> Iterator[str]:
+    """The variables an expression reads."""
+    match expr:
+        case Prop():
+            yield expr.var
+        case Compare():
+            yield from condition_variables(expr.left)
+            yield from condition_variables(expr.right)
+        case TextMatch() | Nearest() | Bm25():
+            yield expr.prop.var
+        case _:
+            return
+
+
+def _bound_by(op: Op) -> Iterator[str]:
+    match op:
+        case NodeScan():
+            yield op.var
+        case Expand():
+            if not op.dst_bound:
+                yield op.dst_var
+            if op.edge_var:
+                yield op.edge_var
+        case Filter() | AntiJoin():
+            return
+
+
+def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
+    if not conditions:
+        return op
+    if isinstance(op, NodeScan):
+        return replace(op, filters=(*op.filters, *conditions))
+    assert isinstance(op, Expand), "only scans and expansions bind variables"
+    of_edge = [c for c in conditions if next(condition_variables(c)) == op.edge_var]
+    of_node = [c for c in conditions if next(condition_variables(c)) != op.edge_var]
+    return replace(op, dst_filters=(*op.dst_filters, *of_node), edge_filters=(*op.edge_filters, *of_edge))

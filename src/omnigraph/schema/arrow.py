@@ -1,0 +1,44 @@
+"""The Arrow form of types and tables.
+
+A table is `id` (edges: `id`, `src`, `dst`) and then the properties by ascending name; nullability is as
+declared. This module alone imports pyarrow at the top: whoever only compiles text does not load it.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from omnigraph.schema.catalog import SYSTEM_FIELDS, EdgeType, NodeType
+from omnigraph.types import PropertyType
+
+_SCALARS: dict[str, pa.DataType] = {
+    "String": pa.utf8(),
+    "Blob": pa.large_binary(),
+    "Bool": pa.bool_(),
+    "I32": pa.int32(),
+    "I64": pa.int64(),
+    "U32": pa.uint32(),
+    "U64": pa.uint64(),
+    "F32": pa.float32(),
+    "F64": pa.float64(),
+    "Date": pa.date32(),
+    "DateTime": pa.date64(),
+}
+
+
+def arrow_type(type_: PropertyType) -> pa.DataType:
+    """The Arrow type that stores values of `type_`."""
+    if type_.scalar == "Vector":
+        return pa.list_(pa.field("item", pa.float32(), nullable=True), type_.dim)
+    scalar = _SCALARS[type_.scalar]
+    return pa.list_(pa.field("item", scalar, nullable=True)) if type_.is_list else scalar
+
+
+def table_schema(type_: NodeType | EdgeType) -> pa.Schema:
+    """The columns of a type's table, in order."""
+    fields = [pa.field(name, pa.utf8(), nullable=False) for name in SYSTEM_FIELDS[type_.kind]]
+    fields += [
+        pa.field(property_.name, arrow_type(property_.type), nullable=property_.type.nullable)
+        for property_ in type_.properties.values()
+    ]
+    return pa.schema(fields)

@@ -1,0 +1,545 @@
+"""Is a schema sound? The tree in, the catalog out, or every reason why not.
+
+Three passes, each relying on the one before: interfaces; nodes with the interface properties they
+take over; edges with their endpoints. Numbers S2…S23 name the rule that was broken; each has a page
+in the documentation. A declaration with a mistake is still checked to its end, and later passes treat
+what it declares as known, so that one mistake is reported once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from omnigraph.lang.diagnostics import Fault, Reporter
+from omnigraph.lang.spans import Name, Source, Span
+from omnigraph.names import did_you_mean
+from omnigraph.schema.ast import (
+    Annotation,
+    CheckRule,
+    ColumnRule,
+    Declaration,
+    EdgeDecl,
+    InterfaceDecl,
+    Member,
+    NodeDecl,
+    PropertyDecl,
+    RangeRule,
+    Rule,
+    SchemaFile,
+)
+from omnigraph.schema.catalog import (
+    RESERVED_COLUMNS,
+    Cardinality,
+    Catalog,
+    Check,
+    Constraint,
+    EdgeType,
+    Embed,
+    Index,
+    InterfaceType,
+    Key,
+    NodeType,
+    Note,
+    Property,
+    Range,
+    TypeKind,
+    Unique,
+    constraint_columns,
+    constraint_order,
+)
+from omnigraph.schema.parser import parse_source
+from omnigraph.schema.patterns import why_bad_pattern
+
+AnyItem = TypeVar("AnyItem")
+
+_COLUMN_CONSTRAINTS: dict[str, type[Key] | type[Unique] | type[Index]] = {
+    "key": Key,
+    "unique": Unique,
+    "index": Index,
+}
+_BARE = tuple(_COLUMN_CONSTRAINTS)
+_TYPED = frozenset({*_BARE, "embed", "rename_from"})
+_TAKEN: dict[TypeKind, frozenset[str]] = {
+    "interface": frozenset({"id"}),
+    "node": frozenset({"id"}),
+    "edge": frozenset({"id", "src", "dst", "from", "to"}),
+}
+
+
+def compile_schema(text: str, name: str = "<schema>") -> Catalog:
+    """Return the catalog of a schema text, or raise `ParseError` or `SchemaError` with every mistake."""
+    source = Source(text, name)
+    tree, _ = parse_source(source)
+    return check_schema(tree, source)
+
+
+def check_schema(tree: SchemaFile, source: Source) -> Catalog:
+    """Return the catalog of a parsed schema; `source` is what errors point into."""
+    checker = _Checker(Reporter(source))
+    catalog = checker.run(tree)
+    checker.reporter.raise_if_any()
+    return catalog
+
+
+class _Checker:
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.subject: str | None = None
+        self.places: dict[tuple[str, str], Span] = {}
+        """(interface, property) → where its annotations stand, for mistakes that show only in a node."""
+        self.brings: dict[tuple[str, str], list[Constraint]] = {}
+        """(interface, property) → the constraints written on it."""
+
+    def say(self, code: str, message: str, span: Span, hint: str | None = None, *, catalog: bool = False) -> None:
+        fault = Fault(message, span, kind="catalog" if catalog else "parse", code=code, hint=hint)
+        self.reporter.add(fault, subject=self.subject)
+
+    def run(self, tree: SchemaFile) -> Catalog:
+        interfaces: dict[str, InterfaceType] = {}
+        nodes: dict[str, NodeType] = {}
+        edges: dict[str, EdgeType] = {}
+        firsts = {kind: self.firsts(tree, kind) for kind in (InterfaceDecl, NodeDecl, EdgeDecl)}
+        for interface in firsts[InterfaceDecl]:
+            assert isinstance(interface, InterfaceDecl)
+            interfaces[interface.name.text] = self.interface(interface)
+        for node in firsts[NodeDecl]:
+            assert isinstance(node, NodeDecl)
+            nodes[node.name.text] = self.node(node, interfaces)
+        folded: dict[str, str] = {}
+        for edge in firsts[EdgeDecl]:
+            assert isinstance(edge, EdgeDecl)
+            edges[edge.name.text] = self.edge(edge, nodes)
+            other = folded.setdefault(edge.name.text.lower(), edge.name.text)
+            if other != edge.name.text:
+                self.say(
+                    "S22",
+                    f"edges '{other}' and '{edge.name}' differ only in case",
+                    edge.name.span,
+                    "queries find edges whatever their case, so one of them needs another name",
+                    catalog=True,
+                )
+        self.subject = None
+        return Catalog(_by_name(interfaces), _by_name(nodes), _by_name(edges))
+
+    def firsts(self, tree: SchemaFile, kind: type[Declaration]) -> list[Declaration]:
+        """The declarations of one kind; a second one of the same name is reported and left out."""
+        seen: dict[str, Declaration] = {}
+        for declaration in tree.declarations:
+            if isinstance(declaration, kind):
+                name = declaration.name
+                if name.text in seen:
+                    self.subject = None
+                    line = self.reporter.source.line_of(seen[name.text].name.span.start)
+                    word = kind.__name__.removesuffix("Decl").lower()
+                    self.say(
+                        "S20",
+                        f"{word} '{name}' is declared twice, first on line {line}",
+                        name.span,
+                        catalog=True,
+                    )
+                else:
+                    seen[name.text] = declaration
+        return list(seen.values())
+
+    # -- the three kinds -------------------------------------------------------------------------
+
+    def interface(self, decl: InterfaceDecl) -> InterfaceType:
+        self.subject = f"interface '{decl.name}'"
+        properties, constraints = self.properties(decl.members, "interface")
+        for member in decl.members:
+            self.places[decl.name.text, member.name.text] = member.span
+        interface = InterfaceType(decl.name.text, _by_name(properties), _canonical(constraints))
+        for constraint in interface.constraints:
+            for column in constraint_columns(constraint):
+                self.brings.setdefault((interface.name, column), []).append(constraint)
+        return interface
+
+    def node(self, decl: NodeDecl, interfaces: dict[str, InterfaceType]) -> NodeType:
+        self.subject = f"node '{decl.name}'"
+        properties, constraints = self.properties(decl.members, "node")
+        places = {m.name.text: m.span for m in decl.members if isinstance(m, PropertyDecl)}
+        self.inherit(decl, interfaces, properties, constraints, places)
+        constraints += self.rules(decl.members, "node", properties)
+        self.one_key(decl, constraints)
+        self.key_columns(constraints, properties, places, decl)
+        for property_ in properties.values():
+            if property_.embed:
+                self.embed_source(property_, property_.embed, properties, places[property_.name])
+        return NodeType(
+            decl.name.text,
+            _by_name(properties),
+            _canonical(constraints),
+            self.notes(decl.annotations, on_property=False),
+            tuple(sorted({name.text for name in decl.implements})),
+            rename_from=self.rename_from(decl.annotations),
+        )
+
+    def edge(self, decl: EdgeDecl, nodes: dict[str, NodeType]) -> EdgeType:
+        self.subject = f"edge '{decl.name}'"
+        for end, role in ((decl.source, "source"), (decl.target, "target")):
+            if end.text not in nodes:
+                self.say(
+                    "S21",
+                    f"the {role} '{end}' of edge '{decl.name}' is not a node type",
+                    end.span,
+                    did_you_mean(end.text, nodes),
+                    catalog=True,
+                )
+        properties, constraints = self.properties(decl.members, "edge")
+        constraints += self.rules(decl.members, "edge", properties)
+        card = decl.cardinality
+        return EdgeType(
+            decl.name.text,
+            _by_name(properties),
+            _canonical(constraints),
+            self.notes(decl.annotations, on_property=False),
+            decl.source.text,
+            decl.target.text,
+            Cardinality(card.min, card.max) if card else Cardinality(),
+            rename_from=self.rename_from(decl.annotations),
+        )
+
+    def inherit(
+        self,
+        decl: NodeDecl,
+        interfaces: dict[str, InterfaceType],
+        properties: dict[str, Property],
+        constraints: list[Constraint],
+        places: dict[str, Span],
+    ) -> None:
+        """Copy the properties of the implemented interfaces into `properties`, with their constraints."""
+        declared = set(properties)
+        givers: dict[str, InterfaceType] = {}
+        for name in {name.text: name for name in decl.implements}.values():
+            interface = interfaces.get(name.text)
+            if interface is None:
+                self.say(
+                    "S8",
+                    f"'{decl.name}' implements an unknown interface '{name}'",
+                    name.span,
+                    did_you_mean(name.text, interfaces) or f"declare 'interface {name} {{ … }}'",
+                )
+                continue
+            for property_ in interface.properties.values():
+                own = properties.get(property_.name)
+                if property_.name in declared:
+                    assert own is not None
+                    if own.type != property_.type:
+                        self.say(
+                            "S8",
+                            f"'{decl.name}.{own.name}' is {own.type}, but interface '{name}' says {property_.type}",
+                            places[own.name],
+                            f"declare it as '{own.name}: {property_.type}', or leave it out: the interface brings it",
+                        )
+                    continue
+                brought = self.brings.get((interface.name, property_.name), [])
+                if own is None:
+                    givers[property_.name] = interface
+                    places[property_.name] = self.places[interface.name, property_.name]
+                    properties[property_.name] = replace(property_, injected_from=(interface.name,), rename_from=None)
+                    constraints += brought
+                    continue
+                first = givers[property_.name]
+                agreed = self.brings.get((first.name, property_.name), [])
+                theirs = first.properties[property_.name]
+                same = theirs.type == property_.type and theirs.notes == property_.notes
+                if not same or theirs.embed != property_.embed or agreed != brought:
+                    self.say(
+                        "S9",
+                        f"interfaces '{first.name}' and '{name}' disagree about '{property_.name}' of '{decl.name}'",
+                        name.span,
+                        f"declare '{property_.name}' in '{decl.name}', or make the interfaces alike",
+                        catalog=True,
+                    )
+                else:
+                    froms = tuple(sorted({*own.injected_from, interface.name}))
+                    properties[property_.name] = replace(own, injected_from=froms)
+
+    # -- properties ------------------------------------------------------------------------------
+
+    def properties(self, members: Sequence[Member], kind: TypeKind) -> tuple[dict[str, Property], list[Constraint]]:
+        """The declared properties, and the constraints written on them."""
+        properties: dict[str, Property] = {}
+        constraints: list[Constraint] = []
+        for member in members:
+            if not isinstance(member, PropertyDecl):
+                continue
+            name = member.name.text
+            if name in properties:
+                self.say("S20", f"property '{name}' is declared twice", member.name.span, catalog=True)
+                continue
+            if name in RESERVED_COLUMNS:
+                self.say(
+                    "S6",
+                    f"'{name}' is a column of the storage layer",
+                    member.name.span,
+                    "choose another name",
+                )
+            elif name in _TAKEN[kind]:
+                self.say(
+                    "S23",
+                    f"'{name}' cannot be a property of {'an edge' if kind == 'edge' else 'a node'}",
+                    member.name.span,
+                    "every row has its own 'id'; edges also have 'src' and 'dst', written 'from' and 'to'",
+                )
+            constraints += self.bare_constraints(member, kind)
+            properties[name] = Property(
+                name,
+                member.type.type,
+                self.notes(member.annotations, on_property=True),
+                self.embed(member, kind),
+                rename_from=self.rename_from(member.annotations),
+            )
+        return properties, constraints
+
+    def bare_constraints(self, member: PropertyDecl, kind: TypeKind) -> list[Constraint]:
+        """`@key`, `@unique`, `@index` written behind a property."""
+        found: list[Constraint] = []
+        type_ = member.type.type
+        seen: set[str] = set()
+        for annotation in member.annotations:
+            word = annotation.name.text
+            if word not in _BARE:
+                continue
+            column = member.name.text
+            if word in seen:
+                self.say("S15", f"'@{word}' is written twice on '{column}'", annotation.span)
+                continue
+            seen.add(word)
+            if annotation.value is not None:
+                self.say("S15", f"'@{word}' on a property takes no value", annotation.span)
+            what = "a list" if type_.is_list else type_.scalar
+            if type_.is_list or type_.scalar == "Blob" or (type_.scalar == "Vector" and word != "index"):
+                self.say("S13", f"'@{word}' cannot be on '{column}', which is {what}", annotation.span)
+            elif word == "key" and kind == "edge":
+                self.say("S10", "an edge has no key", annotation.span, "use '@unique' to forbid repeated values")
+            else:
+                found.append(_COLUMN_CONSTRAINTS[word]((column,)))
+        return found
+
+    def embed(self, member: PropertyDecl, kind: TypeKind) -> Embed | None:
+        annotations = [a for a in member.annotations if a.name.text == "embed"]
+        if not annotations:
+            return None
+        annotation = annotations[0]
+        name = member.name.text
+        type_ = member.type.type
+        model: str | None = None
+        if len(annotations) > 1:
+            self.say("S16", f"'@embed' is written twice on '{name}'", annotations[1].span)
+        if type_.is_list or type_.scalar == "Blob":
+            self.say("S13", f"'@embed' cannot be on '{name}', which is {type_}", annotation.span)
+            return None
+        if kind == "edge":
+            self.say("S16", "'@embed' works on node properties only", annotation.span)
+            return None
+        if type_.scalar != "Vector":
+            self.say("S16", f"'@embed' needs a Vector property, but '{name}' is {type_}", annotation.span)
+            return None
+        for key, value in annotation.arguments:
+            if key.text != "model":
+                self.say("S16", f"'@embed' has no argument '{key}', only 'model'", key.span)
+            elif model is not None:
+                self.say("S16", "'model' is given twice", key.span)
+            else:
+                model = value.text
+        if annotation.value is None or not annotation.value.text.strip():
+            self.say(
+                "S16",
+                f"'@embed' on '{name}' does not say which text to embed",
+                annotation.span,
+                'name a String property: @embed("title")',
+            )
+            return None
+        return Embed(annotation.value.text, model)
+
+    def embed_source(self, target: Property, embed: Embed, properties: dict[str, Property], span: Span) -> None:
+        source = properties.get(embed.source)
+        if source is None:
+            self.say(
+                "S16",
+                f"'{target.name}' embeds '{embed.source}', which is no property here",
+                span,
+                did_you_mean(embed.source, (p.name for p in properties.values() if p.type.is_text)),
+            )
+        elif not source.type.is_text or source.type.enum_values is not None:
+            self.say("S16", f"'{target.name}' embeds '{source.name}', which is {source.type}, not String", span)
+
+    # -- annotations -----------------------------------------------------------------------------
+
+    def notes(self, annotations: Iterable[Annotation], *, on_property: bool) -> tuple[Note, ...]:
+        """The annotations that stay metadata, in canonical order."""
+        notes: set[Note] = set()
+        seen: set[str] = set()
+        for annotation in annotations:
+            word = annotation.name.text
+            if word in _TYPED:
+                continue
+            if word in ("description", "instruction"):
+                if word == "instruction" and on_property:
+                    self.say("S17", "'@instruction' belongs to a node or edge, not to a property", annotation.span)
+                if annotation.value is None or not annotation.value.text.strip():
+                    self.say("S17", f"'@{word}' needs a text", annotation.span, f'@{word}("…")')
+                if word in seen:
+                    self.say("S17", f"'@{word}' is written twice", annotation.span)
+                seen.add(word)
+            arguments = tuple(sorted((key.text, value.text) for key, value in annotation.arguments))
+            notes.add(Note(word, annotation.value.text if annotation.value else None, arguments))
+        # An absent value and an empty one are different notes, and must not tie.
+        return tuple(sorted(notes, key=lambda n: (n.name, n.value is not None, n.value or "", n.arguments)))
+
+    def rename_from(self, annotations: Iterable[Annotation]) -> str | None:
+        found: str | None = None
+        for count, annotation in enumerate(a for a in annotations if a.name.text == "rename_from"):
+            if count:
+                self.say("S18", "'@rename_from' is written twice", annotation.span)
+            elif annotation.arguments:
+                self.say("S18", "'@rename_from' takes one value and no arguments", annotation.span)
+            elif annotation.value is None or not annotation.value.text.strip():
+                self.say("S18", "'@rename_from' needs the old name", annotation.span, '@rename_from("old")')
+            else:
+                found = annotation.value.text
+        return found
+
+    # -- rules in a body -------------------------------------------------------------------------
+
+    def rules(self, members: Sequence[Member], kind: TypeKind, properties: dict[str, Property]) -> list[Constraint]:
+        found: list[Constraint] = []
+        for member in members:
+            if isinstance(member, PropertyDecl):
+                continue
+            constraint = self.rule(member, kind, properties)
+            if constraint is not None:
+                found.append(constraint)
+        return found
+
+    def rule(self, rule: Rule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+        match rule:
+            case ColumnRule():
+                return self.column_rule(rule, kind, properties)
+            case RangeRule():
+                return self.range_rule(rule, kind, properties)
+            case CheckRule():
+                return self.check_rule(rule, kind, properties)
+
+    def column_rule(self, rule: ColumnRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+        if rule.kind == "key" and kind == "edge":
+            self.say("S10", "an edge has no key", rule.span, "use '@unique' to forbid repeated values")
+            return None
+        code = "S11" if rule.kind == "key" else "S12"
+        sound = True
+        for column in rule.columns:
+            if kind == "edge" and column.text in ("src", "dst"):
+                continue
+            property_ = self.column(column, rule.kind, properties, code)
+            if property_ is None:
+                sound = False
+                continue
+            type_ = property_.type
+            if rule.kind != "key" and type_.scalar == "Blob":
+                self.say(code, f"'@{rule.kind}' cannot cover '{column}', which is Blob", column.span)
+                sound = False
+            elif rule.kind == "unique" and (type_.is_list or type_.scalar == "Vector"):
+                self.say("S23", f"'@unique' cannot cover '{column}', which is {type_}", column.span)
+                sound = False
+        if not sound:
+            return None
+        columns = tuple(sorted({column.text for column in rule.columns}))
+        return _COLUMN_CONSTRAINTS[rule.kind](columns)
+
+    def range_rule(self, rule: RangeRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+        property_ = self.value_rule_column(rule.column, "range", rule.span, kind, properties)
+        if property_ is None:
+            return None
+        if not property_.type.is_numeric:
+            code = "S23" if property_.type.is_list else "S19"
+            self.say(code, f"'@range' needs a number, but '{rule.column}' is {property_.type}", rule.column.span)
+            return None
+        low, high = (None if bound is None else float(bound.text) + 0.0 for bound in (rule.low, rule.high))
+        for bound, value in ((rule.low, low), (rule.high, high)):
+            if bound is not None and value is not None and not math.isfinite(value):
+                self.say("S19", "the bound is too large for a 64-bit float", bound.span)
+                return None
+        if low is not None and high is not None and low > high:
+            self.say("S23", f"'@range' of '{rule.column}' has its lower bound above its upper one", rule.span)
+            return None
+        return Range(rule.column.text, low, high)
+
+    def check_rule(self, rule: CheckRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+        property_ = self.value_rule_column(rule.column, "check", rule.span, kind, properties)
+        if property_ is None:
+            return None
+        if not property_.type.is_text:
+            code = "S23" if property_.type.is_list or property_.type.scalar == "Vector" else "S19"
+            self.say(code, f"'@check' needs a String, but '{rule.column}' is {property_.type}", rule.column.span)
+            return None
+        why = why_bad_pattern(rule.pattern.text)
+        if why is not None:
+            self.say(
+                "S23",
+                f"the pattern of '@check' does not compile: {why}",
+                rule.pattern.span,
+                "patterns are RE2: no look-around and no back-references",
+            )
+            return None
+        return Check(rule.column.text, rule.pattern.text)
+
+    def value_rule_column(
+        self, column: Name, word: str, span: Span, kind: TypeKind, properties: dict[str, Property]
+    ) -> Property | None:
+        if kind == "edge":
+            self.say("S19", f"'@{word}' works on nodes only", span)
+            return None
+        return self.column(column, word, properties, "S19")
+
+    def column(self, column: Name, word: str, properties: dict[str, Property], code: str) -> Property | None:
+        property_ = properties.get(column.text)
+        if property_ is None:
+            message = f"'@{word}' names '{column}', which is no property here"
+            self.say(code, message, column.span, did_you_mean(column.text, properties))
+        return property_
+
+    def one_key(self, decl: NodeDecl, constraints: list[Constraint]) -> None:
+        keys = [c for c in constraints if isinstance(c, Key)]
+        if len(keys) > 1:
+            listed = " and ".join(f"({', '.join(key.columns)})" for key in keys[:3])
+            self.say(
+                "S10",
+                f"'{decl.name}' has more than one key: {listed}",
+                decl.name.span,
+                "a key of several columns is written once, in the body: @key(a, b)",
+            )
+
+    def key_columns(
+        self,
+        constraints: list[Constraint],
+        properties: dict[str, Property],
+        places: dict[str, Span],
+        decl: NodeDecl,
+    ) -> None:
+        for key in constraints:
+            if not isinstance(key, Key):
+                continue
+            for column in key.columns:
+                type_ = properties[column].type
+                place = places.get(column, decl.name.span)
+                if type_.nullable:
+                    self.say(
+                        "S11",
+                        f"the key column '{column}' is nullable",
+                        place,
+                        "a key always has a value: drop the '?'",
+                    )
+                elif type_.is_list or type_.scalar in ("Vector", "Blob"):
+                    self.say("S11", f"the key column '{column}' is {type_}", place, "a key is a plain scalar")
+
+
+def _by_name(items: dict[str, AnyItem]) -> dict[str, AnyItem]:
+    return dict(sorted(items.items()))
+
+
+def _canonical(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    return tuple(sorted(set(constraints), key=constraint_order))

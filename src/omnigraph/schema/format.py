@@ -1,0 +1,103 @@
+"""Tree → `.pg` text in the one canonical layout, comments kept.
+
+Declarations and members stay in the order they were written: order carries meaning for readers, even
+though it carries none for the catalog.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.layout import Printer, quote
+from omnigraph.lang.spans import Source
+from omnigraph.schema.ast import (
+    Annotation,
+    AnnotationValue,
+    CheckRule,
+    ColumnRule,
+    Declaration,
+    EdgeDecl,
+    InterfaceDecl,
+    Member,
+    NodeDecl,
+    PropertyDecl,
+    RangeRule,
+    SchemaFile,
+    TypeExpr,
+)
+from omnigraph.schema.parser import parse_source
+
+
+def format_schema(text: str, name: str = "<schema>") -> str:
+    """Return `text` in canonical layout, or raise `ParseError`."""
+    source = Source(text, name)
+    tree, comments = parse_source(source)
+    return _Formatter(Printer(source, comments)).file(tree)
+
+
+def print_schema(tree: SchemaFile) -> str:
+    """Return the text of a tree that need not come from any source."""
+    return _Formatter(Printer()).file(tree)
+
+
+class _Formatter:
+    def __init__(self, printer: Printer) -> None:
+        self.printer = printer
+
+    def file(self, tree: SchemaFile) -> str:
+        had_body = False
+        for declaration in tree.declarations:
+            has_body = bool(declaration.members) or self.printer.has_comment(declaration.body)
+            self.declaration(declaration, has_body, apart=had_body or has_body)
+            had_body = has_body
+        return self.printer.finish()
+
+    def declaration(self, decl: Declaration, has_body: bool, *, apart: bool) -> None:
+        head = self.head(decl)
+        if not has_body:
+            empty = "" if isinstance(decl, EdgeDecl) else " {}"
+            self.printer.item(head + empty, decl.span, apart=apart)
+            return
+        self.printer.open(head + " {", decl.span.start, decl.body.start, apart=apart)
+        for member in decl.members:
+            self.printer.item(self.member(member), member.span)
+        self.printer.close(decl.span.end)
+
+    def head(self, decl: Declaration) -> str:
+        match decl:
+            case InterfaceDecl():
+                return f"interface {decl.name}"
+            case NodeDecl():
+                implements = ", ".join(name.text for name in decl.implements)
+                head = f"node {decl.name}{self.annotations(decl.annotations)}"
+                return f"{head} implements {implements}" if implements else head
+            case EdgeDecl():
+                card = decl.cardinality
+                bounds = f" @card({card.min}..{'' if card.max is None else card.max})" if card else ""
+                return f"edge {decl.name}: {decl.source} -> {decl.target}{bounds}{self.annotations(decl.annotations)}"
+
+    def member(self, member: Member) -> str:
+        match member:
+            case PropertyDecl():
+                return f"{member.name}: {self.type(member.type)}{self.annotations(member.annotations)}"
+            case ColumnRule():
+                return f"@{member.kind}({', '.join(name.text for name in member.columns)})"
+            case RangeRule():
+                return f"@range({member.column}, {member.low or ''}..{member.high or ''})"
+            case CheckRule():
+                return f"@check({member.column}, {self.value(member.pattern)})"
+
+    def type(self, type_: TypeExpr) -> str:
+        if type_.enum_order is None:
+            return str(type_.type)
+        return f"enum({', '.join(type_.enum_order)}){'?' if type_.type.nullable else ''}"
+
+    def annotations(self, annotations: tuple[Annotation, ...]) -> str:
+        return "".join(f" {self.annotation(annotation)}" for annotation in annotations)
+
+    def annotation(self, annotation: Annotation) -> str:
+        if annotation.value is None:
+            return f"@{annotation.name}"
+        arguments = "".join(f", {key}={self.value(value)}" for key, value in annotation.arguments)
+        return f"@{annotation.name}({self.value(annotation.value)}{arguments})"
+
+    def value(self, value: AnnotationValue) -> str:
+        return self.printer.literal(value.span, quote(value.text)) if value.kind == "string" else value.text

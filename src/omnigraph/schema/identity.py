@@ -1,0 +1,430 @@
+"""Stable identity: the schema document, and who is who between two versions of a schema.
+
+A graph's schema is kept as a document in which types, properties and tables have numbers from one
+counter. A number is given out once and never again, so a rename keeps everything that hangs on it and
+a re-added name starts anew. Next to it stands the shape: the same schema without numbers, whose hash
+tells whether two texts mean the same.
+
+The module is pure. It does not know where the document is stored, and the domain that tells one
+graph's numbers from another's is minted by the caller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from omnigraph.errors import SchemaChangeError
+from omnigraph.lang.layout import quote
+from omnigraph.names import did_you_mean
+from omnigraph.schema.catalog import (
+    AnyType,
+    Catalog,
+    Constraint,
+    EdgeType,
+    Embed,
+    InterfaceType,
+    Key,
+    NodeType,
+    Note,
+    Property,
+    TypeKind,
+    constraint_to_json,
+)
+from omnigraph.schema.ir import (
+    IDENTITY_MAX,
+    KINDS,
+    IREdge,
+    IRInterface,
+    IRNode,
+    IRProperty,
+    IRType,
+    note_order,
+)
+from omnigraph.schema.ir_builder import Numbers, build_parts
+from omnigraph.schema.ir_parser import At, parse_edge, parse_interface, parse_node
+from omnigraph.schema.ir_rules import check_parts
+
+IR_VERSION = 2
+
+# 26 characters of Crockford's base 32; the first carries only three of the 128 bits.
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+@dataclass(frozen=True)
+class SchemaIR:
+    """The schema document, version 2."""
+
+    domain: str
+    next_id: int
+    interfaces: tuple[IRInterface, ...] = ()
+    nodes: tuple[IRNode, ...] = ()
+    edges: tuple[IREdge, ...] = ()
+
+    def of_kind(self, kind: TypeKind) -> tuple[IRType, ...]:
+        """The types of one kind, by name."""
+        by_kind: dict[TypeKind, tuple[IRType, ...]] = {
+            "interface": self.interfaces,
+            "node": self.nodes,
+            "edge": self.edges,
+        }
+        return by_kind[kind]
+
+    def types(self) -> Iterator[IRType]:
+        """Every type: interfaces, nodes, edges, each by name."""
+        for kind in KINDS:
+            yield from self.of_kind(kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document as it is stored."""
+        return {
+            "ir_version": IR_VERSION,
+            "schema_identity_domain": self.domain,
+            "next_identity_id": self.next_id,
+            "interfaces": [interface.to_json() for interface in self.interfaces],
+            "nodes": [node.to_json() for node in self.nodes],
+            "edges": [edge.to_json() for edge in self.edges],
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> SchemaIR:
+        """Read what `to_json` wrote and check all of it; `SchemaChangeError` when anything is wrong."""
+        version = data.get("ir_version") if isinstance(data, dict) else None
+        if type(version) is int and version != IR_VERSION:
+            # Said before anything else, because another version may have any other shape.
+            raise At(version, "ir_version").fail(f"{IR_VERSION}, the only version this program reads")
+        members = At(data).object(
+            "ir_version", "schema_identity_domain", "next_identity_id", "interfaces", "nodes", "edges"
+        )
+        members["ir_version"].integer(IR_VERSION, IR_VERSION)
+        ir = cls(
+            members["schema_identity_domain"].matching(_ULID, "an upper-case ULID"),
+            members["next_identity_id"].integer(1, IDENTITY_MAX),
+            members["interfaces"].array(parse_interface),
+            members["nodes"].array(parse_node),
+            members["edges"].array(parse_edge),
+        )
+        check_parts(ir.next_id, ir.interfaces, ir.nodes, ir.edges)
+        return ir
+
+    @cached_property
+    def hash(self) -> str:
+        """`sha256:` and the hex digest of the compact JSON."""
+        return _hash(self.to_json())
+
+
+@dataclass(frozen=True, slots=True)
+class HintDiagnostic:
+    """A `@rename_from` that changed nothing, and why; `entity` is `node:T` or `node:T.p`."""
+
+    code: str
+    entity: str
+    message: str
+
+    def to_json(self) -> dict[str, Any]:
+        """`{code, entity, message}`."""
+        return {"code": self.code, "entity": self.entity, "message": self.message}
+
+
+class Resolved(NamedTuple):
+    """A document, and the rename hints that had no effect on it."""
+
+    ir: SchemaIR
+    diagnostics: tuple[HintDiagnostic, ...]
+
+
+# -- the shape ---------------------------------------------------------------------------------------
+
+
+def shape_json(catalog: Catalog) -> dict[str, Any]:
+    """The schema without numbers, in canonical form: equal catalogs, and only they, have equal shapes."""
+    return {
+        "interfaces": [_members_shape(interface) for interface in catalog.interfaces.values()],
+        "nodes": [
+            {"implements": list(node.implements), "annotations": _notes_shape(node.notes)} | _members_shape(node)
+            for node in catalog.nodes.values()
+        ],
+        "edges": [
+            {
+                "from": edge.from_type,
+                "to": edge.to_type,
+                "cardinality": {"min": edge.cardinality.min, "max": edge.cardinality.max},
+                "annotations": _notes_shape(edge.notes),
+            }
+            | _members_shape(edge)
+            for edge in catalog.edges.values()
+        ],
+    }
+
+
+def shape_hash(catalog: Catalog) -> str:
+    """`sha256:` and the hex digest of the compact JSON of the shape."""
+    return _hash(shape_json(catalog))
+
+
+def _members_shape(type_: AnyType) -> dict[str, Any]:
+    return {
+        "name": type_.name,
+        "properties": [
+            {
+                "name": property_.name,
+                "type": property_.type.to_json(),
+                "annotations": _notes_shape(property_.notes),
+                "embed": property_.embed and {"source": property_.embed.source, "model": property_.embed.model},
+                "injected_from": list(property_.injected_from),
+            }
+            for property_ in type_.properties.values()
+        ],
+        "constraints": [constraint_to_json(_named_order(constraint)) for constraint in type_.constraints],
+    }
+
+
+def _notes_shape(notes: tuple[Note, ...]) -> list[dict[str, Any]]:
+    return [note.to_json() for note in sorted(notes, key=note_order)]
+
+
+def _named_order(constraint: Constraint) -> Constraint:
+    # The order of a key's columns comes from the numbers, which the shape does not know.
+    return Key(tuple(sorted(constraint.columns))) if isinstance(constraint, Key) else constraint
+
+
+def _hash(document: Mapping[str, Any]) -> str:
+    compact = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return f"sha256:{hashlib.sha256(compact.encode()).hexdigest()}"
+
+
+# -- who is who --------------------------------------------------------------------------------------
+
+
+def new_identity(catalog: Catalog, domain: str) -> Resolved:
+    """The first document of a graph; rename hints have nothing to act on and are reported as inert."""
+    if not _ULID.fullmatch(domain):
+        raise SchemaChangeError(
+            f"'{domain[:40]}' is not an identity domain",
+            hint="a domain is a ULID: 26 upper-case characters of Crockford's base 32",
+        )
+    diagnostics = [
+        HintDiagnostic(
+            "inert_initialization_rename_hint",
+            entity,
+            f"@rename_from({quote(hint)}) has no effect when a graph is created: there is nothing to rename",
+        )
+        for entity, hint in _hints(catalog)
+    ]
+    return Resolved(SchemaIR(domain, *build_parts(catalog, Numbers(), 1)), tuple(diagnostics))
+
+
+def resolve_identity(accepted: SchemaIR, desired: Catalog) -> Resolved:
+    """The document of `desired` as the successor of `accepted`: what is kept keeps its number.
+
+    A name that exists in both is the same thing, whatever its hint says; otherwise a hint decides.
+    Raises `SchemaChangeError` for a hint that leads nowhere or that two declarations compete for.
+    """
+    matching = _Matching(accepted, desired)
+    matching.run()
+    parts = build_parts(desired, matching.numbers, accepted.next_id)
+    return Resolved(SchemaIR(accepted.domain, *parts), tuple(matching.diagnostics))
+
+
+def _hints(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    for kind in KINDS:
+        for type_ in catalog.of_kind(kind).values():
+            if type_.rename_from is not None:
+                yield f"{kind}:{type_.name}", type_.rename_from
+            for property_ in type_.properties.values():
+                if property_.rename_from is not None:
+                    yield f"{kind}:{type_.name}.{property_.name}", property_.rename_from
+
+
+class _Matching:
+    """Finds the accepted declaration that each desired one continues."""
+
+    def __init__(self, accepted: SchemaIR, desired: Catalog) -> None:
+        self.accepted = accepted
+        self.desired = desired
+        self.numbers = Numbers()
+        self.diagnostics: list[HintDiagnostic] = []
+
+    def run(self) -> None:
+        for kind in KINDS:
+            for type_, old in self.match_types(kind):
+                if old is None:
+                    self.refuse_hints(kind, type_)
+                    continue
+                key = (kind, type_.name)
+                self.numbers.types[key] = old.id
+                if not isinstance(old, IRInterface):
+                    self.numbers.incarnations[key] = old.incarnation_id
+                self.match_properties(kind, type_, old)
+
+    def match_types(self, kind: TypeKind) -> list[tuple[AnyType, IRType | None]]:
+        known = {type_.name: type_ for type_ in self.accepted.of_kind(kind)}
+        desired = self.desired.of_kind(kind)
+        taken = {name: name for name in desired if name in known}
+        pairs: list[tuple[AnyType, IRType | None]] = []
+        for name, type_ in desired.items():
+            hint = type_.rename_from
+            if name in known:
+                self.ignore(f"{kind}:{name}", hint)
+                pairs.append((type_, known[name]))
+            elif hint is None:
+                pairs.append((type_, None))
+            elif hint not in known:
+                raise _bad_hint(f"{kind}:{name}", hint, self.where_type(kind, hint), did_you_mean(hint, known))
+            elif hint in taken:
+                raise _bad_hint(f"{kind}:{name}", hint, f"{kind} '{taken[hint]}' continues '{hint}' already")
+            else:
+                taken[hint] = name
+                pairs.append((type_, known[hint]))
+        return pairs
+
+    def match_properties(self, kind: TypeKind, type_: AnyType, old: IRType) -> None:
+        known = {property_.name: property_ for property_ in old.properties}
+        taken = {name: name for name in type_.properties if name in known}
+        found: dict[str, IRProperty] = {}
+        for name, property_ in type_.properties.items():
+            entity, hint = f"{kind}:{type_.name}.{name}", property_.rename_from
+            if name in known:
+                self.ignore(entity, hint)
+                found[name] = known[name]
+            elif hint is None:
+                continue
+            elif hint not in known:
+                raise _bad_hint(entity, hint, self.where_property(kind, old, hint), did_you_mean(hint, known))
+            elif hint in taken:
+                raise _bad_hint(entity, hint, f"'{taken[hint]}' continues '{hint}' already")
+            else:
+                taken[hint] = name
+                found[name] = known[hint]
+        if isinstance(type_, NodeType):
+            self.match_fulfilling(type_, old, taken, found)
+        for name, continued in found.items():
+            self.numbers.properties[kind, type_.name, name] = continued.id
+
+    def match_fulfilling(
+        self, node: NodeType, old: IRType, taken: dict[str, str], found: dict[str, IRProperty]
+    ) -> None:
+        """Let what fulfils an interface's property follow the renames written in the interface.
+
+        The hint stands there; the node shows only a property with a new name. It continues what
+        fulfilled the same property of the interface before.
+        """
+        for name in node.properties:
+            if name in found:
+                continue
+            brought = {self.numbers.properties.get(("interface", i, name)) for i in node.implements}
+            sources = [p for p in old.properties if brought & {link.property.id for link in p.satisfies}]
+            sources = [p for p in sources if taken.get(p.name) != p.name]
+            if not sources:
+                continue
+            claimed = taken.get(sources[0].name)
+            if len(sources) > 1 or claimed is not None:
+                names = " and ".join(f"'{source.name}'" for source in sources)
+                other = f", and so does '{claimed}'" if claimed is not None else ""
+                raise SchemaChangeError(
+                    f"node:{node.name}.{name} continues {names} through its interfaces{other}",
+                    hint="one property continues one accepted property: rename in separate steps",
+                )
+            taken[sources[0].name] = name
+            found[name] = sources[0]
+
+    def refuse_hints(self, kind: TypeKind, type_: AnyType) -> None:
+        for property_ in type_.properties.values():
+            if property_.rename_from is not None:
+                raise _bad_hint(
+                    f"{kind}:{type_.name}.{property_.name}",
+                    property_.rename_from,
+                    f"{kind} '{type_.name}' is new, so it has nothing to rename",
+                )
+
+    def ignore(self, entity: str, hint: str | None) -> None:
+        if hint is not None:
+            message = f"@rename_from({quote(hint)}) is ignored: the accepted schema has this name already"
+            self.diagnostics.append(HintDiagnostic("ignored_exact_match_rename_hint", entity, message))
+
+    def where_type(self, kind: TypeKind, hint: str) -> str:
+        others = [type_.kind for type_ in self.accepted.types() if type_.name == hint]
+        if not others:
+            return f"the accepted schema has no {kind} of this name"
+        return f"in the accepted schema this is the name of {_or([_A[other] for other in others])}"
+
+    def where_property(self, kind: TypeKind, old: IRType, hint: str) -> str:
+        owners = [
+            f"{type_.kind} '{type_.name}'"
+            for type_ in self.accepted.types()
+            if any(property_.name == hint for property_ in type_.properties)
+        ]
+        if not owners:
+            return f"the accepted {kind} '{old.name}' has no property '{hint}'"
+        return f"it is a property of {' and '.join(owners)}, and a property never changes its owner"
+
+
+_A: Mapping[TypeKind, str] = {"interface": "an interface", "node": "a node", "edge": "an edge"}
+
+
+def _or(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _bad_hint(entity: str, hint: str, why: str, guess: str | None = None) -> SchemaChangeError:
+    return SchemaChangeError(
+        f"{entity} cannot be renamed from '{hint[:120]}': {why}",
+        hint=guess or "remove '@rename_from', or name the declaration that this one continues",
+    )
+
+
+# -- back to the catalog -----------------------------------------------------------------------------
+
+
+def catalog_of(ir: SchemaIR) -> Catalog:
+    """The catalog of a document: what `check` built, with the columns of each key by ascending number."""
+    return Catalog(
+        {
+            interface.name: InterfaceType(interface.name, _properties(interface), _constraints(interface))
+            for interface in ir.interfaces
+        },
+        {
+            node.name: NodeType(
+                node.name,
+                _properties(node),
+                _constraints(node),
+                node.notes,
+                tuple(ref.name for ref in node.implements),
+            )
+            for node in ir.nodes
+        },
+        {
+            edge.name: EdgeType(
+                edge.name,
+                _properties(edge),
+                _constraints(edge),
+                edge.notes,
+                edge.from_type.name,
+                edge.to_type.name,
+                edge.cardinality,
+            )
+            for edge in ir.edges
+        },
+    )
+
+
+def _properties(type_: IRType) -> dict[str, Property]:
+    return {
+        property_.name: Property(
+            property_.name,
+            property_.type,
+            property_.notes,
+            Embed(property_.embed.source_name, property_.embed.model) if property_.embed else None,
+            tuple(link.interface.name for link in property_.satisfies) if property_.injected else (),
+        )
+        for property_ in type_.properties
+    }
+
+
+def _constraints(type_: IRType) -> tuple[Constraint, ...]:
+    return tuple(constraint.constraint for constraint in type_.constraints)

@@ -1,0 +1,187 @@
+"""Builds the parts of a schema document from a catalog and the numbers its declarations go by.
+
+Which declaration continues which number is decided before, in `identity`; here whatever is left
+without a number gets the next ones, in the specified order, so two programs number alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from omnigraph.errors import SchemaChangeError
+from omnigraph.schema.catalog import (
+    AnyType,
+    Catalog,
+    Constraint,
+    EdgeType,
+    Embed,
+    InterfaceType,
+    Key,
+    NodeType,
+    Note,
+    TypeKind,
+    constraint_columns,
+)
+from omnigraph.schema.ir import (
+    IDENTITY_MAX,
+    KINDS,
+    Column,
+    IRConstraint,
+    IREdge,
+    IREmbed,
+    IRInterface,
+    IRNode,
+    IRProperty,
+    Link,
+    Ref,
+    SystemField,
+    note_order,
+)
+
+TypeKey = tuple[TypeKind, str]
+PropertyKey = tuple[TypeKind, str, str]
+
+
+@dataclass
+class Numbers:
+    """The numbers of a catalog's types, properties and tables, as far as they are known."""
+
+    types: dict[TypeKey, int] = field(default_factory=dict)
+    properties: dict[PropertyKey, int] = field(default_factory=dict)
+    incarnations: dict[TypeKey, int] = field(default_factory=dict)
+
+
+class Parts(NamedTuple):
+    """All parts of a document, and the first number that is still free."""
+
+    next_id: int
+    interfaces: tuple[IRInterface, ...]
+    nodes: tuple[IRNode, ...]
+    edges: tuple[IREdge, ...]
+
+
+def build_parts(catalog: Catalog, kept: Numbers, next_id: int) -> Parts:
+    """Number what `kept` does not know, from `next_id` on, and return the parts of the document."""
+    numbers, next_id = _complete(catalog, kept, next_id)
+    builder = _Builder(catalog, numbers)
+    return Parts(
+        next_id,
+        tuple(builder.interface(interface) for interface in catalog.interfaces.values()),
+        tuple(builder.node(node) for node in catalog.nodes.values()),
+        tuple(builder.edge(edge) for edge in catalog.edges.values()),
+    )
+
+
+def _complete(catalog: Catalog, kept: Numbers, next_id: int) -> tuple[Numbers, int]:
+    """Types by kind and name, then properties by owner's number and name, then tables by type number."""
+    numbers = Numbers(dict(kept.types), dict(kept.properties), dict(kept.incarnations))
+    for kind in KINDS:
+        for name in catalog.of_kind(kind):
+            if (kind, name) not in numbers.types:
+                numbers.types[kind, name] = next_id
+                next_id += 1
+    by_number = sorted(numbers.types, key=numbers.types.__getitem__)
+    for kind, owner in by_number:
+        for name in catalog.of_kind(kind)[owner].properties:
+            if (kind, owner, name) not in numbers.properties:
+                numbers.properties[kind, owner, name] = next_id
+                next_id += 1
+    for kind, name in by_number:
+        if kind != "interface" and (kind, name) not in numbers.incarnations:
+            numbers.incarnations[kind, name] = next_id
+            next_id += 1
+    if next_id > IDENTITY_MAX:
+        raise SchemaChangeError("the graph has no schema identities left to give out")
+    return numbers, next_id
+
+
+class _Builder:
+    def __init__(self, catalog: Catalog, numbers: Numbers) -> None:
+        self.catalog = catalog
+        self.numbers = numbers
+
+    def interface(self, type_: InterfaceType) -> IRInterface:
+        id_ = self.numbers.types["interface", type_.name]
+        return IRInterface(id_, type_.name, self.properties(type_), self.constraints(type_))
+
+    def node(self, type_: NodeType) -> IRNode:
+        return IRNode(
+            self.numbers.types["node", type_.name],
+            type_.name,
+            self.properties(type_),
+            self.constraints(type_),
+            self.numbers.incarnations["node", type_.name],
+            _notes(type_.notes),
+            tuple(self.type_ref("interface", name) for name in type_.implements),
+        )
+
+    def edge(self, type_: EdgeType) -> IREdge:
+        return IREdge(
+            self.numbers.types["edge", type_.name],
+            type_.name,
+            self.properties(type_),
+            self.constraints(type_),
+            self.numbers.incarnations["edge", type_.name],
+            _notes(type_.notes),
+            self.type_ref("node", type_.from_type),
+            self.type_ref("node", type_.to_type),
+            type_.cardinality,
+        )
+
+    def type_ref(self, kind: TypeKind, name: str) -> Ref:
+        return Ref(self.numbers.types[kind, name], name)
+
+    def properties(self, type_: AnyType) -> tuple[IRProperty, ...]:
+        return tuple(
+            IRProperty(
+                self.numbers.properties[type_.kind, type_.name, property_.name],
+                property_.name,
+                property_.type,
+                _notes(property_.notes),
+                self.embed(type_, property_.embed) if property_.embed else None,
+                bool(property_.injected_from),
+                self.links(type_, property_.name),
+            )
+            for property_ in type_.properties.values()
+        )
+
+    def embed(self, type_: AnyType, embed: Embed) -> IREmbed:
+        source = self.numbers.properties.get((type_.kind, type_.name, embed.source))
+        return IREmbed(source, embed.source, embed.model)
+
+    def links(self, type_: AnyType, name: str) -> tuple[Link, ...]:
+        if not isinstance(type_, NodeType):
+            return ()
+        return tuple(
+            Link(
+                self.type_ref("interface", interface),
+                Ref(self.numbers.properties["interface", interface, name], name),
+            )
+            for interface in type_.implements
+            if name in self.catalog.interfaces[interface].properties
+        )
+
+    def constraints(self, type_: AnyType) -> tuple[IRConstraint, ...]:
+        return tuple(self.constraint(type_, constraint) for constraint in type_.constraints)
+
+    def constraint(self, type_: AnyType, constraint: Constraint) -> IRConstraint:
+        columns = [self.column(type_, name) for name in constraint_columns(constraint)]
+        if isinstance(constraint, Key):
+            columns.sort(key=lambda column: column.id if isinstance(column, Ref) else 0)
+            constraint = Key(tuple(column.name for column in columns))
+        return IRConstraint(constraint, tuple(columns))
+
+    def column(self, type_: AnyType, name: str) -> Column:
+        if isinstance(type_, EdgeType):
+            if name == "src":
+                return SystemField("src")
+            if name == "dst":
+                return SystemField("dst")
+        return Ref(self.numbers.properties[type_.kind, type_.name, name], name)
+
+
+def _notes(notes: tuple[Note, ...]) -> tuple[Note, ...]:
+    # JSON keeps one value per keyword, so a repeated one would not survive being stored.
+    once = (Note(note.name, note.value, tuple(sorted(dict(note.arguments).items()))) for note in notes)
+    return tuple(sorted(set(once), key=note_order))

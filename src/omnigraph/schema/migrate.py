@@ -1,0 +1,315 @@
+"""The schema migration planner: from an accepted document and a desired catalog to a list of steps.
+
+Old and new are compared by number, so a rename is one step and everything behind it is seen through.
+Whatever would need a look at the data, or would lose some without being asked to, is refused with a
+reason; the plan still lists everything, so that all reasons are known at once.
+
+The planner is pure: it reads no data and changes nothing. A step that is supported here is supported
+on any graph with this schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Note
+from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
+from omnigraph.schema.ir import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
+from omnigraph.schema.steps import (
+    AddConstraint,
+    AddProperty,
+    AddType,
+    DropMode,
+    DropProperty,
+    DropType,
+    ExtendEnum,
+    RenameProperty,
+    RenameType,
+    Step,
+    UnsupportedChange,
+    UpdatePropertyMetadata,
+    UpdateTypeMetadata,
+    spell_constraint,
+    spell_note,
+)
+
+REQUIRED_PROPERTY_ADDED = "OG-MF-103"
+PROPERTY_TYPE_CHANGED = "OG-MF-106"
+NODE_TYPE_DROPPED = "OG-DS-102"
+EDGE_TYPE_DROPPED = "OG-DS-103"
+PROPERTY_DROPPED = "OG-DS-104"
+
+OFFLINE_DOMAIN = "00000000000000000000000000"
+"""The domain of plans between two texts: no graph, so nobody else's numbers to be told from."""
+
+_TEXTS = frozenset({"description", "instruction"})
+"""The annotations that only people and models read, and that may therefore change freely."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPlan:
+    """The steps from `accepted` to `desired`, and the rename hints that had no effect."""
+
+    steps: tuple[Step, ...]
+    diagnostics: tuple[HintDiagnostic, ...]
+    accepted: SchemaIR
+    desired: SchemaIR
+
+    @property
+    def unsupported(self) -> tuple[UnsupportedChange, ...]:
+        """Every reason why the plan cannot be carried out."""
+        return tuple(step for step in self.steps if isinstance(step, UnsupportedChange))
+
+    @property
+    def supported(self) -> bool:
+        """Whether all of it can be carried out."""
+        return not self.unsupported
+
+    def to_json(self) -> dict[str, Any]:
+        """`{supported, step_count, steps}`, and `diagnostics` when there are any."""
+        data: dict[str, Any] = {
+            "supported": self.supported,
+            "step_count": len(self.steps),
+            "steps": [step.to_json() for step in self.steps],
+        }
+        if self.diagnostics:
+            data["diagnostics"] = [diagnostic.to_json() for diagnostic in self.diagnostics]
+        return data
+
+
+def plan_schema(accepted: SchemaIR, desired: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:
+    """Return the steps that turn `accepted` into `desired`; `allow_data_loss` makes every drop a hard one.
+
+    What cannot be done is a step of the plan. `SchemaChangeError` is raised only when a rename hint is
+    wrong, because then it is not known what the steps would be about.
+    """
+    resolved, diagnostics = resolve_identity(accepted, desired)
+    steps = tuple(_plan(accepted, resolved, "hard" if allow_data_loss else "soft"))
+    if not steps and resolved != accepted:
+        reason = "unclassified change: the schemas differ in a way the planner has no step for"
+        steps = (UnsupportedChange("schema", reason),)
+    return SchemaPlan(steps, diagnostics, accepted, resolved)
+
+
+def plan_between(old: Catalog, new: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:
+    """Return the plan for a graph that was created with `old`, without there being one."""
+    return plan_schema(new_identity(old, OFFLINE_DOMAIN).ir, new, allow_data_loss=allow_data_loss)
+
+
+def _plan(accepted: SchemaIR, desired: SchemaIR, mode: DropMode) -> Iterator[Step]:
+    for kind in KINDS:
+        before = {type_.id: type_ for type_ in accepted.of_kind(kind)}
+        for new in desired.of_kind(kind):
+            old = before.pop(new.id, None)
+            if old is None:
+                yield AddType(kind, new.name)
+            else:
+                yield from _plan_type(old, new, mode)
+        for gone in before.values():
+            yield _plan_removal(gone, mode)
+
+
+def _plan_removal(gone: IRType, mode: DropMode) -> Step:
+    if gone.kind == "interface":
+        return UnsupportedChange(_entity(gone), "an interface cannot be removed or renamed")
+    code = NODE_TYPE_DROPPED if gone.kind == "node" else EDGE_TYPE_DROPPED
+    return DropType(gone.kind, gone.name, mode, code if mode == "hard" else None)
+
+
+def _plan_type(old: IRType, new: IRType, mode: DropMode) -> Iterator[Step]:
+    if old.name != new.name:
+        yield RenameType(new.kind, old.name, new.name)
+    yield from _plan_structure(old, new)
+    if isinstance(old, IRNode | IREdge) and isinstance(new, IRNode | IREdge):
+        yield from _plan_type_notes(old, new)
+    before = {property_.id: property_ for property_ in old.properties}
+    constraints = _ConstraintChanges(old, new)
+    for property_ in new.properties:
+        known = before.pop(property_.id, None)
+        if known is None:
+            yield _plan_new_property(new, property_)
+        else:
+            yield from _plan_property_kept(new, known, property_)
+        yield from constraints.steps(property_)
+        if known is not None:
+            yield from _plan_property_notes(new, known, property_)
+    yield from constraints.steps(None)
+    for gone in before.values():
+        # An interface has no rows, so nothing of value goes with its property.
+        code = PROPERTY_DROPPED if mode == "hard" and new.kind != "interface" else None
+        yield DropProperty(new.kind, new.name, gone.name, mode, code)
+
+
+# -- types -------------------------------------------------------------------------------------------
+
+
+def _plan_structure(old: IRType, new: IRType) -> Iterator[Step]:
+    if isinstance(old, IREdge) and isinstance(new, IREdge):
+        ends = ("source", old.from_type, new.from_type), ("target", old.to_type, new.to_type)
+        for end, before, after in ends:
+            if before.id != after.id:
+                reason = f"the {end} changes from {before.name} to {after.name}, but existing edges keep their ends"
+                yield UnsupportedChange(_entity(new), reason)
+        if old.cardinality != new.cardinality:
+            reason = f"@card changes from {old.cardinality} to {new.cardinality}"
+            yield UnsupportedChange(_entity(new), reason)
+    if isinstance(old, IRNode) and isinstance(new, IRNode):
+        yield from _plan_interfaces(old, new)
+
+
+def _plan_interfaces(old: IRNode, new: IRNode) -> Iterator[Step]:
+    common = {ref.id for ref in old.implements} & {ref.id for ref in new.implements}
+    if not len(common) == len(old.implements) == len(new.implements):
+        reason = f"the implemented interfaces change from {_list(old.implements)} to {_list(new.implements)}"
+        yield UnsupportedChange(_entity(new), reason)
+    before = {property_.id: property_ for property_ in old.properties}
+    for property_ in new.properties:
+        known = before.get(property_.id)
+        if known is None:
+            continue
+        if known.injected != property_.injected:
+            was, is_ = _origin(known), _origin(property_)
+            yield UnsupportedChange(_entity(new, property_), f"it was {was} and is now {is_}")
+        # Links to an interface that came or went are part of the change reported above.
+        if _links(known, common) != _links(property_, common):
+            reason = f"it fulfilled {_fulfilled(known, common)} and now fulfils {_fulfilled(property_, common)}"
+            yield UnsupportedChange(_entity(new, property_), reason)
+
+
+def _origin(property_: IRProperty) -> str:
+    return "brought by an interface" if property_.injected else "declared by the node itself"
+
+
+def _links(property_: IRProperty, interfaces: Collection[int]) -> frozenset[int]:
+    return frozenset(link.property.id for link in property_.satisfies if link.interface.id in interfaces)
+
+
+def _fulfilled(property_: IRProperty, interfaces: Collection[int]) -> str:
+    links = [link for link in property_.satisfies if link.interface.id in interfaces]
+    return " and ".join(f"{link.interface.name}.{link.property.name}" for link in links) or "no interface"
+
+
+def _list(refs: Sequence[Ref]) -> str:
+    return ", ".join(ref.name for ref in refs) or "none"
+
+
+def _plan_type_notes(old: IRNode | IREdge, new: IRNode | IREdge) -> Iterator[Step]:
+    if _texts(old.notes) != _texts(new.notes):
+        yield UpdateTypeMetadata(new.kind, new.name, new.notes)
+    if _others(old.notes) != _others(new.notes):
+        yield UnsupportedChange(_entity(new), _notes_reason(old.notes, new.notes))
+
+
+# -- properties --------------------------------------------------------------------------------------
+
+
+def _plan_new_property(owner: IRType, new: IRProperty) -> Step:
+    if new.type.nullable:
+        return AddProperty(owner.kind, owner.name, new.name, new.type)
+    reason = f"a new property must be nullable, because existing rows have no value for it: write '{new.type}?'"
+    return UnsupportedChange(_entity(owner, new), reason, REQUIRED_PROPERTY_ADDED)
+
+
+def _plan_property_kept(owner: IRType, old: IRProperty, new: IRProperty) -> Iterator[Step]:
+    if old.name != new.name:
+        yield RenameProperty(owner.kind, owner.name, old.name, new.name)
+    if old.type != new.type:
+        yield _plan_type_change(owner, old, new)
+    before, after = _embedding(old.embed), _embedding(new.embed)
+    if before != after:
+        reason = "@embed changes, and the stored vectors would not belong to the new source or model"
+        yield UnsupportedChange(_entity(owner, new), reason)
+
+
+def _plan_type_change(owner: IRType, old: IRProperty, new: IRProperty) -> Step:
+    before, after = old.type.enum_values, new.type.enum_values
+    if before is not None and after is not None and old.type.nullable == new.type.nullable:
+        added = tuple(value for value in after if value not in before)
+        if len(before) + len(added) == len(after):
+            return ExtendEnum(owner.kind, owner.name, new.name, added)
+    reason = f"the type changes from {old.type} to {new.type}"
+    return UnsupportedChange(_entity(owner, new), reason, PROPERTY_TYPE_CHANGED)
+
+
+def _embedding(embed: IREmbed | None) -> tuple[object, ...] | None:
+    return embed.meaning if embed else None
+
+
+def _plan_property_notes(owner: IRType, old: IRProperty, new: IRProperty) -> Iterator[Step]:
+    if _texts(old.notes) != _texts(new.notes):
+        yield UpdatePropertyMetadata(owner.kind, owner.name, new.name, new.notes)
+    if _others(old.notes) != _others(new.notes):
+        yield UnsupportedChange(_entity(owner, new), _notes_reason(old.notes, new.notes))
+
+
+# -- constraints -------------------------------------------------------------------------------------
+
+
+class _ConstraintChanges:
+    """What was added to and removed from a type's constraints, told once, where it belongs.
+
+    A constraint over one property that still exists is told with that property, any other with the
+    type. A constraint that speaks of dropped properties alone goes with them, but a key never does:
+    it is how rows are told apart.
+    """
+
+    def __init__(self, old: IRType, new: IRType) -> None:
+        self.owner = new
+        self.present = frozenset(property_.id for property_ in new.properties)
+        before = {constraint.meaning for constraint in old.constraints}
+        after = {constraint.meaning for constraint in new.constraints}
+        self.removed = [c for c in old.constraints if c.meaning not in after and not self.goes_with_drop(c)]
+        self.added = [c for c in new.constraints if c.meaning not in before]
+
+    def goes_with_drop(self, constraint: IRConstraint) -> bool:
+        if isinstance(constraint.constraint, Key):
+            return False
+        ids = constraint.property_ids
+        return len(ids) == len(constraint.fields) and ids.isdisjoint(self.present)
+
+    def home(self, constraint: IRConstraint) -> int | None:
+        ids = constraint.property_ids
+        return next(iter(ids)) if len(constraint.fields) == 1 and ids and ids <= self.present else None
+
+    def steps(self, property_: IRProperty | None) -> Iterator[Step]:
+        """The steps to tell with this property, or with the type itself."""
+        home = property_.id if property_ else None
+        entity = _entity(self.owner, property_)
+        for constraint in self.removed:
+            if self.home(constraint) == home:
+                reason = f"{spell_constraint(constraint.constraint)} cannot be removed"
+                yield UnsupportedChange(entity, reason)
+        for constraint in self.added:
+            if self.home(constraint) == home:
+                yield self.addition(entity, constraint.constraint)
+
+    def addition(self, entity: str, constraint: Constraint) -> Step:
+        if isinstance(constraint, Index):
+            return AddConstraint(self.owner.kind, self.owner.name, constraint)
+        why = "the ids of existing rows" if isinstance(constraint, Key) else "what existing rows must obey"
+        reason = f"{spell_constraint(constraint)} cannot be added, because it changes {why}"
+        return UnsupportedChange(entity, reason)
+
+
+# -- words -------------------------------------------------------------------------------------------
+
+
+def _entity(type_: IRType, property_: IRProperty | None = None) -> str:
+    return f"{type_.kind}:{type_.name}" + (f".{property_.name}" if property_ else "")
+
+
+def _texts(notes: Sequence[Note]) -> frozenset[Note]:
+    return frozenset(note for note in notes if note.name in _TEXTS)
+
+
+def _others(notes: Sequence[Note]) -> frozenset[Note]:
+    return frozenset(note for note in notes if note.name not in _TEXTS)
+
+
+def _notes_reason(old: Sequence[Note], new: Sequence[Note]) -> str:
+    removed, added = _others(old) - _others(new), _others(new) - _others(old)
+    changes = [f"{spell_note(note)} is removed" for note in old if note in removed]
+    changes += [f"{spell_note(note)} is added" for note in new if note in added]
+    return f"{' and '.join(changes)}, but only @description and @instruction may change"

@@ -1,0 +1,430 @@
+"""`.pg` text → tree.
+
+Recursive descent over the shared cursor. A broken member is skipped up to the next one, a broken
+declaration up to the next `node`, `edge` or `interface`, so one file reports several mistakes. Rules
+that need more than one declaration to decide are `check`'s.
+
+The one place where the languages' tokens do not fit is an enum value (`in-progress`, `2d`): adjacent
+tokens are joined again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from omnigraph.lang.cursor import Cursor, decode_string, name_of
+from omnigraph.lang.diagnostics import Fault, Reporter
+from omnigraph.lang.spans import NOWHERE, Name, Source, Span
+from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
+from omnigraph.names import did_you_mean
+from omnigraph.schema.ast import (
+    Annotation,
+    AnnotationValue,
+    CardinalityExpr,
+    CheckRule,
+    ColumnRule,
+    Declaration,
+    EdgeDecl,
+    InterfaceDecl,
+    Member,
+    NodeDecl,
+    PropertyDecl,
+    RangeRule,
+    Rule,
+    SchemaFile,
+    TypeExpr,
+)
+from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
+
+_U32_MAX = 2**32 - 1
+_KEYWORDS = ("interface", "node", "edge")
+_COLUMN_RULES = {"key", "unique", "index"}
+_RULES = _COLUMN_RULES | {"range", "check"}
+_ENUM_VALUE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def parse_schema(text: str, name: str = "<schema>") -> SchemaFile:
+    """Return the tree of `text`, or raise `ParseError` with every mistake found."""
+    return parse_source(Source(text, name))[0]
+
+
+def parse_source(source: Source) -> tuple[SchemaFile, list[Comment]]:
+    """Return the tree and the comments, which only a formatter wants."""
+    reporter = Reporter(source)
+    try:
+        parser = _Parser(source, reporter)
+    except Fault as fault:
+        reporter.add(fault)
+        reporter.raise_if_any()
+        raise
+    tree = parser.file()
+    reporter.raise_if_any()
+    return tree, parser.cursor.comments
+
+
+class _Parser:
+    def __init__(self, source: Source, reporter: Reporter) -> None:
+        self.cursor = Cursor(source)
+        self.reporter = reporter
+
+    # -- declarations ----------------------------------------------------------------------------
+
+    def file(self) -> SchemaFile:
+        cursor = self.cursor
+        declarations: list[Declaration] = []
+        while not cursor.at_end():
+            before = cursor.mark
+            try:
+                declarations.append(self.declaration())
+            except Fault as fault:
+                self.reporter.add(fault)
+                if cursor.mark == before:
+                    cursor.take()
+                cursor.skip_past(_at_declaration)
+        return SchemaFile(tuple(declarations))
+
+    def declaration(self) -> Declaration:
+        match self.cursor.token.text:
+            case "node":
+                return self.node()
+            case "edge":
+                return self.edge()
+            case "interface":
+                return self.interface()
+        word = self.cursor.token.text
+        hint = did_you_mean(word, _KEYWORDS) if self.cursor.token.kind == LOWER else None
+        raise self.cursor.fault("'node', 'edge' or 'interface'", hint=hint)
+
+    def interface(self) -> InterfaceDecl:
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        name = name_of(cursor.expect_upper("an interface name"))
+        opened = cursor.expect("{", " to open the interface").start
+        members: list[PropertyDecl] = []
+        self.members(lambda: members.append(self.interface_member()))
+        return InterfaceDecl(name, tuple(members), cursor.since(opened), cursor.since(mark))
+
+    def interface_member(self) -> PropertyDecl:
+        cursor = self.cursor
+        if cursor.at("@"):
+            rule = cursor.ahead().text
+            raise Fault(
+                f"an interface holds properties only, not '@{rule}(…)'",
+                cursor.here,
+                hint=f"write '@{rule}' behind the property, without parentheses" if rule in _COLUMN_RULES else None,
+            )
+        return self.property()
+
+    def node(self) -> NodeDecl:
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        name = name_of(cursor.expect_upper("a node type name"))
+        annotations = self.declaration_annotations()
+        implements: list[Name] = []
+        if cursor.accept("implements"):
+            implements.append(name_of(cursor.expect_upper("an interface name")))
+            while cursor.accept(","):
+                implements.append(name_of(cursor.expect_upper("an interface name")))
+        opened = cursor.expect("{", " to open the node's body").start
+        members = self.body()
+        return NodeDecl(name, annotations, tuple(implements), members, cursor.since(opened), cursor.since(mark))
+
+    def edge(self) -> EdgeDecl:
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        name = name_of(cursor.expect_upper("an edge type name"))
+        cursor.expect(":", " and the edge's source type")
+        source = name_of(cursor.expect_upper("the source node type"))
+        cursor.expect("->", " and the edge's target type")
+        target = name_of(cursor.expect_upper("the target node type"))
+        cardinality = None
+        if cursor.at("@") and cursor.ahead().text == "card":
+            cardinality = self.cardinality()
+        annotations = self.declaration_annotations()
+        opened = cursor.mark
+        members: tuple[Member, ...] = ()
+        body = NOWHERE
+        if cursor.accept("{"):
+            members = self.body()
+            body = cursor.since(opened)
+        return EdgeDecl(name, source, target, cardinality, annotations, members, body, cursor.since(mark))
+
+    def declaration_annotations(self) -> tuple[Annotation, ...]:
+        annotations = []
+        while self.cursor.at("@"):
+            if self.cursor.ahead().text in _RULES | {"embed"}:
+                word = self.cursor.ahead()
+                where = (
+                    f"write '@{word.text}' behind a property, or '@{word.text}(column, …)' inside the braces"
+                    if word.text in _COLUMN_RULES
+                    else f"'@{word.text}' goes inside the braces"
+                )
+                raise Fault(
+                    f"'@{word.text}' cannot stand on a declaration",
+                    Span(self.cursor.token.start, word.end),
+                    code="S14",
+                    hint=where,
+                )
+            annotations.append(self.annotation())
+        return tuple(annotations)
+
+    def cardinality(self) -> CardinalityExpr:
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        cursor.take()
+        cursor.expect("(")
+        low_at = cursor.here
+        low = self.u32("the smallest number of edges per source", "S7")
+        cursor.expect("..", " between the bounds")
+        high = None
+        if cursor.token.kind == DIGITS:
+            high = self.u32("the largest number of edges per source", "S7")
+        else:
+            cursor.accept("*")
+        cursor.expect(")")
+        if high is not None and high < low:
+            raise Fault(
+                f"@card({low}..{high}) has a minimum above its maximum",
+                Span(low_at.start, cursor.since(mark).end),
+                code="S7",
+            )
+        return CardinalityExpr(low, high, cursor.since(mark))
+
+    def u32(self, what: str, code: str) -> int:
+        token = self.cursor.expect_digits(what)
+        if len(token.text) > 10 or int(token.text) > _U32_MAX:
+            raise Fault(f"{what} must be at most {_U32_MAX}", Span(token.start, token.end), code=code)
+        return int(token.text)
+
+    # -- bodies ----------------------------------------------------------------------------------
+
+    def body(self) -> tuple[Member, ...]:
+        members: list[Member] = []
+        self.members(lambda: members.append(self.rule() if self.cursor.at("@") else self.property()))
+        return tuple(members)
+
+    def members(self, one: Callable[[], None]) -> None:
+        cursor = self.cursor
+        while not cursor.accept("}"):
+            if cursor.at_end() or _at_declaration(cursor):
+                raise cursor.fault("'}' to close the body")
+            before = cursor.mark
+            try:
+                one()
+            except Fault as fault:
+                self.reporter.add(fault)
+                if cursor.mark == before:
+                    cursor.take()
+                cursor.skip_past(_at_member)
+                if _at_declaration(cursor):
+                    return
+
+    def property(self) -> PropertyDecl:
+        cursor = self.cursor
+        mark = cursor.mark
+        if cursor.at(","):
+            raise cursor.fault("a property name", hint="properties are not separated by commas: end the line")
+        name = name_of(cursor.expect_lower("a property name"))
+        cursor.expect(":", " and the property's type")
+        type_ = self.type()
+        annotations: list[Annotation] = []
+        while cursor.at("@") and not (cursor.ahead().text in _RULES and cursor.ahead(2).text == "("):
+            annotations.append(self.annotation())
+        return PropertyDecl(name, type_, tuple(annotations), cursor.since(mark))
+
+    def type(self) -> TypeExpr:
+        cursor = self.cursor
+        mark = cursor.mark
+        order: tuple[str, ...] | None = None
+        if cursor.accept("["):
+            if cursor.at("enum") or cursor.at("Vector") or cursor.at("["):
+                raise Fault(
+                    f"a list holds plain scalars, not {cursor.token.text!r}",
+                    cursor.here,
+                    hint="lists of enums, of vectors and of lists do not exist",
+                )
+            base = self.scalar(in_list=True)
+            cursor.expect("]", " to close the list type")
+        elif cursor.at("enum"):
+            order = self.enum()
+            base = PropertyType("String", enum_values=tuple(sorted(order)))
+        elif cursor.at("Vector"):
+            base = self.vector()
+        else:
+            base = self.scalar()
+        nullable = cursor.accept("?")
+        return TypeExpr(base.with_nullable(nullable), order, cursor.since(mark))
+
+    def scalar(self, *, in_list: bool = False) -> PropertyType:
+        cursor = self.cursor
+        for scalar in SCALARS:
+            if cursor.token.text == scalar:
+                token = cursor.take()
+                if in_list and scalar == "Blob":
+                    raise Fault("a list cannot hold Blob", Span(token.start, token.end), code="S4")
+                return PropertyType(scalar, is_list=in_list)
+        hint = None
+        if cursor.token.kind in (LOWER, UPPER):
+            hint = (
+                did_you_mean(cursor.token.text, (*SCALARS, "Vector", "enum"))
+                or f"the types are {', '.join(SCALARS)}, enum(…) and Vector(n)"
+            )
+        raise cursor.fault("a type", hint=hint)
+
+    def vector(self) -> PropertyType:
+        cursor = self.cursor
+        cursor.take()
+        cursor.expect("(", " and the number of dimensions")
+        token = cursor.expect_digits("the number of dimensions")
+        cursor.expect(")")
+        if len(token.text) > 10 or not 1 <= int(token.text) <= VECTOR_DIM_MAX:
+            raise Fault(f"a vector has 1 to {VECTOR_DIM_MAX} dimensions", Span(token.start, token.end), code="S3")
+        return PropertyType("Vector", dim=int(token.text))
+
+    def enum(self) -> tuple[str, ...]:
+        cursor = self.cursor
+        cursor.take()
+        cursor.expect("(", " and the enum's values")
+        values: list[str] = []
+        seen: set[str] = set()
+        while True:
+            value, span = self.enum_value()
+            if value in seen:
+                raise Fault(f"the enum value '{value}' is listed twice", span, code="S5")
+            seen.add(value)
+            values.append(value)
+            if not cursor.accept(","):
+                break
+        cursor.expect(")", " to close the enum")
+        return tuple(values)
+
+    def enum_value(self) -> tuple[str, Span]:
+        cursor = self.cursor
+        start = end = cursor.mark
+        while cursor.token.start == end and cursor.token.text not in (",", ")") and not cursor.at_end():
+            end = cursor.take().end
+        text = cursor.source.text[start:end]
+        if not _ENUM_VALUE.fullmatch(text):
+            if not text:
+                raise cursor.fault("an enum value")
+            hint = "write it without quotes" if text.startswith('"') else None
+            raise Fault(
+                f"'{text[:40]}' is not an enum value: letters, digits, '_' and '-' only",
+                Span(start, end),
+                hint=hint,
+            )
+        return text, Span(start, end)
+
+    # -- rules and annotations -------------------------------------------------------------------
+
+    def rule(self) -> Rule:
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        word = cursor.expect_lower("a constraint name")
+        if word.text not in _RULES:
+            raise Fault(
+                f"'@{word.text}' stands alone in a body",
+                cursor.since(mark),
+                hint=did_you_mean(word.text, sorted(_RULES)) or "an annotation follows the property it describes",
+            )
+        cursor.expect("(", f" and the columns of @{word.text}")
+        if word.text in _COLUMN_RULES:
+            columns = [self.column(word.text)]
+            while cursor.accept(","):
+                columns.append(self.column(word.text))
+            cursor.expect(")")
+            return ColumnRule(word.text, tuple(columns), cursor.since(mark))  # type: ignore[arg-type]
+        column = name_of(cursor.expect_lower("a property name"))
+        if word.text == "check":
+            cursor.expect(",", " and the pattern")
+            if cursor.token.kind != STRING:
+                raise _coded(cursor.fault("a pattern in double quotes"), "S19")
+            pattern = self.value()
+            cursor.expect(")")
+            return CheckRule(column, pattern, cursor.since(mark))
+        cursor.expect(",", " and the bounds")
+        low = None if cursor.at("..") else self.signed()
+        cursor.expect("..", " between the bounds")
+        high = None if cursor.at(")") else self.signed()
+        if low is None and high is None:
+            raise Fault("@range needs at least one bound", cursor.since(mark), code="S19")
+        cursor.expect(")")
+        return RangeRule(column, low, high, cursor.since(mark))
+
+    def column(self, rule: str) -> Name:
+        cursor = self.cursor
+        if cursor.token.kind in (STRING, DIGITS, DECIMAL):
+            raise Fault(f"'@{rule}' takes property names, not a value", cursor.here, code="S15")
+        return name_of(cursor.expect_lower("a property name"))
+
+    def signed(self) -> Name:
+        cursor = self.cursor
+        mark = cursor.mark
+        sign = "-" if cursor.accept("-") else ""
+        if cursor.token.kind not in (DIGITS, DECIMAL):
+            raise _coded(cursor.fault("a number"), "S19")
+        return Name(sign + cursor.take().text, cursor.since(mark))
+
+    def annotation(self) -> Annotation:
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        name = name_of(cursor.expect_lower("an annotation name"))
+        value: AnnotationValue | None = None
+        arguments: list[tuple[Name, AnnotationValue]] = []
+        seen: set[str] = set()
+        if cursor.accept("("):
+            value = self.value(allow_name=True)
+            if name.text == "card" and cursor.at(".."):
+                raise cursor.fault("')'", hint="'@card' comes right behind the edge's target type")
+            while cursor.accept(","):
+                key = name_of(cursor.expect_lower("an argument name"))
+                if key.text in seen:
+                    raise Fault(f"the argument '{key}' is given twice", key.span)
+                seen.add(key.text)
+                cursor.expect("=", " and the argument's value")
+                arguments.append((key, self.value()))
+            cursor.expect(")", " to close the annotation")
+        return Annotation(name, value, tuple(arguments), cursor.since(mark))
+
+    def value(self, *, allow_name: bool = False) -> AnnotationValue:
+        token = self.cursor.token
+        span = Span(token.start, token.end)
+        if token.kind == STRING:
+            self.cursor.take()
+            try:
+                return AnnotationValue("string", decode_string(token), span)
+            except Fault as fault:
+                raise _coded(fault, "S2") from None
+        if token.kind in (DIGITS, DECIMAL):
+            self.cursor.take()
+            return AnnotationValue("number", token.text, span)
+        if token.text in ("true", "false"):
+            self.cursor.take()
+            return AnnotationValue("bool", token.text, span)
+        if allow_name and token.kind == LOWER:
+            self.cursor.take()
+            return AnnotationValue("name", token.text, span)
+        raise self.cursor.fault("a string, a number, true or false" + (", or a name" if allow_name else ""))
+
+
+def _coded(fault: Fault, code: str) -> Fault:
+    return Fault(fault.message, fault.span, code=code, hint=fault.hint)
+
+
+def _at_declaration(cursor: Cursor) -> bool:
+    return cursor.token.text in _KEYWORDS and cursor.ahead().kind == UPPER
+
+
+def _at_member(cursor: Cursor) -> bool:
+    """Whether a body can be taken up again here: its end, a rule, or a property at the start of a line."""
+    token = cursor.token
+    if token.text == "}" or _at_declaration(cursor):
+        return True
+    return cursor.starts_line() and (token.text == "@" or (token.kind == LOWER and cursor.ahead().text == ":"))

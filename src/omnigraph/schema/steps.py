@@ -1,0 +1,326 @@
+"""The steps of a schema change: plain data with a JSON form and a line for people.
+
+A step says what changes, in the names that hold once the steps before it are done: after a rename,
+later steps use the new name. Which steps a change needs is `migrate`'s to decide, and carrying them
+out is the business of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnigraph.lang.layout import quote
+from omnigraph.schema.catalog import Check, Constraint, Note, Range, TypeKind, constraint_to_json
+from omnigraph.types import PropertyType
+from omnigraph.values import spell_float
+
+DropMode = Literal["soft", "hard"]
+"""Soft keeps what was dropped readable in older versions; hard purges those versions as well."""
+
+_FATE: dict[DropMode, str] = {
+    "soft": "older versions keep it until they are cleaned up",
+    "hard": "purged from older versions as well",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AddType:
+    """A new interface, node or edge type, with everything it declares."""
+
+    type_kind: TypeKind
+    name: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {"kind": "add_type", "type_kind": self.type_kind, "name": self.name}
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        return f"add {spell_type(self.type_kind, self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameType:
+    """A node or edge type under a new name; rows, ids and history stay."""
+
+    type_kind: TypeKind
+    old_name: str
+    new_name: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {
+            "kind": "rename_type",
+            "type_kind": self.type_kind,
+            "from": self.old_name,
+            "to": self.new_name,
+        }
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        return f"rename {spell_type(self.type_kind, self.old_name)} to {self.new_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddProperty:
+    """A new nullable property; existing rows have null."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    property_type: PropertyType
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {
+            "kind": "add_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "property_type": self.property_type.to_json(),
+        }
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        what = _spell_property(self.type_kind, self.type_name, self.property_name)
+        return f"add {what}: {self.property_type}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameProperty:
+    """A property under a new name; values and composite ids stay."""
+
+    type_kind: TypeKind
+    type_name: str
+    old_name: str
+    new_name: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {
+            "kind": "rename_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "from": self.old_name,
+            "to": self.new_name,
+        }
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        what = _spell_property(self.type_kind, self.type_name, self.old_name)
+        return f"rename {what} to {self.new_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """A constraint that asks nothing of existing rows: an index declaration."""
+
+    type_kind: TypeKind
+    type_name: str
+    constraint: Constraint
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {
+            "kind": "add_constraint",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "constraint": constraint_to_json(self.constraint),
+        }
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        return f"add {spell_constraint(self.constraint)} to {spell_type(self.type_kind, self.type_name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendEnum:
+    """More values for an enum; those it had stay allowed."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    added_values: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {
+            "kind": "extend_enum",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "added_values": list(self.added_values),
+        }
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        what = _spell_property(self.type_kind, self.type_name, self.property_name)
+        return f"extend the enum of {what} by {', '.join(self.added_values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTypeMetadata:
+    """A new description or instruction of a type; `annotations` are all it has afterwards."""
+
+    type_kind: TypeKind
+    name: str
+    annotations: tuple[Note, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {
+            "kind": "update_type_metadata",
+            "type_kind": self.type_kind,
+            "name": self.name,
+            "annotations": [note.to_json() for note in self.annotations],
+        }
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        return _describe_notes(spell_type(self.type_kind, self.name), self.annotations)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePropertyMetadata:
+    """A new description of a property; `annotations` are all it has afterwards."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    annotations: tuple[Note, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        return {
+            "kind": "update_property_metadata",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "annotations": [note.to_json() for note in self.annotations],
+        }
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        what = _spell_property(self.type_kind, self.type_name, self.property_name)
+        return _describe_notes(what, self.annotations)
+
+
+@dataclass(frozen=True, slots=True)
+class DropProperty:
+    """A property goes, and with it the constraints that speak of nothing else."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    mode: DropMode
+    code: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        data = {
+            "kind": "drop_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "mode": self.mode,
+        }
+        return _with_code(data, self.code)
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        what = _spell_property(self.type_kind, self.type_name, self.property_name)
+        return f"drop {what} ({_FATE[self.mode]})"
+
+
+@dataclass(frozen=True, slots=True)
+class DropType:
+    """A node or edge type goes, and its table with it."""
+
+    type_kind: TypeKind
+    name: str
+    mode: DropMode
+    code: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        data = {"kind": "drop_type", "type_kind": self.type_kind, "name": self.name, "mode": self.mode}
+        return _with_code(data, self.code)
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        return f"drop {spell_type(self.type_kind, self.name)} ({_FATE[self.mode]})"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedChange:
+    """A change that is refused; one of these and nothing of the plan is carried out."""
+
+    entity: str
+    reason: str
+    code: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of plans."""
+        data = {"kind": "unsupported_change", "entity": self.entity, "reason": self.reason}
+        return _with_code(data, self.code)
+
+    def describe(self) -> str:
+        """One line in plain words."""
+        code = f"[{self.code}] " if self.code else ""
+        return f"cannot change {self.entity}: {code}{self.reason}"
+
+
+Step = (
+    AddType
+    | RenameType
+    | AddProperty
+    | RenameProperty
+    | AddConstraint
+    | ExtendEnum
+    | UpdateTypeMetadata
+    | UpdatePropertyMetadata
+    | DropProperty
+    | DropType
+    | UnsupportedChange
+)
+
+
+def spell_type(kind: TypeKind, name: str) -> str:
+    """`node type Person`, `interface Named`."""
+    return f"interface {name}" if kind == "interface" else f"{kind} type {name}"
+
+
+def spell_constraint(constraint: Constraint) -> str:
+    """The constraint as a schema writes it."""
+    match constraint:
+        case Range(column, low, high):
+            bounds = ["" if bound is None else spell_float(bound, single=False) for bound in (low, high)]
+            return f"@range({column}, {'..'.join(bounds)})"
+        case Check(column, pattern):
+            return f"@check({column}, {quote(pattern)})"
+        case _:
+            return f"@{type(constraint).__name__.lower()}({', '.join(constraint.columns)})"
+
+
+def spell_note(note: Note) -> str:
+    """The annotation as a schema writes it."""
+    if note.value is None:
+        return f"@{note.name}"
+    return f"@{note.name}({', '.join([quote(note.value), *(f'{k}={quote(v)}' for k, v in note.arguments)])})"
+
+
+def _spell_property(kind: TypeKind, type_name: str, name: str) -> str:
+    word = "property" if kind == "node" else f"{kind} property"
+    return f"{word} {type_name}.{name}"
+
+
+def _describe_notes(what: str, notes: Sequence[Note]) -> str:
+    if not notes:
+        return f"remove the annotations of {what}"
+    return f"set the annotations of {what} to {' '.join(map(spell_note, notes))}"
+
+
+def _with_code(data: dict[str, Any], code: str | None) -> dict[str, Any]:
+    return data if code is None else {**data, "code": code}

@@ -1,0 +1,123 @@
+"""Property types: what a value may be, and how the type is written in source and in JSON.
+
+A type is a scalar (or `Vector(n)`), possibly a list of it, possibly nullable, possibly a String limited
+to an enum's values. The Arrow form of a type is `schema.arrow`'s; reading and spelling values is `values`'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+ScalarName = Literal["String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime", "Vector"]
+
+SCALARS: tuple[ScalarName, ...] = (
+    "String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime",
+)  # fmt: skip
+"""The scalars one can write by name alone; `Vector` needs its dimension."""
+
+INTEGER_RANGES: dict[ScalarName, tuple[int, int]] = {
+    "I32": (-(2**31), 2**31 - 1),
+    "I64": (-(2**63), 2**63 - 1),
+    "U32": (0, 2**32 - 1),
+    "U64": (0, 2**64 - 1),
+}
+FLOATS: frozenset[ScalarName] = frozenset({"F32", "F64"})
+VECTOR_DIM_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyType:
+    """The type of a property, a parameter or an expression.
+
+    `enum_values` is sorted and without repeats, so two spellings of one enum are equal.
+    """
+
+    scalar: ScalarName
+    nullable: bool = False
+    is_list: bool = False
+    dim: int | None = None
+    enum_values: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        assert (self.dim is not None) == (self.scalar == "Vector"), "exactly vectors have a dimension"
+        assert self.enum_values is None or (self.scalar == "String" and not self.is_list)
+
+    @property
+    def is_integer(self) -> bool:
+        """A plain whole number of any width."""
+        return self.scalar in INTEGER_RANGES and not self.is_list
+
+    @property
+    def is_float(self) -> bool:
+        """A plain floating-point number of any width."""
+        return self.scalar in FLOATS and not self.is_list
+
+    @property
+    def is_numeric(self) -> bool:
+        """A plain number, whole or floating."""
+        return not self.is_list and (self.scalar in INTEGER_RANGES or self.scalar in FLOATS)
+
+    @property
+    def is_text(self) -> bool:
+        """A plain String, enums included."""
+        return self.scalar == "String" and not self.is_list
+
+    @property
+    def item(self) -> PropertyType:
+        """The type of a list's items."""
+        assert self.is_list
+        return PropertyType(self.scalar)
+
+    def with_nullable(self, nullable: bool) -> PropertyType:
+        """The same type, nullable or not."""
+        return self if self.nullable == nullable else replace(self, nullable=nullable)
+
+    def __str__(self) -> str:
+        if self.enum_values is not None:
+            text = f"enum({', '.join(self.enum_values)})"
+        elif self.scalar == "Vector":
+            text = f"Vector({self.dim})"
+        else:
+            text = self.scalar
+        if self.is_list:
+            text = f"[{text}]"
+        return f"{text}?" if self.nullable else text
+
+    def to_json(self) -> dict[str, Any]:
+        """The form plans and schema documents use."""
+        return {
+            "scalar": {"Vector": self.dim} if self.scalar == "Vector" else self.scalar,
+            "nullable": self.nullable,
+            "list": self.is_list,
+            "enum_values": list(self.enum_values) if self.enum_values is not None else None,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> PropertyType:
+        """Read what `to_json` wrote; ValueError or KeyError when it is anything else."""
+        scalar, dim, is_list = data["scalar"], None, bool(data["list"])
+        if isinstance(scalar, dict):
+            dim, scalar = scalar["Vector"], "Vector"
+            if type(dim) is not int or not 1 <= dim <= VECTOR_DIM_MAX:
+                raise ValueError(f"bad vector dimension {dim!r}")
+        elif scalar not in SCALARS:
+            raise ValueError(f"unknown scalar {scalar!r}")
+        values = data["enum_values"]
+        if is_list and (scalar in ("Vector", "Blob") or values is not None):
+            raise ValueError("a list holds plain scalars")
+        if values is not None and (scalar != "String" or not _is_enum(values)):
+            raise ValueError("enum values must be a sorted list without repeats, on a String")
+        return cls(
+            cast(ScalarName, scalar),
+            nullable=bool(data["nullable"]),
+            is_list=is_list,
+            dim=dim,
+            enum_values=tuple(values) if values is not None else None,
+        )
+
+
+def _is_enum(values: Any) -> bool:
+    if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+        return False
+    return sorted(set(values)) == values

@@ -1,0 +1,337 @@
+"""Values of property types: read from JSON, spelt as ids, written as JSON.
+
+A value is held in the form the table stores: Date as days and DateTime as milliseconds since
+1970-01-01 UTC, F32 as the float it rounds to, a vector as a list of such floats. Reading is strict: a
+string is no number, `3.0` is no integer, `1` is no Bool. Rules of a constraint (enum membership,
+`@range`, …) are not applied here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import struct
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+from omnigraph.errors import ValueFormatError
+from omnigraph.types import INTEGER_RANGES, PropertyType
+
+JS_SAFE_MAX = 2**53 - 1
+DAY_MS = 86_400_000
+
+_ARROW_NAMES = {"I32": "Int32", "I64": "Int64", "U32": "UInt32", "U64": "UInt64"}
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+_TIME = re.compile(r"[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?(Z|[+-]\d{2}:\d{2})?", re.ASCII)
+_DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+# -- dates -------------------------------------------------------------------------------------------
+
+
+def parse_date(text: str) -> int:
+    """Days since 1970-01-01 of `YYYY-MM-DD`; a longer datetime counts by its UTC date."""
+    match = _DATE.match(text)
+    if match and match.end() == len(text):
+        return _days(text, match)
+    return parse_datetime(text) // DAY_MS
+
+
+def parse_datetime(text: str) -> int:
+    """Milliseconds since the epoch of an ISO date or datetime; no zone means UTC, digits past ms are cut."""
+    match = _DATE.match(text)
+    if match is None:
+        raise ValueFormatError(
+            f"'{_short(text)}' is not a date",
+            hint="write YYYY-MM-DD, or YYYY-MM-DDTHH:MM:SS with an optional zone",
+        )
+    milliseconds = _days(text, match) * DAY_MS
+    if match.end() == len(text):
+        return milliseconds
+    time = _TIME.fullmatch(text, match.end())
+    if time is None:
+        raise ValueFormatError(
+            f"'{_short(text)}' is not a datetime",
+            hint="write YYYY-MM-DDTHH:MM, then optionally :SS, .fraction and Z or +HH:MM",
+        )
+    hour, minute, second = int(time[1]), int(time[2]), int(time[3] or 0)
+    zone = time[5]
+    offset = 0
+    if zone and zone != "Z":
+        zone_hour, zone_minute = int(zone[1:3]), int(zone[4:6])
+        if zone_hour > 23 or zone_minute > 59:
+            raise ValueFormatError(f"'{_short(text)}' has no such time zone")
+        offset = (zone_hour * 60 + zone_minute) * (-1 if zone[0] == "-" else 1)
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueFormatError(f"'{_short(text)}' has no such time of day")
+    fraction = int((time[4] or "").ljust(3, "0")[:3])
+    return milliseconds + ((hour * 60 + minute - offset) * 60 + second) * 1000 + fraction
+
+
+def format_date(days: int) -> str:
+    """`YYYY-MM-DD`; years outside 0 to 9999 get as many digits and the sign they need."""
+    year, month, day = _civil(days)
+    return f"{'-' if year < 0 else ''}{abs(year):04}-{month:02}-{day:02}"
+
+
+def format_datetime(milliseconds: int) -> str:
+    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    days, rest = divmod(milliseconds, DAY_MS)
+    seconds, ms = divmod(rest, 1000)
+    return f"{format_date(days)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}Z"
+
+
+def _days(text: str, match: re.Match[str]) -> int:
+    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if not 1 <= month <= 12 or not 1 <= day <= _DAYS_IN_MONTH[month - 1] + (leap and month == 2):
+        raise ValueFormatError(f"'{_short(text)}' is not a date of the calendar")
+    # Days of the proleptic Gregorian calendar, years starting in March so that leap days come last.
+    shifted = year - (month <= 2)
+    era, of_era = divmod(shifted, 400)
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def _civil(days: int) -> tuple[int, int, int]:
+    era, of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted_month = (5 * of_year + 2) // 153
+    month = shifted_month + (3 if shifted_month < 10 else -9)
+    return year_of_era + era * 400 + (month <= 2), month, of_year - (153 * shifted_month + 2) // 5 + 1
+
+
+# -- reading JSON ------------------------------------------------------------------------------------
+
+
+def read_json(value: Any, type_: PropertyType) -> Any:
+    """Return `value`, as it came out of a JSON document, in the form the table stores.
+
+    Raises `ValueFormatError` with a sentence that fits behind "property 'x': ".
+    """
+    if value is None:
+        if type_.nullable:
+            return None
+        raise ValueFormatError(f"null, but {type_} is required")
+    if type_.is_list:
+        if not isinstance(value, list):
+            raise _wrong(value, type_)
+        if any(item is None for item in value):
+            raise ValueFormatError("a list may not hold null")
+        return [read_json(item, type_.item) for item in value]
+    if type_.is_integer:
+        return _read_integer(value, type_)
+    if type_.is_float:
+        return read_float(value, type_)
+    match type_.scalar:
+        case "String":
+            if isinstance(value, str):
+                return _well_formed(value)
+        case "Bool":
+            if isinstance(value, bool):
+                return value
+        case "Date":
+            if isinstance(value, str):
+                return parse_date(value)
+            return _read_integer(value, type_, bounds=INTEGER_RANGES["I32"])
+        case "DateTime":
+            if isinstance(value, str):
+                return parse_datetime(value)
+            return _read_integer(value, type_, bounds=INTEGER_RANGES["I64"])
+        case "Blob":
+            if isinstance(value, str):
+                return read_blob(value)
+        case "Vector":
+            if isinstance(value, list):
+                return read_vector(value, type_)
+    raise _wrong(value, type_)
+
+
+def read_float(value: Any, type_: PropertyType) -> float:
+    """A finite number at the width of `type_`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(value, type_)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueFormatError(f"{_kind(value)} is not a finite number that {type_.scalar} can hold")
+    return round_f32(number) if type_.scalar == "F32" else number
+
+
+def round_f32(number: float) -> float:
+    """The nearest 32-bit float, as a Python float; an overflow is refused."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        raise ValueFormatError(f"{number!r} exceeds Float32 range") from None
+
+
+def read_vector(value: Sequence[Any], type_: PropertyType) -> list[float]:
+    """Exactly as many finite 32-bit numbers as the type has dimensions."""
+    if len(value) != type_.dim:
+        raise ValueFormatError(f"expected {type_.dim} dimensions, got {len(value)}")
+    item = PropertyType("F32")
+    for element in value:
+        if isinstance(element, bool) or not isinstance(element, int | float):
+            raise ValueFormatError(f"vector elements must be numeric, found {_kind(element)}")
+    return [read_float(element, item) for element in value]
+
+
+def read_blob(value: str) -> bytes | str:
+    """Bytes of `base64:…`; any other string is an external URI and comes back as it is."""
+    if not value.startswith("base64:"):
+        return _well_formed(value)
+    try:
+        return base64.b64decode(value[7:], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueFormatError(f"invalid base64 data: {error}") from None
+
+
+def managed_blob(value: bytes | str) -> bytes:
+    """The bytes of a Blob; a reference to somewhere else is refused."""
+    if isinstance(value, str):
+        raise ValueFormatError(
+            f"'{_short(value)}' is a reference to somewhere else, and those are not allowed here",
+            hint="give the bytes themselves: base64:…",
+        )
+    return value
+
+
+def _read_integer(value: Any, type_: PropertyType, bounds: tuple[int, int] | None = None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(value, type_)
+    low, high = bounds or INTEGER_RANGES[type_.scalar]
+    if not low <= value <= high:
+        name = _ARROW_NAMES.get(type_.scalar, type_.scalar)
+        raise ValueFormatError(f"{_short_integer(value)} exceeds {name} range ({low} to {high})")
+    return value
+
+
+def _well_formed(value: str) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueFormatError("text holds half a surrogate pair and is not valid Unicode") from None
+    return value
+
+
+def _wrong(value: Any, type_: PropertyType) -> ValueFormatError:
+    return ValueFormatError(f"expected {type_}, found {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"the integer {_short_integer(value)}"
+        case float():
+            return f"the number {value!r}"
+        case str():
+            return f"the string '{_short(value)}'"
+        case list() | tuple():
+            return "an array"
+        case dict():
+            return "an object"
+        case _:
+            return type(value).__name__
+
+
+def describe_json(value: Any) -> str:
+    """What a JSON value is, in words for an error message."""
+    return _kind(value)
+
+
+def _short(text: str) -> str:
+    shown = text if len(text) <= 120 else text[:119] + "…"
+    return shown if shown.isprintable() else ascii(shown)[1:-1]
+
+
+def _short_integer(value: int) -> str:
+    # str() of a huge int is refused by Python itself, and nobody wants to read it.
+    return str(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length()} bits"
+
+
+# -- ids ---------------------------------------------------------------------------------------------
+
+
+def spell_key(value: Any, type_: PropertyType) -> str:
+    """The canonical spelling of a stored key value: equal values, and only they, are spelt alike."""
+    assert value is not None, "a key value is never null"
+    if type_.scalar == "Bool":
+        return "true" if value else "false"
+    if type_.is_float:
+        return spell_float(value, single=type_.scalar == "F32")
+    return str(value)
+
+
+def spell_float(value: float, *, single: bool) -> str:
+    """The shortest positional decimal that reads back as the same float of its width."""
+    if not math.isfinite(value):
+        raise ValueFormatError(f"{value!r} cannot be part of a key")
+    if value == 0:
+        return "0"
+    text = format(_shortest_f32(value) if single else Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _shortest_f32(value: float) -> Decimal:
+    exact = Decimal(value)
+    for digits in range(1, 10):
+        unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        # The nearest first; but at a power of two the farther one may be the only one that reads back.
+        for rounding in (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING):
+            candidate = exact.quantize(unit, rounding)
+            if _reads_back(candidate, value):
+                return candidate
+    raise AssertionError("nine digits always identify a 32-bit float")
+
+
+def _reads_back(candidate: Decimal, value: float) -> bool:
+    try:
+        return bool(struct.unpack("<f", struct.pack("<f", float(candidate)))[0] == value)
+    except OverflowError:
+        return False
+
+
+def derive_id(spellings: Sequence[str]) -> str:
+    """The row id of a key, given its columns' spellings in key order."""
+    if len(spellings) == 1:
+        return spellings[0]
+    return json.dumps(list(spellings), ensure_ascii=False, separators=(",", ":"))
+
+
+# -- writing JSON ------------------------------------------------------------------------------------
+
+
+def write_json(value: Any, type_: PropertyType) -> Any:
+    """The value as query results show it: wide integers and non-finite floats as strings, dates as text."""
+    if value is None:
+        return None
+    if type_.is_list:
+        return [write_json(item, type_.item) for item in value]
+    match type_.scalar:
+        case "I64" | "U64":
+            return value if -JS_SAFE_MAX <= value <= JS_SAFE_MAX else str(value)
+        case "F32" | "F64":
+            if math.isfinite(value):
+                return value
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case "Date":
+            return format_date(value)
+        case "DateTime":
+            return format_datetime(value)
+        case "Vector":
+            return [element if math.isfinite(element) else None for element in value]
+        case _:
+            return value

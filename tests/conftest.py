@@ -1,0 +1,20 @@
+"""What every test run shares: the long forms of suites stay out unless they are asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.register_assert_rewrite("support.store", "support.storm")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run tests marked 'long'")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long") or "long" in config.getoption("-m"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)

@@ -1,0 +1,237 @@
+"""No text, however broken, may crash a compiler, hang it, or change its meaning in a formatter.
+
+A text ends in a result or in an `OmniGraphError`, within half a second. The short form runs every time;
+the long form (`pytest --long tests/fuzz`) tries two hundred thousand texts of each language.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omnigraph.errors import CompileError, OmniGraphError
+from omnigraph.lang.spans import Source
+from omnigraph.lang.tokens import lex
+from omnigraph.query.ast import QueryFile
+from omnigraph.query.explain import explain
+from omnigraph.query.format import format_queries, print_queries
+from omnigraph.query.lint import lint
+from omnigraph.query.lower import lower
+from omnigraph.query.parser import parse_queries
+from omnigraph.query.typecheck import check_query
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.check import compile_schema
+from omnigraph.schema.format import format_schema, print_schema
+from omnigraph.schema.parser import parse_schema
+from support import everything
+from support.hostile import hostile_queries, hostile_schemas
+from support.mutate import mutant
+from support.trees import QUERY_FILES, SCHEMA_FILES
+
+EXAMPLES = Path(__file__).parent.parent / "cases" / "examples"
+SHORT, LONG = 3_000, 200_000
+HOSTILE_SHORT, HOSTILE_LONG = 25_000, 100_000
+LIMIT_S = 0.5
+ATTEMPTS = 3
+"""A machine may pause any process: a text is too slow only when it is too slow every time."""
+
+Step = Callable[[str], Any]
+
+
+def trees(strategy: st.SearchStrategy[Any], show: Callable[[Any], str], count: int) -> list[str]:
+    """The texts of `count` random trees, the same ones every time."""
+    texts: list[str] = []
+
+    @settings(derandomize=True, database=None, deadline=None, max_examples=count)
+    @given(strategy)
+    def collect(tree: Any) -> None:
+        texts.append(show(tree))
+
+    collect()
+    return texts
+
+
+# -- what is done with a text --------------------------------------------------------------------------
+
+
+def build_tables(text: str) -> None:
+    for type_ in compile_schema(text).tables():
+        table_schema(type_)
+
+
+def plan_queries(catalog: Catalog) -> Step:
+    def plan(text: str) -> None:
+        source = Source(text, "q.gq")
+        for query in parse_queries(text).queries:
+            try:
+                explain(lower(check_query(catalog, query, source)))
+            except CompileError as error:
+                str(error)
+
+    return plan
+
+
+def lint_queries(catalog: Catalog) -> Step:
+    return lambda text: lint(catalog, text, query_path="q.gq", schema_source={"kind": "file"}).to_dict()
+
+
+SCHEMA_STEPS: Sequence[Step] = (build_tables, format_schema)
+
+
+def query_steps(catalog: Catalog) -> Sequence[Step]:
+    return plan_queries(catalog), lint_queries(catalog), format_queries
+
+
+# -- what must hold ------------------------------------------------------------------------------------
+
+
+def run(step: Step, text: str) -> float:
+    """Do one step, which must end in a result or an `OmniGraphError`; return how long it took."""
+    took = float("inf")
+    for _ in range(ATTEMPTS):
+        failed: OmniGraphError | None = None
+        start, start_cpu = perf_counter(), process_time()
+        try:
+            step(text)
+        except OmniGraphError as error:
+            failed = error
+        # No step waits for anything: where the clock shows more than the processor, other programs ran.
+        took = min(took, perf_counter() - start, process_time() - start_cpu)
+        if took <= LIMIT_S:
+            break
+    if failed is not None:
+        check_error(failed, text)
+    return took
+
+
+def check_error(error: OmniGraphError, text: str) -> None:
+    """Every diagnostic points into the text, and can be shown on a terminal."""
+    assert isinstance(error, CompileError)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    lines = text.count("\n") + 1
+    for diagnostic in error.diagnostics:
+        assert 0 <= diagnostic.start < diagnostic.end <= size + 1
+        assert 1 <= diagnostic.line <= lines
+        assert diagnostic.column >= 1
+        shown = diagnostic.render()
+        assert shown.count("\n") == (4 if diagnostic.hint else 3)
+        assert len(shown) < 3_000
+        assert shown.replace("\n", "").isprintable()
+
+
+def check_schema_format(text: str) -> None:
+    """If the text parses, its formatted form means the same, has its comments, and is final."""
+    try:
+        tree = parse_schema(text)
+    except CompileError:
+        return
+    formatted = format_schema(text)
+    assert parse_schema(formatted) == tree
+    assert comments(formatted) == comments(text)
+    assert format_schema(formatted) == formatted
+
+
+def check_query_format(text: str) -> None:
+    try:
+        tree = parse_queries(text)
+    except CompileError:
+        return
+    formatted = format_queries(text)
+    assert parse_queries(formatted) == tree
+    assert comments(formatted) == comments(text)
+    assert format_queries(formatted) == formatted
+
+
+def comments(text: str) -> Counter[str]:
+    return Counter(comment.text.rstrip() for comment in lex(text).comments)
+
+
+def slowest_of(inputs: Iterator[tuple[str, str, Sequence[Step], Step]]) -> float:
+    """Try every (name, text, steps, check); return the seconds of the slowest text."""
+    slowest = 0.0
+    for name, text, steps, check in inputs:
+        try:
+            took = max(run(step, text) for step in steps)
+            assert took <= LIMIT_S, f"took {took:.2f} s"
+            check(text)
+        except Exception as error:
+            pytest.fail(f"{name}: {type(error).__name__}: {error}\n{text[:3000]!r}")
+        slowest = max(slowest, took)
+    return slowest
+
+
+# -- the suites ----------------------------------------------------------------------------------------
+
+
+def schema_inputs(count: int, seed: str) -> Iterator[tuple[str, str, Sequence[Step], Step]]:
+    written = [path.read_text() for path in sorted(EXAMPLES.glob("*.pg"))] + [everything.SCHEMA] * 3
+    corpora = (written, written, trees(SCHEMA_FILES, print_schema, 60))
+    for number in range(count):
+        name = f"{seed}:{number}"
+        yield name, mutant(corpora[number % len(corpora)], name), SCHEMA_STEPS, check_schema_format
+
+
+def query_inputs(count: int, seed: str) -> Iterator[tuple[str, str, Sequence[Step], Step]]:
+    written = [(path.with_suffix(".pg").read_text(), path.read_text()) for path in sorted(EXAMPLES.glob("*.gq"))]
+    written += [(everything.SCHEMA, everything.QUERIES)] * 2
+    corpora = []
+    for schema, queries in written:
+        # Mostly single queries: what breaks in one must not hide the others.
+        single = [print_queries(QueryFile((query,))) for query in parse_queries(queries).queries]
+        corpora.append(([queries, *single * 2], query_steps(compile_schema(schema))))
+    corpora.append((trees(QUERY_FILES, print_queries, 60), corpora[-1][1]))
+    for number in range(count):
+        name = f"{seed}:{number}"
+        texts, steps = corpora[number % len(corpora)]
+        yield name, mutant(texts, name), steps, check_query_format
+
+
+def test_everything_compiles() -> None:
+    catalog = compile_schema(everything.SCHEMA)
+    report = lint(catalog, everything.QUERIES, query_path="q.gq", schema_source={"kind": "file"})
+    assert report.ok, report.to_dict()
+
+
+def test_schema_mutants() -> None:
+    slowest_of(schema_inputs(SHORT, "short"))
+
+
+def test_query_mutants() -> None:
+    slowest_of(query_inputs(SHORT, "short"))
+
+
+def hostile_inputs(language: str, size: int) -> Iterator[tuple[str, str, Sequence[Step], Step]]:
+    texts = (hostile_schemas if language == "schema" else hostile_queries)(size)
+    steps = SCHEMA_STEPS if language == "schema" else query_steps(compile_schema((EXAMPLES / "library.pg").read_text()))
+    for name, text in texts.items():
+        yield name, text, steps, lambda _: None
+
+
+@pytest.mark.parametrize("language", ["schema", "query"])
+def test_hostile_texts(language: str) -> None:
+    slowest_of(hostile_inputs(language, HOSTILE_SHORT))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("language", ["schema", "query"])
+def test_long_hostile_texts(language: str) -> None:
+    slowest = slowest_of(hostile_inputs(language, HOSTILE_LONG))
+    sys.stdout.write(f"{language}: the slowest hostile text took {slowest * 1000:.0f} ms\n")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("language", ["schema", "query"])
+def test_long_mutants(language: str) -> None:
+    start = perf_counter()
+    slowest = slowest_of((schema_inputs if language == "schema" else query_inputs)(LONG, "long"))
+    took = perf_counter() - start
+    sys.stdout.write(f"{language}: {LONG} texts in {took:.0f} s, the slowest {slowest * 1000:.0f} ms\n")

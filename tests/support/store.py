@@ -1,0 +1,316 @@
+"""A small graph that fault and race tests share, real processes that write it, and what must hold afterwards.
+
+Every commit of a worker adds one `Item` and one `Link` with the same id, which is also in the commit's
+metadata: so a half commit, a lost one and a doubled one each show as a difference of three plain sets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import lance
+import pyarrow as pa
+
+import omnigraph as og
+from omnigraph.graph import Graph
+from omnigraph.storage import layout
+from omnigraph.storage.failpoints import VARIABLE
+from omnigraph.storage.tables import Change
+from omnigraph.versioning import maintenance
+from omnigraph.versioning.records import Commit
+from omnigraph.versioning.recovery import Recovered, audit_rows, recover
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+ITEM, LINK = "node:Item", "edge:Link"
+COUNTER = "counter"
+SCHEMA = """\
+node Item {
+  name: String @key
+  count: I64
+}
+
+edge Link: Item -> Item {
+  note: String?
+}
+"""
+
+_TESTS = Path(__file__).parents[1]
+_PATIENCE_S = 120.0
+
+
+# -- writing -----------------------------------------------------------------------------------------
+
+
+def add_pair(repository: Repository, key: str, **options: Any) -> Commit:
+    """One commit into both tables."""
+
+    def prepare(transaction: Transaction) -> None:
+        transaction.change(ITEM, Change(append=pa.table({"id": [key], "name": [key], "count": pa.array([0])})))
+        link = {"id": [key], "src": [key], "dst": [key], "note": pa.array([None], pa.utf8())}
+        transaction.change(LINK, Change(append=pa.table(link)))
+
+    commit = write(repository, prepare, WriteOptions(metadata={"key": key}, **options))
+    assert commit is not None
+    return commit
+
+
+def increment(repository: Repository, **options: Any) -> Commit:
+    """Read the counter, add one, write it back: what a lost update would lose."""
+
+    def prepare(transaction: Transaction) -> None:
+        row = transaction.snapshot.entity(ITEM, COUNTER)
+        count = row["count"] + 1 if row else 1
+        counter = {"id": [COUNTER], "name": [COUNTER], "count": pa.array([count])}
+        transaction.change(ITEM, Change(upsert=pa.table(counter)))
+
+    commit = write(repository, prepare, WriteOptions(kind="increment", **options))
+    assert commit is not None
+    return commit
+
+
+def repository_of(graph: Graph) -> Repository:
+    """What is under a graph."""
+    return graph._repository
+
+
+def new_graph(uri: str | Path, pairs: int = 0, *, environ: Mapping[str, str] | None = None) -> Graph:
+    """A graph with so many commits, named `seed-0` and so on."""
+    graph = og.init(uri, SCHEMA, environ=environ)
+    for number in range(pairs):
+        add_pair(repository_of(graph), f"seed-{number}")
+    return graph
+
+
+def seeds(pairs: int) -> set[str]:
+    """The keys `new_graph` wrote."""
+    return {f"seed-{number}" for number in range(pairs)}
+
+
+# -- processes ---------------------------------------------------------------------------------------
+
+
+class Worker:
+    """A process of its own doing one thing to a graph; see `support.store_worker` for what it can do.
+
+    Leaving the block ends it, whatever happened.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        uri: str | Path,
+        do: str,
+        *,
+        name: str = "worker",
+        failpoints: str = "",
+        environ: Mapping[str, str] | None = None,
+        **what: Any,
+    ) -> None:
+        self.name = name
+        self._out = folder / f"{name}.out"
+        self._err = folder / f"{name}.err"
+        request = json.dumps({"do": do, "uri": str(uri), "name": name, **what})
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "support.store_worker", request],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                cwd=_TESTS,
+                env={**os.environ, **(environ or {}), "PYTHONPATH": str(_TESTS), VARIABLE: failpoints},
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def said(self) -> list[dict[str, Any]]:
+        """Every line so far; one cut short by a kill was never said."""
+        lines = self._out.read_bytes().split(b"\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def keys(self) -> list[str]:
+        """The keys of the commits it was told had happened."""
+        return [line["key"] for line in self.said() if "key" in line]
+
+    def errors(self) -> list[str]:
+        """The codes of the errors it met and lived on."""
+        return [line["error"] for line in self.said() if "error" in line]
+
+    def wait_for(self, condition: Callable[[Worker], bool], timeout_s: float = _PATIENCE_S) -> bool:
+        """Wait until the condition holds (True) or the process has ended (False)."""
+        end = time.monotonic() + timeout_s
+        while time.monotonic() < end:
+            if condition(self):
+                return True
+            if self.process.poll() is not None:
+                return condition(self)
+            time.sleep(0.002)
+        raise AssertionError(f"{self.name} did not come so far in {timeout_s} s: {self.said()[-3:]} {self.trouble()}")
+
+    def go(self) -> None:
+        """Let a worker that waits for the others begin."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"go\n")
+        self.process.stdin.flush()
+
+    def finish(self, timeout_s: float = _PATIENCE_S) -> Self:
+        """Wait for its end, which must be a good one."""
+        assert self.end(timeout_s) == 0, f"{self.name}: {self.trouble()}"
+        return self
+
+    def end(self, timeout_s: float = _PATIENCE_S) -> int:
+        """Wait for its end; the exit status."""
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not end within {timeout_s} s: {self.trouble()}") from None
+        finally:
+            self._close()
+
+    def kill(self) -> None:
+        """SIGKILL it, if it is still there, and reap it."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._close()
+
+    def trouble(self) -> str:
+        """The end of what it wrote to the error stream."""
+        return self._err.read_text(errors="replace")[-2000:]
+
+    def _close(self) -> None:
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+
+def start_together(workers: Sequence[Worker]) -> None:
+    """Let all begin at once, as near as processes can."""
+    for worker in workers:
+        assert worker.wait_for(lambda w: bool(w.said())), worker.trouble()
+    for worker in workers:
+        worker.go()
+
+
+# -- what must hold ----------------------------------------------------------------------------------
+
+
+def check_sound(graph: Graph, acknowledged: Iterable[str], *, in_flight: int = 0, branch: str = "main") -> list[Commit]:
+    """Both tables hold exactly what history says, and history everything that was acknowledged.
+
+    `in_flight` is how many writers died without being able to tell. Returns the history, newest first.
+    """
+    assert graph.verify() == []
+    repository = repository_of(graph)
+    commits = graph.commits(branch)
+    assert len({commit.id for commit in commits}) == len(commits)
+    for newer, older in pairwise(commits):
+        assert newer.parent_id == older.id, "history is a line"
+        assert newer.manifest_version > older.manifest_version
+    assert commits[-1].parent_id is None
+    pins = repository.all_pins(repository.state())
+    counted = 0
+    for commit in reversed(commits):
+        counted += commit.kind == "write"
+        rows = {pin.key: pin.row_count for pin in pins[commit.id]}
+        assert rows[LINK] == counted, "no commit is half"
+        assert rows[ITEM] - rows[LINK] in (0, 1), "the counter is the one item without a link"
+    written = [commit.metadata["key"] for commit in commits if commit.kind == "write"]
+    items = [id_ for id_ in graph.to_arrow("Item", branch=branch)["id"].to_pylist() if id_ != COUNTER]
+    links = graph.to_arrow("Link", branch=branch)["id"].to_pylist()
+    assert sorted(items) == sorted(written)
+    assert sorted(links) == sorted(written)
+    assert len(set(written)) == len(written), "nothing was written twice"
+    asked = list(acknowledged)
+    assert set(asked) <= set(written), "an acknowledged commit is missing"
+    assert len(set(written) - set(asked)) <= in_flight
+    return commits
+
+
+@dataclass
+class Settled:
+    """What a recovery found."""
+
+    report: list[Recovered]
+    notes: list[str] = field(default_factory=list)
+
+
+def settle(uri: str | Path, *, environ: Mapping[str, str] | None = None) -> Settled:
+    """Recover, and check that every note is settled by what the manifest says, once and for all."""
+    repository = Repository.open(uri, environ=environ)
+    notes = repository.objects.list("__recovery")
+    report = recover(repository)
+    assert [entry.intent for entry in report] == notes, "every note is reported"
+    for entry in report:
+        assert entry.commit_id is not None
+        landed = repository.find_commit(entry.commit_id) is not None
+        assert entry.outcome == ("rolled_forward" if landed else "rolled_back")
+    assert recover(repository) == []
+    assert repository.objects.list("__recovery") == []
+    operations = [row["operation_id"] for row in audit_rows(repository)]
+    assert len(set(operations)) == len(operations), "one audit row per note"
+    named = {note.rpartition("/")[2].removesuffix(".json") for note in notes}
+    assert named <= set(operations)
+    return Settled(report, notes)
+
+
+def check_usable(uri: str | Path, *, environ: Mapping[str, str] | None = None) -> Graph:
+    """Open the graph as a user would; the next write works."""
+    graph = og.open(uri, environ=environ)
+    before = graph.snapshot().commit_id
+    commit = add_pair(repository_of(graph), f"after-{before}")
+    assert commit.parent_id == before
+    assert graph.verify() == []
+    return graph
+
+
+def collect(graph: Graph) -> None:
+    """Clean up with nobody writing; afterwards nothing is there but what the newest commit needs."""
+    repository = repository_of(graph)
+    stats = maintenance.cleanup(repository, keep=1, confirm=True, grace=timedelta(0))
+    assert [entry.error for entry in stats if entry.error] == []
+    assert strays(graph) == set()
+    assert graph.verify() == []
+
+
+def strays(graph: Graph) -> set[str]:
+    """Files of the tables that no pinned version refers to."""
+    found: set[str] = set()
+    location = repository_of(graph).location
+    for table in graph.snapshot().tables.values():
+        uri = location.child(table.folder)
+        dataset = lance.dataset(uri, version=table.pin.lance_version, storage_options=dict(location.options) or None)
+        tracked = dataset.tracked_files().read_all()
+        pinned = {row["path"] for row in tracked.to_pylist() if row["version"] == table.pin.lance_version}
+        for batch in dataset.all_files():
+            found |= {
+                f"{table.folder}/{path}"
+                for path in batch.column("path").to_pylist()
+                if path not in pinned and not path.endswith("latest_version_hint.json")
+            }
+    if location.path is not None:
+        root = location.path
+        known = {table.folder for table in graph.snapshot().tables.values()}
+        folders = {f"{kind}/{folder.name}" for kind in ("nodes", "edges") for folder in (root / kind).glob("*")}
+        found |= folders - known
+        half = [path.relative_to(root) for name in (".writing-*", ".tmp*") for path in root.rglob(name)]
+        found |= {str(path) for path in half if path.parts[0] != layout.AUDIT}
+        found |= {path.name for path in root.glob("__init_claim*")}
+    return found

@@ -1,0 +1,206 @@
+"""A process that does one thing to a graph and says so; started by `support.store.Worker`.
+
+It prints one JSON line per step, after the step is acknowledged and before the next begins. With
+`wait` it says that it is ready and begins when it is told; with `die_at` it counts the calls that change
+the store and dies, by SIGKILL, when it is about to make that one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import omnigraph as og
+from omnigraph.errors import Conflict, OmniGraphError
+from omnigraph.graph import Graph
+from omnigraph.storage.failpoints import arm
+from omnigraph.versioning import maintenance
+from omnigraph.versioning.repository import Repository
+from support.store import SCHEMA, add_pair, increment, repository_of
+
+_STORE_CALLS = {
+    "_Dataset.commit_transaction",
+    "_Dataset.commit",
+    "_write_fragments",
+    "_write_fragments_transaction",
+    "_Dataset.cleanup_old_versions",
+    "fsync",
+    "link",
+    "replace",
+    "unlink",
+    "mkdir",
+}
+
+
+def say(**line: Any) -> None:
+    """One line, in one write, so that a kill leaves whole lines."""
+    os.write(1, json.dumps(line).encode() + b"\n")
+
+
+def rounds(request: dict[str, Any]) -> Iterator[int]:
+    """Count up to `count` (or a great number), for at most `seconds`."""
+    end = time.monotonic() + request.get("seconds", 300)
+    for number in range(request.get("count", 1_000_000)):
+        if time.monotonic() > end:
+            return
+        yield number
+
+
+class _Calls:
+    """Counts the calls that change the store."""
+
+    def __init__(self, die_at: int) -> None:
+        self.seen = 0
+        self.die_at = die_at
+
+    def __call__(self, _frame: Any, event: str, called: Any) -> None:
+        if event == "c_call" and called.__qualname__ in _STORE_CALLS:
+            if self.seen == self.die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.seen += 1
+
+
+class Actions:
+    """What a worker can do; the method's name is the request's `do`."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.request = request
+        self.uri: str = request["uri"]
+        self.name: str = request["name"]
+
+    def open(self) -> Graph:
+        """Open as a user does, which also recovers, unless the request says not to."""
+        graph = og.open(self.uri) if self.request.get("recover", True) else Graph(Repository.open(self.uri))
+        if self.request.get("wait"):
+            self.wait()
+        return graph
+
+    def wait(self) -> None:
+        """Say that everything is loaded, and wait for the word."""
+        say(ready=True)
+        sys.stdin.readline()
+
+    def recover(self) -> None:
+        """Nothing but open."""
+        self.open()
+        say(done="recover")
+
+    def recover_now(self) -> None:
+        """Settle what is there, once the word is given."""
+        self.open().recover()
+        say(done="recover")
+
+    def init(self) -> None:
+        """Create the graph."""
+        if self.request.get("wait"):
+            self.wait()
+        try:
+            graph = og.init(self.uri, SCHEMA)
+        except Conflict as error:
+            say(error=error.code)
+        else:
+            say(done="init", commit=graph.snapshot().commit_id)
+
+    def commits(self) -> None:
+        """Write pairs."""
+        repository = repository_of(self.open())
+        options = {"branch": self.request["branch"]} if "branch" in self.request else {}
+        for number in rounds(self.request):
+            key = f"{self.name}-{number}"
+            try:
+                commit = add_pair(repository, key, **options)
+            except Conflict as error:
+                say(error=error.code)
+            else:
+                say(key=key, commit=commit.id)
+
+    def branch_commits(self) -> None:
+        """Write pairs on a branch until it is gone."""
+        repository = repository_of(self.open())
+        for number in rounds(self.request):
+            key = f"{self.name}-{number}"
+            try:
+                commit = add_pair(repository, key, branch=self.request["branch"])
+            except OmniGraphError as error:
+                say(error=error.code)
+                return
+            say(key=key, commit=commit.id)
+
+    def stall(self) -> None:
+        """Write one pair, and stop just before its publish, as a suspended machine would."""
+        repository = repository_of(self.open())
+        with arm("publish.before_commit", self._stop_once):
+            commit = add_pair(repository, self.name)
+        say(key=self.name, commit=commit.id)
+
+    def _stop_once(self) -> None:
+        if not self.request.get("stopped"):
+            self.request["stopped"] = True
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    def one_call(self) -> None:
+        """Write one pair under the call counter."""
+        repository = repository_of(self.open())
+        calls = _Calls(self.request["die_at"])
+        sys.setprofile(calls)
+        commit = add_pair(repository, self.name)
+        sys.setprofile(None)
+        say(key=self.name, commit=commit.id, calls=calls.seen)
+
+    def increments(self) -> None:
+        """Count up the counter."""
+        repository = repository_of(self.open())
+        for _ in rounds(self.request):
+            say(commit=increment(repository).id)
+
+    def idempotent(self) -> None:
+        """One request, known by its key."""
+        repository = repository_of(self.open())
+        say(commit=add_pair(repository, "once", idempotency_key=self.request["key"]).id)
+
+    def create_branch(self) -> None:
+        """Create a branch."""
+        graph = self.open()
+        try:
+            graph.branch_create(self.request["branch"])
+        except Conflict as error:
+            say(error=error.code)
+        else:
+            say(done="create")
+
+    def optimize(self) -> None:
+        """Compact and index once."""
+        self.open().optimize()
+        say(done="optimize")
+
+    def cleanup(self) -> None:
+        """Clean up once, with nobody writing."""
+        repository = repository_of(self.open())
+        maintenance.cleanup(repository, keep=1, confirm=True, grace=timedelta(0))
+        say(done="cleanup")
+
+    def maintain(self) -> None:
+        """Optimize and clean up, again and again, beside writers."""
+        graph = self.open()
+        grace = timedelta(seconds=self.request["grace_s"])
+        for _ in rounds(self.request):
+            try:
+                done = [entry.table_key for entry in graph.optimize() if entry.committed]
+                say(optimized=done)
+            except Conflict as error:
+                say(error=error.code)
+            stats = maintenance.cleanup(repository_of(graph), keep=2, confirm=True, grace=grace)
+            assert [entry.error for entry in stats if entry.error] == []
+            say(cleaned=sum(entry.old_versions_removed for entry in stats))
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    actions = Actions(json.loads(sys.argv[1]))
+    getattr(actions, actions.request["do"])()

@@ -1,0 +1,110 @@
+"""Writers that are killed at random times, again and again, with compaction and cleanup beside them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import omnigraph as og
+from support.store import Worker, check_sound, check_usable, collect, settle
+
+GRACE_S = 15.0
+"""Longer than any promoted version waits for its publish here."""
+
+
+@dataclass
+class Storm:
+    """What happened."""
+
+    kills: int = 0
+    kills_of_maintenance: int = 0
+    acknowledged: int = 0
+    commits: int = 0
+    unacknowledged: int = 0
+    optimized: int = 0
+    versions_removed: int = 0
+    rolled_forward: int = 0
+    rolled_back: int = 0
+    seconds: float = 0.0
+
+
+def storm(folder: Path, seeded: Path, *, kills: int, writers: int, seconds: float) -> Storm:
+    """Kill writers until `kills` or `seconds` are reached, then check that nothing is lost, doubled or half."""
+    root = Path(shutil.copytree(seeded, folder / "storm"))
+    make_old(root)
+    seeded_keys = [commit.metadata["key"] for commit in og.open(root).commits() if commit.kind == "write"]
+    done = rage(folder, root, kills=kills, writers=writers, seconds=seconds, known=seeded_keys)
+    collect(check_usable(root))
+    return done
+
+
+def rage(
+    folder: Path,
+    uri: str | Path,
+    *,
+    kills: int,
+    writers: int,
+    seconds: float,
+    known: list[str],
+    environ: Mapping[str, str] | None = None,
+) -> Storm:
+    """The storm itself, and the checks that hold on every store."""
+    done = Storm()
+    chance = random.Random(kills)
+    acknowledged = list(known)
+    started = time.monotonic()
+    number = 0
+    with ExitStack() as stack:
+
+        def start(do: str, **what: object) -> Worker:
+            nonlocal number
+            number += 1
+            return stack.enter_context(Worker(folder, uri, do, name=f"{do}-{number}", environ=environ, **what))
+
+        def retire(worker: Worker) -> None:
+            worker.kill()
+            acknowledged.extend(worker.keys())
+            said = worker.said()
+            done.optimized += sum(bool(line.get("optimized")) for line in said)
+            done.versions_removed += sum(line.get("cleaned", 0) for line in said)
+            assert "Traceback" not in worker.trouble(), worker.trouble()
+
+        maintenance = start("maintain", grace_s=GRACE_S)
+        alive = [start("commits") for _ in range(writers)]
+        while done.kills < kills and time.monotonic() - started < seconds:
+            victim = alive.pop(0)
+            assert victim.wait_for(lambda worker: bool(worker.said())), victim.trouble()
+            time.sleep(chance.uniform(0.0, 0.08))
+            retire(victim)
+            done.kills += 1
+            alive.append(start("commits"))
+            if done.kills % 10 == 0:
+                retire(maintenance)
+                done.kills_of_maintenance += 1
+                maintenance = start("maintain", grace_s=GRACE_S)
+        for worker in (*alive, maintenance):
+            retire(worker)
+        done.kills += len(alive)
+    done.seconds = round(time.monotonic() - started, 1)
+    settled = settle(uri, environ=environ)
+    done.rolled_forward = sum(entry.outcome == "rolled_forward" for entry in settled.report)
+    done.rolled_back = sum(entry.outcome == "rolled_back" for entry in settled.report)
+    graph = og.open(uri, environ=environ)
+    commits = check_sound(graph, acknowledged, in_flight=done.kills)
+    done.acknowledged = len(acknowledged)
+    done.commits = len(commits)
+    done.unacknowledged = sum(commit.kind == "write" for commit in commits) - len(acknowledged)
+    return done
+
+
+def make_old(root: Path) -> None:
+    """Make every file an hour old, so that a cleanup beside writers has something to remove."""
+    then = time.time() - 3600
+    for path in root.rglob("*"):
+        os.utime(path, (then, then))

@@ -1,0 +1,274 @@
+"""Random trees of both languages, and random ways to write their text.
+
+Every tree here is one the grammar can produce, so printing it must give a text that parses back to the
+very same tree. Names are often words the languages themselves use, because no word is reserved.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import strategies as st
+
+from omnigraph.lang.spans import Name
+from omnigraph.lang.tokens import END, STRING, Token, lex
+from omnigraph.query import ast as q
+from omnigraph.query.functions import FUNCTIONS, TEXT
+from omnigraph.schema import ast as s
+from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
+
+U32_MAX = 2**32 - 1
+U64_MAX = 2**64 - 1
+
+WORDS = (
+    "a", "b", "name", "_x", "camelCase", "x1", "node", "edge", "interface", "implements", "enum", "key", "unique",
+    "index", "range", "check", "card", "embed", "description", "instruction", "query", "match", "return", "order",
+    "limit", "not", "as", "asc", "desc", "contains", "starts_with", "insert", "update", "delete", "set", "where",
+    "from", "to", "now", "count", "search", "nearest", "date", "null", "trueish", "falsey", "id",
+)  # fmt: skip
+TYPE_WORDS = ("A", "B", "Person", "String", "Vector", "Blob", "Z9_", "Node", "I32")
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ('"', "\\", "\n", "\r\n", "\t", "// no comment", "/* nor this */", "}", "ends in \\", "é🙂", "x" * 120)
+)
+
+
+def lowers(*, but: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
+    """Names that begin with a small letter."""
+    free = st.from_regex(r"[a-z_][A-Za-z0-9_]{0,5}", fullmatch=True)
+    return (st.sampled_from(WORDS) | free).filter(lambda word: word not in but)
+
+
+def _named(words: st.SearchStrategy[str]) -> st.SearchStrategy[Name]:
+    return words.map(Name)
+
+
+def _tuples(of: st.SearchStrategy, least: int = 0, most: int = 3) -> st.SearchStrategy[tuple]:
+    return st.lists(of, min_size=least, max_size=most).map(tuple)
+
+
+LOWER = _named(lowers())
+UPPER = _named(st.sampled_from(TYPE_WORDS) | st.from_regex(r"[A-Z][A-Za-z0-9_]{0,5}", fullmatch=True))
+DIGITS = st.from_regex(r"[0-9]{1,4}", fullmatch=True)
+DECIMALS = st.from_regex(r"[0-9]{1,4}\.[0-9]{1,4}", fullmatch=True)
+
+
+# -- schema trees ------------------------------------------------------------------------------------
+
+_STRING_VALUES = TEXTS.map(lambda text: s.AnnotationValue("string", text))
+_PLAIN_VALUES = (
+    _STRING_VALUES
+    | (DIGITS | DECIMALS).map(lambda text: s.AnnotationValue("number", text))
+    | st.sampled_from(("true", "false")).map(lambda text: s.AnnotationValue("bool", text))
+)
+_NAME_VALUES = lowers(but=("true", "false")).map(lambda text: s.AnnotationValue("name", text))
+_RULE_WORDS = ("key", "unique", "index", "range", "check")
+
+
+@st.composite
+def annotations(draw: st.DrawFn, *, but: tuple[str, ...] = (), bare: tuple[str, ...] = ()) -> s.Annotation:
+    """An annotation; one whose name is in `bare` has no parentheses."""
+    name = draw(_named(lowers(but=but)))
+    if name.text in bare or draw(st.booleans()):
+        return s.Annotation(name)
+    arguments = st.lists(st.tuples(LOWER, _PLAIN_VALUES), max_size=2, unique_by=lambda argument: argument[0])
+    return s.Annotation(name, draw(_PLAIN_VALUES | _NAME_VALUES), tuple(draw(arguments)))
+
+
+@st.composite
+def type_exprs(draw: st.DrawFn) -> s.TypeExpr:
+    nullable = draw(st.booleans())
+    form = draw(st.sampled_from(("scalar", "list", "enum", "vector")))
+    if form == "enum":
+        values = draw(
+            st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,5}", fullmatch=True), min_size=1, max_size=4, unique=True)
+        )
+        return s.TypeExpr(PropertyType("String", nullable, enum_values=tuple(sorted(values))), tuple(values))
+    if form == "vector":
+        return s.TypeExpr(PropertyType("Vector", nullable, dim=draw(st.integers(1, VECTOR_DIM_MAX))))
+    is_list = form == "list"
+    scalar = draw(st.sampled_from([scalar for scalar in SCALARS if not (is_list and scalar == "Blob")]))
+    return s.TypeExpr(PropertyType(scalar, nullable, is_list))
+
+
+PROPERTIES = st.builds(s.PropertyDecl, LOWER, type_exprs(), _tuples(annotations(bare=_RULE_WORDS)))
+_SIGNED = st.builds("{}{}".format, st.sampled_from(("", "-")), DIGITS | DECIMALS).map(Name)
+RULES = (
+    st.builds(s.ColumnRule, st.sampled_from(("key", "unique", "index")), _tuples(LOWER, 1))
+    | st.builds(s.RangeRule, LOWER, _SIGNED, st.none() | _SIGNED)
+    | st.builds(s.RangeRule, LOWER, st.none(), _SIGNED)
+    | st.builds(s.CheckRule, LOWER, _STRING_VALUES)
+)
+
+
+@st.composite
+def cardinalities(draw: st.DrawFn) -> s.CardinalityExpr:
+    low = draw(st.integers(0, 3) | st.integers(0, U32_MAX))
+    return s.CardinalityExpr(low, draw(st.none() | st.integers(low, U32_MAX)))
+
+
+@st.composite
+def edges(draw: st.DrawFn) -> s.EdgeDecl:
+    card = draw(st.none() | cardinalities())
+    notes = draw(_tuples(annotations(but=(*_RULE_WORDS, "embed"))))
+    if card is None and notes and notes[0].name.text == "card":
+        notes = notes[1:] if len(notes) > 1 and notes[1].name.text != "card" else ()
+    return s.EdgeDecl(draw(UPPER), draw(UPPER), draw(UPPER), card, notes, draw(_tuples(PROPERTIES | RULES)))
+
+
+INTERFACES = st.builds(s.InterfaceDecl, UPPER, _tuples(PROPERTIES))
+NODES = st.builds(
+    s.NodeDecl,
+    UPPER,
+    _tuples(annotations(but=(*_RULE_WORDS, "embed"))),
+    _tuples(UPPER),
+    _tuples(PROPERTIES | RULES),
+)
+SCHEMA_FILES = _tuples(INTERFACES | NODES | edges(), 0, 4).map(s.SchemaFile)
+
+
+# -- query trees -------------------------------------------------------------------------------------
+
+VARIABLES = st.sampled_from(("a", "b", "_", "p", "not", "x1")) | lowers()
+VARIABLE_NAMES = _named(VARIABLES)
+_DATES = st.dates().map(lambda day: day.isoformat())
+_DATETIMES = st.datetimes().map(lambda time: time.isoformat()) | _DATES
+LITERALS = (
+    TEXTS.map(lambda text: q.Literal("string", text))
+    | st.integers(0, U64_MAX).map(lambda number: q.Literal("int", number))
+    | st.floats(0, allow_infinity=False, allow_nan=False).map(lambda number: q.Literal("decimal", abs(number)))
+    | st.booleans().map(lambda value: q.Literal("bool", value))
+    | _DATES.map(lambda text: q.Literal("date", text))
+    | _DATETIMES.map(lambda text: q.Literal("datetime", text))
+)
+LISTS = st.recursive(
+    _tuples(LITERALS).map(q.ListLiteral), lambda inner: _tuples(LITERALS | inner).map(q.ListLiteral), max_leaves=4
+)
+VARS = VARIABLES.map(q.Var)
+NOW = st.just(q.Call("now", ()))
+ATOMS = LITERALS | LISTS | VARS | NOW
+FIELDS = st.builds(q.PropertyOf, VARIABLE_NAMES, LOWER)
+BARE_WORDS = lowers(but=("true", "false")).map(q.Word)
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+@st.composite
+def calls(draw: st.DrawFn, inner: st.SearchStrategy[q.Expr], names: tuple[str, ...] = tuple(FUNCTIONS)) -> q.Call:
+    function = FUNCTIONS[draw(st.sampled_from(names))]
+    count = draw(st.integers(function.least, function.most))
+    arguments = [draw(FIELDS if function.name == "nearest" and not n else inner) for n in range(count)]
+    return q.Call(function.name, tuple(arguments))
+
+
+OPERANDS = st.recursive(FIELDS | VARS | LITERALS | LISTS | BARE_WORDS, calls, max_leaves=4)
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> q.Condition:
+    """A comparison that does not read as another clause, or as part of the one before it."""
+    left, right = draw(OPERANDS), draw(OPERANDS)
+    op = draw(st.sampled_from((*COMPARISONS, "contains", "starts_with")))
+    if isinstance(left, q.Word) and left.name in ("and", "or", "where", "contains", "starts_with"):
+        left = q.Word("other")
+    if isinstance(left, q.Var) and isinstance(right, q.Var) and op in ("contains", "starts_with"):
+        op = "="  # `$a contains $b` is a hop
+    return q.Condition(q.Compare(op, left, right))
+
+
+@st.composite
+def bounds(draw: st.DrawFn) -> q.Bounds:
+    return q.Bounds(draw(st.integers(0, 9)), draw(st.none() | st.integers(0, 9) | st.integers(0, U64_MAX)))
+
+
+BINDINGS = st.builds(q.Binding, VARIABLE_NAMES, UPPER, _tuples(st.builds(q.PropertyMatch, LOWER, ATOMS)))
+HOPS = st.builds(
+    q.Hop,
+    VARIABLE_NAMES,
+    _named(lowers(but=("not",))),
+    VARIABLE_NAMES,
+    st.none() | VARIABLE_NAMES,
+    st.booleans(),
+    st.none() | bounds(),
+)
+CLAUSES = st.recursive(
+    BINDINGS | HOPS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),
+    lambda inner: _tuples(inner, 1).map(q.Negation),
+    max_leaves=4,
+)
+
+
+@st.composite
+def sort_items(draw: st.DrawFn) -> q.SortItem:
+    expr = draw(OPERANDS)
+    always_best_first = isinstance(expr, q.Call) and expr.function == "nearest"
+    return q.SortItem(expr, None if always_best_first else draw(st.sampled_from((None, "asc", "desc"))))
+
+
+READS = st.builds(
+    q.Read,
+    _tuples(CLAUSES, 1),
+    _tuples(st.builds(q.ReturnItem, OPERANDS, st.none() | LOWER), 1, 5),
+    _tuples(sort_items()),
+    st.none() | st.integers(0, U64_MAX),
+)
+ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS))
+WHERES = st.builds(q.Compare, st.sampled_from(COMPARISONS), lowers().map(q.Word), ATOMS)
+WRITES = _tuples(
+    st.builds(q.Insert, UPPER, ASSIGNS)
+    | st.builds(q.Update, UPPER, ASSIGNS, WHERES)
+    | st.builds(q.Delete, UPPER, WHERES),
+    1,
+).map(q.Write)
+
+
+@st.composite
+def params(draw: st.DrawFn) -> q.Param:
+    type_name, is_list = draw(UPPER), draw(st.booleans())
+    dim = draw(st.integers(0, U64_MAX)) if type_name.text == "Vector" and not is_list else None
+    return q.Param(draw(VARIABLE_NAMES), type_name, is_list, dim, draw(st.booleans()))
+
+
+METAS = st.lists(
+    st.builds(q.Meta, st.sampled_from(("description", "instruction")), TEXTS),
+    max_size=2,
+    unique_by=lambda meta: meta.name,
+).map(tuple)
+QUERIES = st.builds(q.Query, LOWER, _tuples(params()), METAS, READS | WRITES)
+QUERY_FILES = _tuples(QUERIES, 0, 3).map(q.QueryFile)
+
+
+# -- other ways to write a text ----------------------------------------------------------------------
+
+_SPACES = (" ", "\n", "\t", "\r\n", "\n\n", "\n\n\n\n", "    ")
+_COMMENTS = (
+    "//", "// note", "//\ttabs and spaces \t ", "// \"", "//*/", "///*", "// é🙂\r", "//}{",
+    "/**/", "/* note */", "/***/", "/* two\n   lines */", "/*\r\n*/", "/* \" */", "/*//*/", "/* é🙂 */", "/*}{*/",
+)  # fmt: skip
+
+
+def rewrite(text: str, random: Random) -> tuple[str, list[str]]:
+    """The tokens of `text` with other spaces and with comments between them, and those comments."""
+    pieces: list[str] = []
+    comments: list[str] = []
+    often = random.choice((0.05, 0.3, 0.6))
+    before: Token | None = None
+    for token in lex(text).tokens:
+        if before is None or not _glued(before, token):
+            gap: list[str] = []
+            while random.random() < often:
+                comment = random.choice(_COMMENTS)
+                comments.append(comment.rstrip())
+                gap += [random.choice(("", "", *_SPACES)), comment, "\n" if comment.startswith("//") else ""]
+            if not gap and before is not None and before.end < token.start:
+                gap.append(random.choice(_SPACES))
+            pieces += gap
+        pieces.append(token.text)
+        before = token
+    return "".join(pieces), comments
+
+
+def _glued(left: Token, right: Token) -> bool:
+    """Whether the two tokens are one to the parser: the pieces of an enum value, a sign and its number."""
+    if left.end < right.start or END in (left.kind, right.kind) or STRING in (left.kind, right.kind):
+        return False
+    return all(c.isalnum() or c in "_-" for c in left.text + right.text)

@@ -1,0 +1,292 @@
+"""The documents cannot rot: every schema, query, plan and message in them is what the program does.
+
+A fenced block says what it is in its info string:
+
+    ```pg                        a schema that compiles; `name=x` lets later blocks of the page refer to it
+    ```pg error=S11              a schema that fails with this code, and with no other
+    ```pg from=x plan=CODE       a change of schema x: `supported`, `refused`, or a step with this code;
+                                 `loss=yes` allows data loss
+    ```gq schema=x               queries that fit schema x of the same page
+    ```gq schema=x error=T7      queries of which one at least fails, all failures with this code
+    ```gq schema=x lint=L201     queries about which lint finds this code
+    ```text plan=NAME            the plan of the query NAME that stands above on the page
+    ```text message              what the failing block above it says
+    ```text steps                the steps of the change above it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from omnigraph import errors
+from omnigraph.errors import CompileError, OmniGraphError, SchemaChangeError
+from omnigraph.lang.spans import Source
+from omnigraph.query.compile import compile_query
+from omnigraph.query.explain import explain
+from omnigraph.query.format import format_queries
+from omnigraph.query.functions import FUNCTIONS
+from omnigraph.query.lint import lint
+from omnigraph.query.lower import lower
+from omnigraph.query.parser import parse_queries
+from omnigraph.query.typecheck import check_query
+from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog
+from omnigraph.schema.check import compile_schema
+from omnigraph.schema.format import format_schema
+from omnigraph.schema.migrate import SchemaPlan, plan_between
+from omnigraph.types import SCALARS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+ALLOWED = {"pg": {"name", "error", "from", "plan", "loss"}, "gq": {"schema", "error", "lint"}}
+
+CODE = re.compile(r"\b(?:[ST]\d{1,2}|D2|Q\d{3}|L\d{3}|OG-[A-Z]{2}-\d{3})\b")
+CODE_IN_SOURCE = re.compile(rf'"({CODE.pattern})"')
+
+
+@dataclass(frozen=True)
+class Block:
+    page: str
+    line: int
+    language: str
+    options: MappingProxyType[str, str]
+    text: str
+    above: Block | None = field(repr=False)
+    """The block before it on the page that has one of the languages we know."""
+
+    @property
+    def fails(self) -> bool:
+        return "error" in self.options
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+@cache
+def blocks_of(path: Path) -> tuple[Block, ...]:
+    found: list[Block] = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    opened: int | None = None
+    for number, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if opened is None:
+            opened = number
+            continue
+        language, *words = lines[opened][3:].split() or [""]
+        options = MappingProxyType({word.partition("=")[0]: word.partition("=")[2] for word in words})
+        if language in ALLOWED or (language == "text" and options):
+            text = "\n".join(lines[opened + 1 : number]) + "\n"
+            found.append(Block(path.name, opened + 1, language, options, text, found[-1] if found else None))
+        opened = None
+    assert opened is None, f"{path.name}:{opened} opens a fence that is never closed"
+    return tuple(found)
+
+
+BLOCKS = [block for path in PAGES for block in blocks_of(path)]
+
+
+def blocks(language: str, *wanted: str) -> list[Block]:
+    return [b for b in BLOCKS if b.language == language and all(option in b.options for option in wanted)]
+
+
+@cache
+def schema_of(page: str, name: str) -> Catalog:
+    named = [b for b in BLOCKS if b.page == page and b.language == "pg" and b.options.get("name") == name]
+    assert len(named) == 1, f"{page} has {len(named)} schemas called '{name}'"
+    return compile_schema(named[0].text)
+
+
+def catalog_for(block: Block) -> Catalog:
+    assert "schema" in block.options, f"{block} does not say its schema"
+    return schema_of(block.page, block.options["schema"])
+
+
+def failures(block: Block) -> list[CompileError]:
+    """What compiling the block says; each query of a `gq` block by itself."""
+    found: list[CompileError] = []
+    try:
+        if block.language == "pg":
+            compile_schema(block.text, "schema.pg")
+            return []
+        tree = parse_queries(block.text, "queries.gq")
+    except CompileError as error:
+        return [error]
+    source = Source(block.text, "queries.gq")
+    for query in tree.queries:
+        try:
+            explain(lower(check_query(catalog_for(block), query, source)))
+        except CompileError as error:
+            found.append(error)
+    return found
+
+
+def planned(block: Block) -> SchemaPlan:
+    before = schema_of(block.page, block.options["from"])
+    return plan_between(before, compile_schema(block.text), allow_data_loss=block.options.get("loss") == "yes")
+
+
+# -- blocks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_options_are_known(block: Block):
+    known = ALLOWED.get(block.language, {"plan", "message", "steps"})
+    assert set(block.options) <= known
+    if block.language == "gq":
+        assert "schema" in block.options or block.options.get("error") == "parse_error"
+
+
+@pytest.mark.parametrize("block", [*blocks("pg"), *blocks("gq")], ids=str)
+def test_block_compiles_or_fails_as_it_says(block: Block):
+    found = failures(block)
+    if not block.fails:
+        assert not found, "\n\n".join(str(error) for error in found)
+        return
+    codes = {diagnostic.code for error in found for diagnostic in error.diagnostics}
+    assert codes == {block.options["error"]}
+
+
+@pytest.mark.parametrize("block", [*blocks("pg"), *blocks("gq")], ids=str)
+def test_block_is_in_canonical_layout(block: Block):
+    if block.options.get("error") in ("parse_error", "S2", "S3", "S4", "S5", "S7", "S14", "S15", "S19"):
+        return  # some of these do not parse
+    formatted = (format_schema if block.language == "pg" else format_queries)(block.text)
+    assert formatted == block.text
+
+
+@pytest.mark.parametrize("block", blocks("pg", "from"), ids=str)
+def test_schema_changes_are_planned_as_they_say(block: Block):
+    wanted = block.options["plan"]
+    if wanted == "schema_change":
+        with pytest.raises(SchemaChangeError):
+            planned(block)
+        return
+    plan = planned(block)
+    if wanted in ("supported", "refused"):
+        assert plan.supported == (wanted == "supported")
+        assert plan.steps or wanted == "supported"
+    else:
+        assert wanted in {getattr(step, "code", None) for step in plan.steps}
+
+
+@pytest.mark.parametrize("block", blocks("gq", "lint"), ids=str)
+def test_lint_finds_what_the_page_says(block: Block):
+    report = lint(catalog_for(block), block.text, query_path="queries.gq", schema_source={"kind": "file"})
+    assert {finding.code for finding in report.findings} == {block.options["lint"]}
+
+
+@pytest.mark.parametrize("block", blocks("text", "plan"), ids=str)
+def test_plans_are_what_explain_says(block: Block):
+    name = block.options["plan"]
+    above = block.above
+    while above is not None and not (above.language == "gq" and re.search(rf"\bquery {name}\(", above.text)):
+        above = above.above
+    assert above is not None, f"no query '{name}' stands above {block}"
+    assert explain(compile_query(catalog_for(above), above.text, name)) == block.text
+
+
+@pytest.mark.parametrize("block", blocks("text", "message"), ids=str)
+def test_messages_are_what_the_compiler_says(block: Block):
+    assert block.above is not None
+    assert block.above.fails
+    said = "\n\n".join(str(error) for error in failures(block.above))
+    assert said + "\n" == block.text
+
+
+@pytest.mark.parametrize("block", blocks("text", "steps"), ids=str)
+def test_steps_are_what_the_planner_says(block: Block):
+    assert block.above is not None
+    assert "".join(f"- {step.describe()}\n" for step in planned(block.above).steps) == block.text
+
+
+# -- completeness ------------------------------------------------------------------------------------
+
+
+def codes_in_source() -> set[str]:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    return {code for text in texts for code in CODE_IN_SOURCE.findall(text)}
+
+
+def sections(path: Path) -> dict[str, str]:
+    """Heading of the third level → what stands under it."""
+    text = path.read_text(encoding="utf-8")
+    starts = [*re.finditer(r"(?m)^### (.+)$", text)]
+    ends = [*(match.start() for match in starts[1:]), len(text)]
+    return {match[1]: text[match.end() : end] for match, end in zip(starts, ends, strict=True)}
+
+
+def test_every_code_has_an_entry_and_every_entry_a_code():
+    headings = {title.split()[0] for title in sections(DOCS / "errors.md")}
+    assert {heading for heading in headings if CODE.fullmatch(heading)} == codes_in_source()
+
+
+@pytest.mark.parametrize("code", sorted(codes_in_source()))
+def test_every_entry_shows_the_error_and_its_remedy(code: str):
+    (entry,) = [text for title, text in sections(DOCS / "errors.md").items() if title.split()[0] == code]
+    assert re.search(rf"(?m)^```(pg|gq) .*\b(error|plan|lint)={code}\b", entry)
+    assert "**Fix.**" in entry
+
+
+def test_every_code_a_page_names_exists():
+    for path in PAGES:
+        named = set(CODE.findall(path.read_text(encoding="utf-8")))
+        assert named <= codes_in_source(), path.name
+
+
+def every_error(root: type[OmniGraphError] = OmniGraphError) -> Iterator[type[OmniGraphError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from every_error(child)
+
+
+def test_every_plain_code_is_listed():
+    text = (DOCS / "errors.md").read_text(encoding="utf-8")
+    for class_ in every_error():
+        if class_.__module__ == errors.__name__ and class_ is not OmniGraphError:
+            assert f"`{class_.default_code}`" in text, class_.__name__
+
+
+def test_the_references_name_everything():
+    schema = (DOCS / "schema-language.md").read_text(encoding="utf-8")
+    query = (DOCS / "query-language.md").read_text(encoding="utf-8")
+    for word in (*SCALARS, *RESERVED_COLUMNS, "@key", "@unique", "@index", "@range", "@check", "@card", "@embed"):
+        assert f"`{word}" in schema, word
+    for function in FUNCTIONS:
+        assert f"`{function}(" in query, function
+
+
+# -- links -------------------------------------------------------------------------------------------
+
+
+def anchors(path: Path) -> set[str]:
+    headings = re.findall(r"(?m)^#+ (.+)$", path.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        page = (path.parent / file).resolve() if file else path
+        assert page.exists(), target
+        if anchor:
+            assert anchor in anchors(page), target
+
+
+def test_glossary_is_in_order_and_defines_each_word_once():
+    rows = re.findall(r"(?m)^\| \*\*(.+?)\*\*(?: ◆)? \| (.+) \|$", (DOCS / "glossary.md").read_text(encoding="utf-8"))
+    words = [word.lower() for word, _ in rows]
+    assert len(words) > 40
+    for before, after in pairwise(words):
+        assert before < after

@@ -1,0 +1,55 @@
+"""What users import, and what ships."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+
+import omnigraph
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_public_names():
+    assert omnigraph.__all__ == ["Graph", "Snapshot", "__version__", "errors", "init", "open"]
+    assert all(hasattr(omnigraph, name) for name in omnigraph.__all__)
+    assert dir(omnigraph) == sorted(omnigraph.__all__)
+
+
+def test_importing_it_loads_nothing_heavy():
+    code = "import sys, omnigraph; print([m for m in ('lance', 'pyarrow', 'numpy', 'obstore') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_types_ship():
+    assert files("omnigraph").joinpath("py.typed").is_file()
+
+
+def test_both_programs_are_one():
+    found = {point.name: point.value for point in entry_points(group="console_scripts") if point.name in ("omnigraph", "og")}
+    assert found == {"omnigraph": "omnigraph.cli.main:main", "og": "omnigraph.cli.main:main"}
+
+
+def test_the_tour_runs():
+    done = subprocess.run([sys.executable, ROOT / "examples/tour.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "rrf(nearest($n.embedding, $question), bm25($n.body, $question), 60)" in done.stdout
+    assert done.stdout.count("$ omnigraph") == 7
+
+
+def test_a_broken_layer_is_noticed(tmp_path):
+    """The import contracts are not decoration: an import against the arrows fails the lint."""
+    source = tmp_path / "src"
+    subprocess.run(["cp", "-r", ROOT / "src", source], check=True)
+    module = source / "omnigraph/schema/catalog.py"
+    module.write_text(module.read_text() + "\nfrom omnigraph.query import ast  # noqa\n")
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    lint = Path(sys.executable).parent / "lint-imports"
+    env = {"PYTHONPATH": str(source), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run([lint, "--no-logo", "--no-cache"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "BROKEN" in done.stdout
