@@ -209,7 +209,7 @@ MESSAGES = {
     "too large for any float": (
         "F64",
         HUGE,
-        f"the integer an integer of {HUGE.bit_length()} bits is not a finite number that F64 can hold",
+        f"an integer of {HUGE.bit_length()} bits is not a finite number that F64 can hold",
     ),
     "infinite": ("F64", math.inf, "the number inf is not a finite number that F64 can hold"),
     "vector length": ("Vector(3)", [1], "expected 3 dimensions, got 1"),
@@ -439,6 +439,8 @@ SPELT: list[tuple[str, Any, str]] = [
     ("F32", 1e10, "10000000000"),
     ("F32", 33554450, "33554450"),
     ("F32", -1.5, "-1.5"),
+    ("F32", 2**-12, "0.00024414062"),
+    ("F32", -(2**-12), "-0.00024414062"),
 ]
 
 

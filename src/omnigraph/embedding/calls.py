@@ -1,0 +1,152 @@
+"""One call of a provider: its tries, the waits between them, and the deadline over all.
+
+A call is one request and its repetitions. What a try does is passed in; here is only when to try again
+and what to say when that is no longer possible. Log lines name provider, model, try and cause: a cause
+is written by us and holds neither text nor key, while the provider's own words go into the error alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from omnigraph.embedding.config import BASE_URL_VARIABLE, DEADLINE_VARIABLE, MODEL_VARIABLE, EmbeddingConfig
+from omnigraph.embedding.errors import EmbeddingError
+
+T = TypeVar("T")
+
+WAIT_MAX_S = 86_400.0
+"""Longer waits and timeouts mean "for ever" and would overflow what the system can wait."""
+
+_DOUBLINGS_MAX = 10
+
+_log = logging.getLogger(__name__)
+
+
+class TryFailed(Exception):
+    """One try failed; `words` are the provider's own."""
+
+    def __init__(
+        self,
+        cause: str,
+        *,
+        retryable: bool,
+        words: str = "",
+        status: int | None = None,
+        timed_out: bool = False,
+        retry_after_s: float = 0.0,
+        text: int = 0,
+    ) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.retryable = retryable
+        self.words = words
+        self.status = status
+        self.timed_out = timed_out
+        self.retry_after_s = retry_after_s
+        self.text = text
+        """Which text of the request it is about, as far as that is known."""
+
+    def __str__(self) -> str:
+        return f"{self.cause}: {self.words}" if self.words else self.cause
+
+
+class Abandoned(Exception):
+    """A call was given up because another of the same batch failed."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Makes calls the way a configuration asks for.
+
+    `sleep` is None outside tests: waiting then ends early when the call is to be abandoned.
+    """
+
+    config: EmbeddingConfig
+    clock: Callable[[], float]
+    sleep: Callable[[float], object] | None
+
+    def call(self, attempt: Callable[[float], T], stop: threading.Event) -> T:
+        """Return what `attempt` returns; it is given the seconds it may take and raises `TryFailed`.
+
+        Raises `EmbeddingError` when no try succeeds, `Abandoned` when `stop` is set in between.
+        """
+        started = self.clock()
+        tries = max(1, self.config.attempts)
+        number = 0
+        failure: TryFailed | None = None
+        while True:
+            if stop.is_set():
+                raise Abandoned
+            number += 1
+            timeout_s = self.config.timeout_ms / 1000
+            left_s = self._left_s(started)
+            if left_s <= 0:
+                self._fail_deadline(number - 1, failure)
+            try:
+                return attempt(min(timeout_s, left_s, WAIT_MAX_S))
+            except TryFailed as error:
+                failure = error
+            if failure.timed_out and left_s <= timeout_s:
+                self._fail_deadline(number, failure)
+            if not failure.retryable or number >= tries:
+                self._fail(number, failure)
+            wait_s = max(self._backoff_s(number), failure.retry_after_s)
+            if wait_s >= self._left_s(started):
+                self._fail_deadline(number, failure)
+            _log.warning(
+                "embedding with %s model '%s': try %d of %d failed (%s), next in %d ms",
+                self.config.provider, self.config.model, number, tries, failure.cause, round(wait_s * 1000),
+            )  # fmt: skip
+            self._wait(min(wait_s, WAIT_MAX_S), stop)
+
+    def _backoff_s(self, failed_tries: int) -> float:
+        return float(self.config.backoff_ms * 2 ** min(failed_tries - 1, _DOUBLINGS_MAX)) / 1000
+
+    def _left_s(self, started: float) -> float:
+        if self.config.deadline_ms == 0:
+            return float("inf")
+        return self.config.deadline_ms / 1000 - (self.clock() - started)
+
+    def _wait(self, seconds: float, stop: threading.Event) -> None:
+        if self.sleep is None:
+            stop.wait(seconds)
+        else:
+            self.sleep(seconds)
+
+    def _fail(self, tries: int, failure: TryFailed) -> NoReturn:
+        raise EmbeddingError(
+            f"{self._subject()} failed after {_counted(tries)}: {failure}",
+            hint=self._hint(failure.status),
+            text_index=failure.text,
+        ) from failure
+
+    def _fail_deadline(self, tries: int, failure: TryFailed | None) -> NoReturn:
+        last = f"; last cause: {failure}" if failure else ""
+        raise EmbeddingError(
+            f"{self._subject()} was stopped by the deadline of {self.config.deadline_ms} ms "
+            f"after {_counted(tries)}{last}",
+            hint=f"{DEADLINE_VARIABLE} allows more time; 0 sets no deadline",
+            text_index=failure.text if failure else 0,
+        ) from failure
+
+    def _subject(self) -> str:
+        return f"embedding with {self.config.provider} model '{self.config.model}'"
+
+    def _hint(self, status: int | None) -> str | None:
+        match status:
+            case 401 | 403:
+                return f"check the key of provider '{self.config.provider}'"
+            case 404:
+                return f"check {MODEL_VARIABLE} and {BASE_URL_VARIABLE}"
+            case 429:
+                return "the provider limits how much it serves: embed less at once, or later"
+            case _:
+                return None
+
+
+def _counted(tries: int) -> str:
+    return "1 try" if tries == 1 else f"{tries} tries"

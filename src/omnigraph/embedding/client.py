@@ -1,0 +1,123 @@
+"""The client: what the rest of the program asks for vectors.
+
+One instance serves a graph handle for loading, mutations and queries, from any number of threads. It is
+cheap to make: connections are opened and word vectors read when the first text comes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from omnigraph.embedding.config import EmbeddingConfig
+from omnigraph.embedding.errors import EmbeddingError
+from omnigraph.embedding.local import LocalVectors
+from omnigraph.embedding.mock import mock_vectors
+from omnigraph.embedding.provider import HttpProvider
+from omnigraph.embedding.vectors import Vectors
+from omnigraph.embedding.wire import Role
+from omnigraph.errors import InputError
+
+
+class EmbeddingClient:
+    """Texts → vectors of one model.
+
+    `clock` counts seconds from anywhere and `sleep` waits; tests pass their own.
+    """
+
+    def __init__(
+        self,
+        config: EmbeddingConfig,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        self.config = config
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._http: HttpProvider | None = None
+        self._local: LocalVectors | None = None
+
+    @property
+    def model(self) -> str:
+        """The resolved model; may be empty for the mock provider."""
+        return self.config.model
+
+    def embed(self, texts: Sequence[str], dim: int, role: Role = "document") -> Vectors:
+        """One row of length 1 per text, `(len(texts), dim)`; identical texts are embedded once.
+
+        Raises `EmbeddingError` as soon as one text fails: there are no partial results. Its `text_index`
+        is the place in `texts` of one that could not be embedded.
+        """
+        if dim < 1:
+            raise EmbeddingError(f"a vector cannot have {dim} dimensions")
+        for index, text in enumerate(texts):
+            if not text.isascii() and not _is_unicode(text):
+                raise InputError(f"text {index} holds half a surrogate pair and is not valid Unicode")
+        firsts: dict[str, int] = {}
+        for index, text in enumerate(texts):
+            firsts.setdefault(text, index)
+        if not firsts:
+            return np.empty((0, dim), np.float32)
+        try:
+            vectors = self._embed(list(firsts), dim, role)
+        except EmbeddingError as error:
+            if error.text_index is not None:
+                error.text_index = list(firsts.values())[error.text_index]
+            raise
+        if len(firsts) == len(texts):
+            return vectors
+        rows = {text: row for row, text in enumerate(firsts)}
+        return vectors[[rows[text] for text in texts]]
+
+    def embed_query(self, text: str, dim: int, *, subject: str) -> Vectors:
+        """The vector of a query text; `subject` says whose text it is, such as "parameter '$q'"."""
+        if not text.strip():
+            raise InputError(f"{subject} is blank: searching needs a text, or a vector of {dim} numbers")
+        vector: Vectors = self.embed([text], dim, "query")[0]
+        return vector
+
+    def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
+        """Refuse a property whose vectors another model made; a property that records none is not checked."""
+        self.config.check_model(type_name, property_name, recorded)
+
+    def close(self) -> None:
+        """Close idle connections; the client can be used again."""
+        with self._lock:
+            if self._http is not None:
+                self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _embed(self, texts: Sequence[str], dim: int, role: Role) -> Vectors:
+        match self.config.provider:
+            case "mock":
+                return mock_vectors(texts, dim)
+            case "local":
+                with self._lock:
+                    self._local = self._local or LocalVectors(self.config.model)
+                return self._local.embed(texts, dim)
+            case _:
+                with self._lock:
+                    self._http = self._http or HttpProvider(self.config, clock=self._clock, sleep=self._sleep)
+                return self._http.embed(texts, dim, role)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

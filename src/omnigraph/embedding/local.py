@@ -1,0 +1,243 @@
+"""The local provider: vectors made here, without a key, a download or a network.
+
+Similar wordings give similar vectors. Two models, and the name says which one made a vector:
+
+- `local-hashed-ngrams-v1` knows nothing of a language. A text is the sum of its words, a word the sum of
+  itself and of its pieces of three to five letters, each hashed to a few signed places of the vector.
+- `local-words-<name>-v1` adds up static word vectors of an installed package (see `words`), so that
+  different words of one meaning are near too. Words they do not hold are hashed as above.
+
+A text is lower-cased and stripped of accents first. Sums run in a fixed order and use only operations
+that IEEE arithmetic rounds exactly, so a text has the same vector on every machine, whatever other
+texts are embedded with it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnigraph.embedding.errors import EmbeddingError
+from omnigraph.embedding.hashing import fnv1a, mix
+from omnigraph.embedding.mock import mock_vectors
+from omnigraph.embedding.vectors import NORM_MIN, Vectors, normalised, norms
+from omnigraph.embedding.words import installed_word_vectors, read_word_vectors
+
+HASHED_MODEL = "local-hashed-ngrams-v1"
+
+_PLACES = 4
+"""How many components one feature touches; more of them make accidental likeness smoother."""
+
+_SHORT_WORD_WEIGHT = 0.5
+"""Of words up to three letters: most of them (the, of, der, les) say little about a text."""
+
+_WORD_LETTERS_MAX = 64
+_BLOCK_WORDS = 10_000
+_BLOCK_NUMBERS = 1 << 21
+
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_IDEOGRAPHS_FROM = "\u2e80"
+
+Places = tuple[NDArray[np.int64], NDArray[np.float64]]
+
+
+def words_model(name: str) -> str:
+    """The model that adds up the installed word vectors of this name."""
+    return f"local-words-{name}-v1"
+
+
+def choose_model(wanted: str | None) -> str:
+    """The model to use: the wanted one if it is here, else word vectors if there are any, else hashing."""
+    available = [*map(words_model, installed_word_vectors()), HASHED_MODEL]
+    if wanted is None:
+        return available[0]
+    if wanted not in available:
+        raise EmbeddingError(
+            f"provider 'local' has no model '{wanted[:120]}'; it has " + ", ".join(f"'{name}'" for name in available),
+            hint="install the package that ships these word vectors, or unset OMNIGRAPH_EMBED_MODEL",
+        )
+    return wanted
+
+
+class LocalVectors:
+    """Embeds with one local model; word vectors are read when they are first needed. Thread-safe."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._lock = threading.Lock()
+        self._words: _WordVectors | None = None
+
+    def embed(self, texts: Sequence[str], dim: int) -> Vectors:
+        """One vector per text, of length 1."""
+        known = self._known_words()
+        vectors = np.empty((len(texts), dim), np.float32)
+        rows_max = max(1, _BLOCK_NUMBERS // dim)
+        start, words, block = 0, 0, list[Counter[str]]()
+        for end, text in enumerate(texts, 1):
+            block.append(_words_of(text))
+            words += len(block[-1])
+            if end == len(texts) or words >= _BLOCK_WORDS or len(block) >= rows_max:
+                vectors[start:end] = _embed_block(texts[start:end], block, known, dim)
+                start, words, block = end, 0, []
+        return vectors
+
+    def _known_words(self) -> _WordVectors | None:
+        if self._model == HASHED_MODEL:
+            return None
+        with self._lock:
+            if self._words is None:
+                offered = {words_model(name): point for name, point in installed_word_vectors().items()}
+                if self._model not in offered:
+                    raise EmbeddingError(
+                        f"the word vectors of model '{self._model}' are not installed",
+                        hint="install the package that ships them",
+                    )
+                self._words = _WordVectors(*read_word_vectors(offered[self._model]))
+            return self._words
+
+
+class _WordVectors:
+    """Words, spelt as `_plain` spells them, and their unit vectors."""
+
+    def __init__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        lengths = norms(vectors)
+        self.rows: dict[str, int] = {}
+        for row, word in enumerate(words):
+            if lengths[row] > NORM_MIN:
+                # The first of several words that are spelt alike is the most frequent one.
+                self.rows.setdefault(_plain(word), row)
+        self._vectors = vectors
+        self._lengths = lengths
+
+    def take(self, rows: Sequence[int]) -> NDArray[np.float64]:
+        return self._vectors[rows].astype(np.float64) / self._lengths[rows, np.newaxis]
+
+    @property
+    def width(self) -> int:
+        return int(self._vectors.shape[1])
+
+
+def _embed_block(texts: Sequence[str], counts: Sequence[Counter[str]], known: _WordVectors | None, dim: int) -> Vectors:
+    sums = np.zeros((len(texts), dim))
+    if known is not None:
+        sums += _sum_known(counts, known, dim)
+        counts = [Counter({word: n for word, n in one.items() if word not in known.rows}) for one in counts]
+    sums += _sum_hashed(counts, dim)
+    raw = sums.astype(np.float32)
+    # Signs can cancel where the vector is very short; then any fixed direction will do.
+    lost = np.flatnonzero(norms(raw) <= NORM_MIN)
+    if lost.size:
+        raw[lost] = mock_vectors([texts[int(row)] for row in lost], dim)
+    return normalised(raw)
+
+
+# -- words -------------------------------------------------------------------------------------------
+
+
+def _words_of(text: str) -> Counter[str]:
+    plain = _plain(text)
+    if plain.isascii():
+        words = _ASCII_WORD.findall(plain)
+    else:
+        words = "".join(letter if _in_word(letter) else " " for letter in plain).split()
+    # A text of signs only is one word, so that it has a vector too.
+    return Counter(word[:_WORD_LETTERS_MAX] for word in words) or Counter({plain.strip()[:_WORD_LETTERS_MAX]: 1})
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+
+
+@lru_cache(maxsize=4_096)
+def _in_word(letter: str) -> bool:
+    # Vowel signs of many scripts are marks, not letters, yet stand inside words.
+    return letter.isalnum() or unicodedata.category(letter).startswith("M")
+
+
+def _weight(word: str, count: int) -> float:
+    # A square root, because a word said four times does not matter four times as much; and unlike a
+    # logarithm it is the same number on every machine.
+    damped = float(np.sqrt(count))
+    return damped * _SHORT_WORD_WEIGHT if len(word) <= 3 and word.isascii() and not word.isdigit() else damped
+
+
+# -- hashed pieces -----------------------------------------------------------------------------------
+
+
+def _sum_hashed(counts: Sequence[Counter[str]], dim: int) -> NDArray[np.float64]:
+    distinct = {word: number for number, word in enumerate(dict.fromkeys(word for one in counts for word in one))}
+    sums = np.zeros(len(counts) * dim)
+    if distinct:
+        pieces = [_pieces(word) for word in distinct]
+        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        firsts = np.cumsum(sizes) - sizes
+        # The word weighs 1; its pieces together as well.
+        piece_weights = np.repeat(1 / np.sqrt(np.maximum(sizes - 1, 1)), sizes)
+        piece_weights[firsts] = 1
+        # One entry per word of a text, then one per piece of that word.
+        words = np.array([distinct[word] for one in counts for word in one], np.int64)
+        weights = np.array([_weight(word, count) for one in counts for word, count in one.items()])
+        rows = np.repeat(np.arange(len(counts)), [len(one) for one in counts])
+        spread = sizes[words]
+        which = np.repeat(firsts[words] - (np.cumsum(spread) - spread), spread) + np.arange(spread.sum())
+        offsets = np.repeat(rows, spread) * dim
+        amounts = np.repeat(weights, spread) * piece_weights[which]
+        hashes = fnv1a([piece for one in pieces for piece in one])
+        for number in range(_PLACES):
+            places, signs = _places(hashes, number, dim)
+            sums += np.bincount(offsets + places[which], amounts * signs[which], minlength=sums.size)
+    return sums.reshape(len(counts), dim)
+
+
+def _pieces(word: str) -> list[bytes]:
+    """The word itself, then its pieces; `<` and `>` mark its ends."""
+    marked = f"<{word}>"
+    # An ideograph carries as much as several letters.
+    sizes = (3, 4, 5) if word[:1] < _IDEOGRAPHS_FROM else (1, 2, 3)
+    pieces = [marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1)]
+    return [b"w" + word.encode(), *(b"p" + piece.encode() for piece in pieces)]
+
+
+def _places(hashes: NDArray[np.uint64], number: int, dim: int) -> Places:
+    """Where in the vector something hashed goes for the n-th time, and with which sign."""
+    mixed = mix(hashes + np.uint64(number * 0x632BE59BD9B4E019 & (2**64 - 1)))
+    places = (mixed >> np.uint64(32)) * np.uint64(dim) >> np.uint64(32)
+    signs = 1.0 - 2.0 * (mixed & np.uint64(1)).astype(np.float64)
+    # Scaled so that something keeps its length when it is spread over all its places.
+    return places.astype(np.int64), signs / np.sqrt(_PLACES)
+
+
+# -- word vectors ------------------------------------------------------------------------------------
+
+
+def _sum_known(counts: Sequence[Counter[str]], known: _WordVectors, dim: int) -> NDArray[np.float64]:
+    sums = np.zeros((len(counts), known.width))
+    for row, one in enumerate(counts):
+        found = [(known.rows[word], _weight(word, count)) for word, count in one.items() if word in known.rows]
+        if found:
+            weighted = (
+                known.take([place for place, _ in found]) * np.array([weight for _, weight in found])[:, np.newaxis]
+            )
+            sums[row] = np.add.accumulate(weighted, axis=0)[-1]
+    # A known word weighs as much as a hashed one, whose parts add up to twice the square.
+    sums *= np.sqrt(2.0)
+    if known.width == dim:
+        return sums
+    # Another width: hash the components to places, which keeps angles on average.
+    projected = np.zeros((dim, len(counts)))
+    components = mix(np.arange(known.width, dtype=np.uint64))
+    for number in range(_PLACES):
+        places, signs = _places(components, number, dim)
+        np.add.at(projected, places, (sums * signs).T)
+    return projected.T

@@ -1,0 +1,238 @@
+"""Rewrites a JSONL file with vectors in it; opens no graph.
+
+Rows stream through in their order. What is not acted on is copied to the letter; the output appears
+whole or not at all, and may be the input itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from omnigraph.embedding.client import EmbeddingClient
+from omnigraph.embedding.errors import EmbeddingError, ModelMismatch
+from omnigraph.embedding.rows import EntityRow, Selector, is_selected, parse_row, row_text
+from omnigraph.embedding.specification import Specification
+from omnigraph.embedding.vectors import Vectors
+from omnigraph.errors import InputError, OmniGraphError, StorageError
+
+RequestedMode = Literal["fill", "reembed_all", "clean"]
+Mode = Literal["fill_missing", "reembed_selected", "reembed_all", "clean"]
+
+_TEXTS_PER_FLUSH = 1_024
+_LINES_PER_FLUSH = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedReport:
+    """What was done. `rows` counts neither blank lines nor comments; `model` is empty after cleaning."""
+
+    input: str
+    output: str
+    rows: int
+    selected_rows: int
+    embedded_rows: int
+    cleaned_rows: int
+    mode: Mode
+    dimension: int
+    model: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+    def describe(self) -> str:
+        """One line for a reader."""
+        return (
+            f"embed {self.mode} width={self.dimension}: {self.embedded_rows} embedded, {self.cleaned_rows} cleaned, "
+            f"{self.selected_rows} selected; {self.input} -> {self.output}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A row that is written once its text has a vector."""
+
+    number: int
+    row: EntityRow
+    target: str
+    text: str
+
+
+def embed_file(
+    source: Path,
+    output: Path,
+    specification: Specification,
+    *,
+    connect: Callable[[], EmbeddingClient],
+    mode: RequestedMode = "fill",
+    types: Collection[str] = (),
+    selectors: Sequence[Selector] = (),
+) -> EmbedReport:
+    """Write `source` with vectors to `output`; `connect` gives the client and is not called for cleaning.
+
+    Raises `InputError` with a line number for a bad row and `ModelMismatch` before anything is embedded;
+    whatever is raised, an existing output stays as it was.
+    """
+    client = None if mode == "clean" else connect()
+    if client is not None and specification.model not in (None, client.model):
+        raise ModelMismatch(f"'{specification.name}'", recorded=specification.model or "", resolved=client.model)
+    rewriting = _Rewriting(source, specification, client, mode, frozenset(types), tuple(selectors))
+    temporary = output.with_name(f"{output.name}.tmp")
+    with _opened(source) as lines:
+        try:
+            if temporary.exists() and temporary.samefile(source):
+                raise InputError(f"'{source}' is the name the unfinished output will have; choose another output")
+            output.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with temporary.open("wb") as file:
+                    for line in rewriting.run(lines):
+                        file.write(line.encode() + b"\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(output)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            code = "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "unwritable_file"
+            raise StorageError(f"'{output}' cannot be written: {error.strerror}", code=code) from error
+    return rewriting.report(output)
+
+
+class _Rewriting:
+    """One pass over the lines, and what it counts."""
+
+    def __init__(
+        self,
+        source: Path,
+        specification: Specification,
+        client: EmbeddingClient | None,
+        mode: RequestedMode,
+        types: Collection[str],
+        selectors: Sequence[Selector],
+    ) -> None:
+        self._source = source
+        self._specification = specification
+        self._client = client
+        self._types = types
+        self._selectors = selectors
+        self._mode: Mode = "reembed_selected" if selectors else "fill_missing"
+        if mode != "fill":
+            self._mode = mode
+        self._rows = self._selected = self._embedded = self._cleaned = 0
+
+    def report(self, output: Path) -> EmbedReport:
+        return EmbedReport(
+            input=str(self._source),
+            output=str(output),
+            rows=self._rows,
+            selected_rows=self._selected,
+            embedded_rows=self._embedded,
+            cleaned_rows=self._cleaned,
+            mode=self._mode,
+            dimension=self._specification.dimension,
+            model="" if self._client is None else self._client.model,
+        )
+
+    def run(self, lines: IO[bytes]) -> Iterator[str]:
+        """The lines of the output, in order."""
+        held: list[str | _Waiting] = []
+        waiting = 0
+        for number, line in self._numbered(lines):
+            if not line.strip():
+                continue
+            made = line if line.lstrip().startswith("//") else self._rewrite(number, line)
+            held.append(made)
+            waiting += isinstance(made, _Waiting)
+            if waiting >= _TEXTS_PER_FLUSH or len(held) >= _LINES_PER_FLUSH:
+                yield from self._flush(held)
+                held, waiting = [], 0
+        yield from self._flush(held)
+
+    def _numbered(self, lines: IO[bytes]) -> Iterator[tuple[int, str]]:
+        number = 0
+        try:
+            for number, line in enumerate(lines, 1):
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            reason = f"not UTF-8 text: byte {error.start} is wrong"
+            raise self._at(number, InputError(reason, code="not_utf8")) from None
+
+    def _rewrite(self, number: int, line: str) -> str | _Waiting:
+        self._rows += 1
+        try:
+            return self._act(number, line)
+        except InputError as error:
+            raise self._at(number, error) from None
+        except RecursionError:
+            raise self._at(number, InputError("lists or objects are nested too deeply")) from None
+
+    def _act(self, number: int, line: str) -> str | _Waiting:
+        row = parse_row(line)
+        if row is None or not is_selected(row, self._types, self._selectors):
+            return line
+        self._selected += 1
+        spec = self._specification.types.get(row.type)
+        if spec is None:
+            return line
+        if self._mode == "clean":
+            if spec.target not in row.data:
+                return line
+            del row.data[spec.target]
+            self._cleaned += 1
+            return row.line()
+        if self._mode == "fill_missing" and row.data.get(spec.target) not in (None, []):
+            return line
+        return _Waiting(number, row, spec.target, row_text(row, spec))
+
+    def _flush(self, held: Sequence[str | _Waiting]) -> Iterator[str]:
+        waiting = [made for made in held if isinstance(made, _Waiting)]
+        vectors = iter(self._vectors(waiting))
+        for made in held:
+            if isinstance(made, _Waiting):
+                made.row.data[made.target] = _json_numbers(next(vectors))
+                self._embedded += 1
+                yield made.row.line()
+            else:
+                yield made
+
+    def _vectors(self, waiting: Sequence[_Waiting]) -> Sequence[Vectors] | Vectors:
+        if not waiting:
+            return []
+        assert self._client is not None, "only cleaning goes without a client, and it embeds nothing"
+        for one in waiting:
+            if any("\ud800" <= letter <= "\udfff" for letter in one.text):
+                raise self._at(one.number, InputError("the text holds half a surrogate pair and is not valid Unicode"))
+        try:
+            return self._client.embed([one.text for one in waiting], self._specification.dimension, "document")
+        except EmbeddingError as error:
+            raise self._at(waiting[error.text_index or 0].number, error) from error
+
+    def _at(self, number: int, error: OmniGraphError) -> OmniGraphError:
+        kind = EmbeddingError if isinstance(error, EmbeddingError) else InputError
+        return kind(f"line {number} of '{self._source}': {error.message}", code=error.code, hint=error.hint)
+
+
+def _json_numbers(vector: Vectors) -> list[float]:
+    """The numbers with the fewest digits that read back as this vector."""
+    short = [float(str(component)) for component in vector]
+    # Read as 64-bit and then rounded, as most readers do; nearly always the same.
+    if np.array_equal(np.array(short).astype(np.float32), vector):
+        return short
+    return [float(component) for component in vector]
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise InputError(f"there is no file '{path}'", code="no_such_file") from None
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read: {error.strerror}", code="unreadable_file") from None

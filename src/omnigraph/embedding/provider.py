@@ -1,0 +1,146 @@
+"""Providers reached over HTTP: texts into requests, requests into calls, answers into checked vectors."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+
+from omnigraph.embedding.calls import Abandoned, Caller, TryFailed
+from omnigraph.embedding.config import EmbeddingConfig
+from omnigraph.embedding.errors import EmbeddingError
+from omnigraph.embedding.transport import Transport
+from omnigraph.embedding.vectors import BadVector, Vectors, checked
+from omnigraph.embedding.wire import GeminiWire, OpenAIWire, Role, Wire, WrongAnswer, error_text
+from omnigraph.version import __version__
+
+_WORDS_MAX = 500
+_ANSWER_BYTES = 1 << 20
+_ANSWER_BYTES_PER_NUMBER = 64
+
+
+class HttpProvider:
+    """Embeds through one provider, with connections that threads share. Thread-safe."""
+
+    def __init__(
+        self, config: EmbeddingConfig, *, clock: Callable[[], float], sleep: Callable[[float], object] | None
+    ) -> None:
+        self._config = config
+        self._wire: Wire = (GeminiWire if config.provider == "gemini" else OpenAIWire)(config.model)
+        self._caller = Caller(config, clock, sleep)
+        self._transport = Transport(config.base_url)
+        self._slots: AbstractContextManager[object] = nullcontext()
+        if self._wire.requests_at_once > 1:
+            # Counted over all threads of a handle, not per call of `embed`. A call keeps its slot while
+            # it waits to try again: whoever is told to slow down should not send more instead.
+            self._slots = threading.BoundedSemaphore(self._wire.requests_at_once)
+
+    def embed(self, texts: Sequence[str], dim: int, role: Role) -> Vectors:
+        """One vector per text, checked and of length 1; `EmbeddingError.text_index` counts in `texts`."""
+        vectors = np.empty((len(texts), dim), np.float32)
+        size = self._wire.texts_per_request
+        starts = range(0, len(texts), size)
+
+        def embed_batch(number: int, stop: threading.Event) -> None:
+            start = starts[number]
+            batch = texts[start : start + size]
+            try:
+                vectors[start : start + size] = self._call(batch, dim, role, stop)
+            except EmbeddingError as error:
+                error.text_index = start + (error.text_index or 0)
+                raise
+
+        _run_lanes(len(starts), self._wire.requests_at_once, embed_batch)
+        return vectors
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._transport.close()
+
+    def _call(self, texts: Sequence[str], dim: int, role: Role, stop: threading.Event) -> Vectors:
+        body = json.dumps(self._wire.body(texts, dim, role)).encode()
+        with self._slots:
+            return self._caller.call(lambda timeout_s: self._try(body, len(texts), dim, timeout_s), stop)
+
+    def _try(self, body: bytes, count: int, dim: int, timeout_s: float) -> Vectors:
+        answer = self._transport.post(
+            self._wire.path,
+            {
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "User-Agent": f"omnigraph/{__version__}",
+                **self._wire.headers(self._config.api_key),
+            },
+            body,
+            timeout_s=timeout_s,
+            answer_max=_ANSWER_BYTES + count * dim * _ANSWER_BYTES_PER_NUMBER,
+        )
+        if not 200 <= answer.status < 300:
+            raise TryFailed(
+                f"status {answer.status}",
+                retryable=answer.status == 429 or answer.status >= 500,
+                words=self._words(answer.body),
+                status=answer.status,
+                retry_after_s=answer.retry_after_s,
+            )
+        try:
+            document = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            raise TryFailed("the answer is not JSON", retryable=False, words=self._words(answer.body)) from None
+        try:
+            return checked(self._wire.vectors(document, count), dim)
+        except WrongAnswer as error:
+            raise TryFailed(error.message, retryable=False, text=error.text) from None
+        except BadVector as error:
+            raise TryFailed(error.message, retryable=False, text=error.row) from None
+
+    def _words(self, body: bytes) -> str:
+        text = body.decode("utf-8", "replace")
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            document = None
+        # Some providers repeat the key they refuse.
+        words = " ".join(error_text(document, text).replace(self._config.api_key, "***").split())
+        return words if len(words) <= _WORDS_MAX else f"{words[: _WORDS_MAX - 1]}…"
+
+
+def _run_lanes(count: int, lanes: int, work: Callable[[int, threading.Event], None]) -> None:
+    """Do `work` for 0 … count−1, at most `lanes` at a time; after a failure nothing new begins.
+
+    The failure that is raised is the one of the lowest number among those that happened.
+    """
+    stop = threading.Event()
+    if lanes == 1 or count <= 1:
+        for number in range(count):
+            work(number, stop)
+        return
+    numbers = iter(range(count))
+    lock = threading.Lock()
+    failures: dict[int, BaseException] = {}
+
+    def lane() -> None:
+        while not stop.is_set():
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            try:
+                work(number, stop)
+            except Abandoned:
+                return
+            except BaseException as error:
+                failures[number] = error
+                stop.set()
+
+    with ThreadPoolExecutor(min(lanes, count), thread_name_prefix="omnigraph-embedding") as pool:
+        try:
+            wait([pool.submit(lane) for _ in range(min(lanes, count))])
+        finally:
+            stop.set()
+    if failures:
+        raise failures[min(failures)]

@@ -1,0 +1,125 @@
+"""Rows of a JSONL file as the offline command sees them: entity or not, selected or not, and as a text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from omnigraph.embedding.specification import TypeTarget
+from omnigraph.errors import InputError
+from omnigraph.values import describe_json
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """A line with a `type`. `members` is the whole line; `data`, a part of it, may be changed in place."""
+
+    type: str
+    members: dict[str, Any]
+    data: dict[str, Any]
+
+    def line(self) -> str:
+        """The row as compact JSON, its keys in the order they came in."""
+        text = _compact(self.members)
+        # Half a surrogate pair has no UTF-8 form, but an escape.
+        return text if _encodes(text) else json.dumps(self.members, separators=(",", ":"), allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """`Type:field=value` or `field=value`: rows whose field reads as the value."""
+
+    type: str | None
+    field: str
+    value: str
+
+    def matches(self, row: EntityRow) -> bool:
+        """Whether the type, if one is given, is the row's, and the field renders as the value."""
+        return self.type in (None, row.type) and render(row.data.get(self.field)) == self.value
+
+
+def parse_selector(text: str) -> Selector:
+    """Read `Type:field=value` or `field=value`; all parts are trimmed."""
+    left, equals, value = text.partition("=")
+    before, colon, after = left.partition(":")
+    type_, field = (before.strip(), after.strip()) if colon else (None, before.strip())
+    if not equals or not field or type_ == "":
+        raise InputError(
+            f"'{text}' does not select anything", hint="write Type:field=value, or field=value for every type"
+        )
+    return Selector(type_, field, value.strip())
+
+
+def parse_row(line: str) -> EntityRow | None:
+    """The entity row of a line; None for an object without `type`, which is an edge.
+
+    Raises `InputError` with a sentence that fits behind the line's number, `RecursionError` for a line
+    nested too deeply.
+    """
+    try:
+        members = json.loads(line, parse_float=_finite, parse_constant=_refuse)
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}") from None
+    if not isinstance(members, dict):
+        raise InputError(f"expected a JSON object, found {describe_json(members)}")
+    if "type" not in members:
+        return None
+    type_, data = members["type"], members.get("data")
+    if not isinstance(type_, str):
+        raise InputError(f"'type' is to be a string, found {describe_json(type_)}")
+    if not isinstance(data, dict):
+        found = describe_json(data) if "data" in members else "nothing"
+        raise InputError(f"a row of type '{type_}' needs an object 'data', found {found}")
+    return EntityRow(type_, members, data)
+
+
+def is_selected(row: EntityRow, types: Collection[str], selectors: Sequence[Selector]) -> bool:
+    """Whether the type is among `types` (none = all) and any selector (none = all) matches."""
+    if types and row.type not in types:
+        return False
+    return not selectors or any(selector.matches(row) for selector in selectors)
+
+
+def row_text(row: EntityRow, target: TypeTarget) -> str:
+    """The text a row is embedded as: its type, then each field that is not empty, a line each."""
+    values = ((field, render(row.data.get(field))) for field in target.fields)
+    return "\n".join([f"type: {row.type}", *(f"{field}: {value}" for field, value in values if value)])
+
+
+def render(value: Any) -> str:
+    """A JSON value as a reader would write it; empty for null."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value.strip()
+        case list():
+            return ", ".join(filter(None, map(render, value)))
+        case _:
+            return _compact(value)
+
+
+def _compact(value: Mapping[str, Any] | bool | float) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")

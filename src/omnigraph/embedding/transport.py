@@ -1,0 +1,189 @@
+"""HTTP requests to one base URL, over connections that are opened when needed and kept for the next.
+
+Knows nothing of embeddings. A request gets a time limit for all of it: the limit is renewed before every
+read, because a socket's own timeout only bounds the silence between two bytes. Redirects are not
+followed: a key is sent to nobody but the configured host.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import selectors
+import socket
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from typing import Any
+from urllib.parse import urlsplit
+
+from omnigraph.embedding.calls import WAIT_MAX_S, TryFailed
+
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, whatever its status."""
+
+    status: int
+    body: bytes
+    retry_after_s: float
+
+
+class Transport:
+    """Posts to one base URL. Thread-safe; as many connections as there are requests at a time."""
+
+    def __init__(self, base_url: str) -> None:
+        parts = urlsplit(base_url)
+        assert parts.hostname is not None, "a configuration checks its base URL"
+        self._secure = parts.scheme == "https"
+        self._host = parts.hostname
+        self._port = parts.port or (443 if self._secure else 80)
+        self._path = parts.path.rstrip("/")
+        self._lock = threading.Lock()
+        self._context: ssl.SSLContext | None = None
+        self._idle: list[HTTPConnection] = []
+        weakref.finalize(self, _close_all, self._idle)
+
+    def post(self, path: str, headers: Mapping[str, str], body: bytes, *, timeout_s: float, answer_max: int) -> Answer:
+        """Send one request and read its answer, of at most `answer_max` bytes; `TryFailed` when there is none."""
+        try:
+            return self._exchange(path, headers, body, timeout_s, answer_max)
+        except TimeoutError:
+            raise TryFailed(f"timeout after {round(timeout_s * 1000)} ms", retryable=True, timed_out=True) from None
+        except IncompleteRead as error:
+            raise TryFailed(f"{self._name} ended the connection within its answer", retryable=True) from error
+        except OSError as error:
+            cause = error.strerror or str(error) or type(error).__name__
+            raise TryFailed(f"no connection to {self._name}: {cause}", retryable=True) from error
+        except HTTPException as error:
+            raise TryFailed(f"{self._name} does not answer in HTTP", retryable=False) from error
+
+    def _exchange(
+        self, path: str, headers: Mapping[str, str], body: bytes, timeout_s: float, answer_max: int
+    ) -> Answer:
+        ends = time.monotonic() + timeout_s
+        connection = self._take(timeout_s)
+        reusable = False
+        try:
+            connection.response_class = partial(_response, ends=ends)  # type: ignore[assignment]
+            connection.request("POST", self._path + path, body, dict(headers))
+            with connection.getresponse() as response:
+                data = response.read(answer_max + 1)
+                if len(data) > answer_max:
+                    raise TryFailed("the answer is longer than any right one", retryable=False)
+                if response.length:
+                    raise IncompleteRead(data, response.length)
+                reusable = response.isclosed() and connection.sock is not None
+            return Answer(response.status, data, _retry_after_s(response))
+        finally:
+            if reusable:
+                with self._lock:
+                    self._idle.append(connection)
+            else:
+                connection.close()
+
+    def close(self) -> None:
+        """Close the connections that wait for a next request; another request opens a new one."""
+        with self._lock:
+            _close_all(self._idle)
+
+    @property
+    def _name(self) -> str:
+        return f"{self._host}:{self._port}"
+
+    def _take(self, timeout_s: float) -> HTTPConnection:
+        with self._lock:
+            while self._idle:
+                connection = self._idle.pop()
+                if _is_open(connection.sock):
+                    connection.sock.settimeout(timeout_s)
+                    return connection
+                connection.close()
+            if self._secure and self._context is None:
+                self._context = ssl.create_default_context()
+        if self._secure:
+            return HTTPSConnection(self._host, self._port, timeout=timeout_s, context=self._context)
+        return HTTPConnection(self._host, self._port, timeout=timeout_s)
+
+
+def _is_open(sock: socket.socket) -> bool:
+    # Nobody has asked anything on an idle connection, so the only news it can have is its end.
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        return not selector.select(timeout=0)
+
+
+def _close_all(connections: list[HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+# -- the time limit of a whole answer ----------------------------------------------------------------
+
+
+def _response(sock: socket.socket, *args: Any, ends: float, **options: Any) -> HTTPResponse:
+    return HTTPResponse(_TimedSocket(sock, ends), *args, **options)  # type: ignore[arg-type]
+
+
+class _TimedSocket:
+    """The one thing a response asks of its socket."""
+
+    def __init__(self, sock: socket.socket, ends: float) -> None:
+        self._sock = sock
+        self._ends = ends
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_TimedReads(self._sock, self._ends))
+
+
+class _TimedReads(io.RawIOBase):
+    def __init__(self, sock: socket.socket, ends: float) -> None:
+        self._sock = sock
+        self._ends = ends
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left_s = self._ends - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left_s)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+# -- Retry-After -------------------------------------------------------------------------------------
+
+
+def _retry_after_s(response: HTTPResponse) -> float:
+    """Seconds the server asks to wait: a number, or a date, measured by the server's own clock if it tells."""
+    text = response.getheader("Retry-After", "").strip()
+    if _SECONDS.fullmatch(text):
+        seconds = float(text)
+    else:
+        until = _moment(text)
+        if until is None:
+            return 0.0
+        now = _moment(response.getheader("Date", ""))
+        seconds = until - (time.time() if now is None else now)
+    return min(max(seconds, 0.0), WAIT_MAX_S)
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,131 @@
+"""What requests and answers look like, per kind of provider. Pure: no connection, no key, no retry."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+from urllib.parse import quote
+
+Role = Literal["document", "query"]
+
+
+class WrongAnswer(Exception):
+    """An answer that is not of the agreed shape; `text` is the text of the request it is about."""
+
+    def __init__(self, message: str, text: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+
+
+class Wire(ABC):
+    """One style of asking for vectors."""
+
+    texts_per_request: ClassVar[int]
+    requests_at_once: ClassVar[int]
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """Where to post, behind the base URL."""
+
+    @abstractmethod
+    def headers(self, key: str) -> Mapping[str, str]:
+        """The header that carries the key."""
+
+    @abstractmethod
+    def body(self, texts: Sequence[str], dim: int, role: Role) -> dict[str, Any]:
+        """The request for these texts, as JSON."""
+
+    @abstractmethod
+    def vectors(self, answer: Any, count: int) -> list[list[float]]:
+        """The vectors of an answer in the order of the texts, unchecked; `WrongAnswer` if they are not there."""
+
+
+class OpenAIWire(Wire):
+    """`POST {base}/embeddings`: many texts, one role."""
+
+    texts_per_request = 64
+    requests_at_once = 1
+
+    @property
+    def path(self) -> str:
+        """See `Wire`."""
+        return "/embeddings"
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """See `Wire`."""
+        return {"Authorization": f"Bearer {key}"}
+
+    def body(self, texts: Sequence[str], dim: int, role: Role) -> dict[str, Any]:  # noqa: ARG002
+        """See `Wire`."""
+        return {"model": self.model, "input": list(texts), "dimensions": dim}
+
+    def vectors(self, answer: Any, count: int) -> list[list[float]]:
+        """See `Wire`."""
+        items = _member(answer, "data")
+        if not isinstance(items, list):
+            raise WrongAnswer("the answer has no list 'data'")
+        if len(items) != count:
+            raise WrongAnswer(f"expected {count} vectors, received {len(items)}")
+        ordered: dict[int, list[float]] = {}
+        for item in items:
+            index = _member(item, "index")
+            if type(index) is not int or not 0 <= index < count or index in ordered:
+                raise WrongAnswer(f"the indexes of the vectors are not exactly 0 to {count - 1}")
+            ordered[index] = _numbers(_member(item, "embedding"), index)
+        return [ordered[index] for index in range(count)]
+
+
+class GeminiWire(Wire):
+    """`POST {base}/models/{model}:embedContent`: one text, two roles."""
+
+    texts_per_request = 1
+    requests_at_once = 4
+
+    @property
+    def path(self) -> str:
+        """See `Wire`."""
+        return f"/models/{quote(self.model, safe='/:@')}:embedContent"
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """See `Wire`."""
+        return {"x-goog-api-key": key}
+
+    def body(self, texts: Sequence[str], dim: int, role: Role) -> dict[str, Any]:
+        """See `Wire`."""
+        (text,) = texts
+        return {
+            "model": f"models/{self.model}",
+            "content": {"parts": [{"text": text}]},
+            "taskType": "RETRIEVAL_QUERY" if role == "query" else "RETRIEVAL_DOCUMENT",
+            "outputDimensionality": dim,
+        }
+
+    def vectors(self, answer: Any, count: int) -> list[list[float]]:
+        """See `Wire`."""
+        assert count == 1, "a Gemini request holds one text"
+        return [_numbers(_member(_member(answer, "embedding"), "values"), 0)]
+
+
+def error_text(document: Any, body: str) -> str:
+    """The provider's own words: `error.message` when the body has it, else the body."""
+    message = _member(_member(document, "error"), "message")
+    return message if isinstance(message, str) and message.strip() else body
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _numbers(values: Any, text: int) -> list[float]:
+    if not isinstance(values, list) or not set(map(type, values)) <= {int, float}:
+        raise WrongAnswer("a vector of the answer is not a list of numbers", text)
+    try:
+        return list(map(float, values))
+    except OverflowError:
+        raise WrongAnswer("a vector of the answer holds an integer too large for a float", text) from None

@@ -1,0 +1,42 @@
+"""Static word vectors that an installed package ships.
+
+A package offers them through an entry point of the group `omnigraph.word_vectors`. The entry point's
+name is the name of the vectors (with their version: other vectors are another name), its object a
+function without arguments that returns `(words, vectors)`: the words, more frequent ones first, and an
+array with one row per word. Nothing is downloaded, and finding out what there is imports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnigraph.embedding.errors import EmbeddingError
+
+GROUP = "omnigraph.word_vectors"
+
+
+def installed_word_vectors() -> dict[str, EntryPoint]:
+    """What installed packages offer, by name, sorted."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+def read_word_vectors(point: EntryPoint) -> tuple[Sequence[str], NDArray[np.float32]]:
+    """Import the package behind an entry point and take its words and vectors."""
+    try:
+        words, vectors = point.load()()
+        array = np.asarray(vectors, dtype=np.float32)
+    except Exception as error:  # whatever the foreign package does, it is one kind of failure here
+        raise EmbeddingError(
+            f"the word vectors '{point.name}' cannot be read: {error}",
+            hint=f"they come from '{point.value}', an entry point of the group '{GROUP}'",
+        ) from error
+    if array.ndim != 2 or array.shape[0] != len(words) or 0 in array.shape or not np.isfinite(array).all():
+        raise EmbeddingError(
+            f"the word vectors '{point.name}' are not one row of finite numbers per word: "
+            f"{len(words)} words, an array of shape {array.shape}",
+        )
+    return words, array

@@ -1,0 +1,404 @@
+"""Every integrity rule of a graph, checked on Arrow columns, for every way of writing.
+
+A write is a `Delta`: per table the rows it puts in place (by id) and the ids it takes away. Rules look at
+the delta, and at committed rows only as far as the delta makes them matter. They are made from a catalog
+once (`rules_of`) and know nothing of statements, files or jobs, so a mutation, a load, a merge and a bulk
+pipeline all run these and no others.
+
+The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then
+per edge type uniqueness, endpoints, cardinality. `check_delta` stops at the first violation; `violations` goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ConstraintViolation
+from omnigraph.names import listing
+from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
+from omnigraph.types import PropertyType
+from omnigraph.values import spell_float, spell_key
+
+RuleKind = Literal["range", "check", "enum", "unique", "endpoint", "orphan", "cardinality"]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A row that breaks a rule; `row_id` is the row, `other_id` a second one it collides with."""
+
+    rule: RuleKind
+    table_key: str
+    row_id: str
+    message: str
+    property: str | None = None
+    other_id: str | None = None
+
+    def error(self) -> ConstraintViolation:
+        """The violation as an error."""
+        return ConstraintViolation(self.message, code=f"{self.rule}_violation")
+
+
+@dataclass(frozen=True)
+class TableDelta:
+    """What a write does to one table.
+
+    `rows` are put in place by id, `deleted` ids are taken away; with `replaces`, every committed row
+    that is not among `rows` is gone too.
+    """
+
+    rows: pa.Table
+    deleted: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
+    replaces: bool = False
+
+
+class Committed(Protocol):
+    """The committed rows a rule may need to see."""
+
+    def ids_among(self, table_key: str, ids: pa.Array) -> pa.Array:
+        """Those of `ids` that exist."""
+
+    def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The rows whose text `column` is one of `values`."""
+
+    def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
+        """All rows."""
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A write, and the graph it is made on."""
+
+    tables: Mapping[str, TableDelta]
+    committed: Committed
+
+
+Rule = Callable[[Delta], Iterator[Violation]]
+
+
+def rules_of(catalog: Catalog) -> list[Rule]:
+    """All rules of a schema, in the order they are checked."""
+    rules: list[Rule] = []
+    nodes, edges = catalog.nodes.values(), catalog.edges.values()
+    rules += [_values_rule(node) for node in nodes]
+    rules += [_values_rule(edge) for edge in edges]
+    for node in nodes:
+        if node.key:
+            rules.append(_key_rule(node))
+        rules += [_unique_rule(node, columns) for columns in node.unique]
+    for edge in edges:
+        rules += [_unique_rule(edge, columns) for columns in edge.unique]
+        rules.append(_endpoint_rule(edge))
+        if edge.cardinality.min or edge.cardinality.max is not None:
+            rules.append(_cardinality_rule(edge))
+    return rules
+
+
+def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
+    """Everything that is wrong, in order."""
+    for rule in rules_of(catalog):
+        yield from rule(delta)
+
+
+def check_delta(catalog: Catalog, delta: Delta) -> None:
+    """Raise the first violation."""
+    for violation in violations(catalog, delta):
+        raise violation.error()
+
+
+# -- values ------------------------------------------------------------------------------------------
+
+
+def _values_rule(type_: NodeType | EdgeType) -> Rule:
+    def rule(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(type_.table_key)
+        if table is None or not table.rows.num_rows:
+            return
+        for range_ in type_.ranges:
+            yield from _range(type_, range_, table.rows)
+        for check in type_.checks:
+            yield from _check(type_, check, table.rows)
+        for property_ in type_.properties.values():
+            if property_.type.enum_values is not None:
+                yield from _enum(type_, property_.name, property_.type, table.rows)
+
+    return rule
+
+
+def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterator[Violation]:
+    column = rows[range_.column].cast(pa.float64(), safe=False)
+    bad = pc.is_nan(column)
+    if range_.low is not None:
+        bad = pc.or_kleene(bad, pc.less(column, range_.low))
+    if range_.high is not None:
+        bad = pc.or_kleene(bad, pc.greater(column, range_.high))
+    bounds = f"{_spell(range_.low)}..{_spell(range_.high)}"
+    for id_, value in _bad_rows(rows, bad, range_.column):
+        message = f"@range violation on {type_.name}.{range_.column}: {value} is not in {bounds}"
+        yield Violation("range", type_.table_key, id_, message, range_.column)
+
+
+def _check(type_: NodeType | EdgeType, check: Check, rows: pa.Table) -> Iterator[Violation]:
+    bad = pc.invert(pc.match_substring_regex(rows[check.column], pattern=check.pattern))
+    for id_, value in _bad_rows(rows, bad, check.column):
+        message = (
+            f"@check violation on {type_.name}.{check.column}: '{_short(value)}' does not match \"{check.pattern}\""
+        )
+        yield Violation("check", type_.table_key, id_, message, check.column)
+
+
+def _enum(type_: NodeType | EdgeType, name: str, property_type: PropertyType, rows: pa.Table) -> Iterator[Violation]:
+    allowed = property_type.enum_values or ()
+    column = rows[name]
+    bad = pc.and_(pc.is_valid(column), pc.invert(pc.is_in(column, value_set=pa.array(allowed, pa.utf8()))))
+    for id_, value in _bad_rows(rows, bad, name):
+        message = f"invalid enum value '{_short(value)}' for {type_.name}.{name}: allowed are {listing(allowed)}"
+        yield Violation("enum", type_.table_key, id_, message, name)
+
+
+def _bad_rows(rows: pa.Table, bad: pa.ChunkedArray, column: str) -> Iterator[tuple[str, Any]]:
+    found = rows.select(["id", column]).filter(bad)
+    yield from zip(found["id"].to_pylist(), found[column].to_pylist(), strict=True)
+
+
+# -- uniqueness --------------------------------------------------------------------------------------
+
+
+def _key_rule(node: NodeType) -> Rule:
+    """Two rows of one write with the same key; against committed rows a key is no violation but an identity."""
+
+    def rule(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(node.table_key)
+        if table is None or pc.count_distinct(table.rows["id"]).as_py() == table.rows.num_rows:
+            return
+        where = node.key[0] if len(node.key) == 1 else f"({', '.join(node.key)})"
+        for entry in pc.value_counts(_array(table.rows["id"])).to_pylist():
+            if entry["counts"] > 1:
+                message = (
+                    f"@unique violation on {node.name}.{where}: the key '{_short(entry['values'])}' is written twice"
+                )
+                yield Violation("unique", node.table_key, entry["values"], message, node.key[0], entry["values"])
+
+    return rule
+
+
+def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
+    def rule(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(type_.table_key)
+        if table is None or not table.rows.num_rows:
+            return
+        types = [_column_type(type_, column) for column in columns]
+        new = _tuples(table.rows, columns)
+        seen: dict[str, str] = {}
+        # Within the write. Arrow finds whether there is a repeat at all; only then are rows looked at.
+        if pc.count_distinct(new["key"]).as_py() != new.num_rows:
+            for id_, key in zip(new["id"].to_pylist(), new["key"].to_pylist(), strict=True):
+                other = seen.setdefault(key, id_)
+                if other != id_:
+                    yield _unique(type_, columns, types, table.rows, id_, other)
+        if table.replaces:
+            return
+        for id_, other in _committed_collisions(type_, columns, new, table, delta.committed):
+            yield _unique(type_, columns, types, table.rows, id_, other)
+
+    return rule
+
+
+def _committed_collisions(
+    type_: NodeType | EdgeType, columns: tuple[str, ...], new: pa.Table, table: TableDelta, committed: Committed
+) -> Iterator[tuple[str, str]]:
+    """Pairs (written id, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
+    first = columns[0]
+    if _column_type(type_, first).is_text:
+        values = pc.unique(table.rows[first].drop_null())
+        stored = committed.rows_among(type_.table_key, first, _array(values), ["id", *columns])
+    else:
+        stored = committed.read(type_.table_key, ["id", *columns])
+    gone = pa.concat_arrays([_array(table.rows["id"]), _array(table.deleted)])
+    stored = stored.filter(pc.invert(pc.is_in(stored["id"], value_set=gone)))
+    old = _tuples(stored, columns)
+    place = pc.index_in(new["key"], value_set=_array(old["key"]))
+    for id_, where in zip(new["id"].to_pylist(), place.to_pylist(), strict=True):
+        if where is not None:
+            yield id_, old["id"][where].as_py()
+
+
+def _tuples(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """`id` and one `key` per row whose columns all have a value; equal tuples, and only they, have equal keys."""
+    complete = None
+    for column in columns:
+        valid = pc.is_valid(rows[column])
+        complete = valid if complete is None else pc.and_(complete, valid)
+    rows = rows.filter(complete)
+    parts = [_spellings(rows[column]) for column in columns]
+    if len(parts) == 1:
+        return pa.table({"id": rows["id"], "key": parts[0]})
+    # Each part is preceded by its length, so that no choice of values can forge another tuple.
+    framed: list[Any] = []
+    for part in parts:
+        framed += [pc.cast(pc.binary_length(part), pa.utf8()), part]
+    key = pc.binary_join_element_wise(*framed, ":") if rows.num_rows else pa.array([], pa.utf8())
+    return pa.table({"id": rows["id"], "key": key})
+
+
+def _spellings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    type_ = column.type
+    if pa.types.is_string(type_):
+        return column
+    if pa.types.is_floating(type_):
+        # Both zeros are one value, and have two spellings.
+        return pc.cast(pc.add(column, pa.scalar(0.0, type_)), pa.utf8())
+    if pa.types.is_date(type_):
+        return pc.cast(pc.cast(column, pa.int64() if type_ == pa.date64() else pa.int32()), pa.utf8())
+    return pc.cast(column, pa.utf8())
+
+
+def _unique(
+    type_: NodeType | EdgeType,
+    columns: tuple[str, ...],
+    types: list[PropertyType],
+    rows: pa.Table,
+    id_: str,
+    other: str,
+) -> Violation:
+    row = rows.filter(pc.equal(rows["id"], id_)).slice(0, 1)
+    values = [spell_key(_stored(row[column][0]), type_) for column, type_ in zip(columns, types, strict=True)]
+    where = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
+    value = values[0] if len(values) == 1 else f"({', '.join(values)})"
+    message = f"@unique violation on {type_.name}.{where}: value '{_short(value)}' is held by '{other}' and '{id_}'"
+    return Violation("unique", type_.table_key, id_, message, columns[0], other)
+
+
+def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
+    return PropertyType("String") if column in ("src", "dst") else type_.properties[column].type
+
+
+# -- edges -------------------------------------------------------------------------------------------
+
+
+def _endpoint_rule(edge: EdgeType) -> Rule:
+    def rule(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(edge.table_key)
+        for column, node_type in (("src", edge.from_type), ("dst", edge.to_type)):
+            nodes = delta.tables.get(f"node:{node_type}")
+            if table is not None and table.rows.num_rows:
+                yield from _missing_nodes(edge, column, node_type, table, nodes, delta.committed)
+            if nodes is not None:
+                yield from _orphans(edge, column, node_type, table, nodes, delta.committed)
+
+    return rule
+
+
+def _missing_nodes(
+    edge: EdgeType, column: str, node_type: str, table: TableDelta, nodes: TableDelta | None, committed: Committed
+) -> Iterator[Violation]:
+    """New edges must end at nodes that exist once the write is done."""
+    wanted = pc.unique(table.rows[column])
+    wanted = _array(wanted)
+    if nodes is not None:
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=_array(nodes.rows["id"]))))
+    if len(wanted) and not (nodes is not None and nodes.replaces):
+        found = committed.ids_among(f"node:{node_type}", wanted)
+        if nodes is not None and len(nodes.deleted):
+            found = found.filter(pc.invert(pc.is_in(found, value_set=_array(nodes.deleted))))
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=found)))
+    if not len(wanted):
+        return
+    bad = table.rows.filter(pc.is_in(table.rows[column], value_set=wanted))
+    for id_, missing in zip(bad["id"].to_pylist(), bad[column].to_pylist(), strict=True):
+        message = f"edge {edge.name}: {column} '{_short(missing)}' not found in {node_type}"
+        yield Violation("endpoint", edge.table_key, id_, message, column)
+
+
+def _orphans(
+    edge: EdgeType, column: str, node_type: str, table: TableDelta | None, nodes: TableDelta, committed: Committed
+) -> Iterator[Violation]:
+    """Committed edges that stay must not lose a node they end at."""
+    if table is not None and table.replaces:
+        return
+    if nodes.replaces:
+        edges = committed.read(edge.table_key, ["id", column])
+        lost = pc.invert(pc.is_in(edges[column], value_set=_array(nodes.rows["id"])))
+        edges = edges.filter(lost)
+    elif len(nodes.deleted):
+        edges = committed.rows_among(edge.table_key, column, _array(nodes.deleted), ["id", column])
+    else:
+        return
+    if table is not None:
+        gone = pa.concat_arrays([_array(table.rows["id"]), _array(table.deleted)])
+        edges = edges.filter(pc.invert(pc.is_in(edges["id"], value_set=gone)))
+    for id_, missing in zip(edges["id"].to_pylist(), edges[column].to_pylist(), strict=True):
+        message = (
+            f"edge {edge.name}: {column} '{_short(missing)}' not found in {node_type}: "
+            f"it is removed, but edge '{id_}' still points at it"
+        )
+        yield Violation("orphan", edge.table_key, id_, message, column)
+
+
+def _cardinality_rule(edge: EdgeType) -> Rule:
+    low, high = edge.cardinality.min, edge.cardinality.max
+
+    def rule(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(edge.table_key)
+        if table is None:
+            return
+        counts = _edges_per_source(edge, table, delta)
+        for source, count in counts:
+            if high is not None and count > high:
+                bound = f"max {high}"
+            elif count < low:
+                bound = f"min {low}"
+            else:
+                continue
+            message = f"@card violation on edge {edge.name}: source '{_short(source)}' has {count} edges ({bound})"
+            yield Violation("cardinality", edge.table_key, source, message)
+
+    return rule
+
+
+def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> Iterator[tuple[str, int]]:
+    """(source, edges it has once the write is done) for every source the write touches and leaves alive."""
+    rows = table.rows.select(["id", "src"])
+    if table.replaces:
+        touched = pc.unique(rows["src"])
+        final = rows
+    else:
+        written = pa.concat_arrays([_array(rows["id"]), _array(table.deleted)])
+        before = delta.committed.rows_among(edge.table_key, "id", written, ["id", "src"])
+        touched = pc.unique(pa.chunked_array([*rows["src"].chunks, *before["src"].chunks], pa.utf8()))
+        kept = delta.committed.rows_among(edge.table_key, "src", _array(touched), ["id", "src"])
+        kept = kept.filter(pc.invert(pc.is_in(kept["id"], value_set=written)))
+        final = pa.concat_tables([rows, kept])
+    touched = _array(touched)
+    nodes = delta.tables.get(f"node:{edge.from_type}")
+    if nodes is not None and len(nodes.deleted):
+        touched = touched.filter(pc.invert(pc.is_in(touched, value_set=_array(nodes.deleted))))
+    tally = {entry["values"]: entry["counts"] for entry in pc.value_counts(_array(final["src"])).to_pylist()}
+    for source in touched.to_pylist():
+        yield source, tally.get(source, 0)
+
+
+# -- small things ------------------------------------------------------------------------------------
+
+
+def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _stored(scalar: pa.Scalar) -> Any:
+    if pa.types.is_date(scalar.type):
+        return scalar.cast(pa.int64() if scalar.type == pa.date64() else pa.int32()).as_py()
+    return scalar.as_py()
+
+
+def _spell(bound: float | None) -> str:
+    return "" if bound is None else spell_float(bound, single=False)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:119] + "…"

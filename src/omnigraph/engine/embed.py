@@ -1,0 +1,77 @@
+"""Fills vectors from texts.
+
+The engine knows only this much of embeddings: somebody turns texts into vectors, or nobody is there to
+do it. An explicit vector always wins; a text that is missing or blank has no vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import InputError
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import NodeType
+
+UNCONFIGURED = (
+    "set GEMINI_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY; OMNIGRAPH_EMBED_PROVIDER=local makes vectors offline, "
+    "OMNIGRAPH_EMBEDDINGS_MOCK=1 makes them for tests"
+)
+
+
+class Embedder(Protocol):
+    """Turns stored text into vectors of unit length."""
+
+    def embed_documents(self, texts: Sequence[str], dim: int) -> Sequence[Sequence[float]]:
+        """One vector per text."""
+
+    def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
+        """Refuse a model other than the recorded one."""
+
+
+def fill_vectors(
+    node: NodeType, rows: pa.Table, embedder: Embedder | None, *, targets: Sequence[str] | None = None
+) -> tuple[pa.Table, int, int]:
+    """The rows with missing vectors filled; how many were computed, and how many have to wait.
+
+    `targets` limits it to some vector properties. Without an embedder a nullable vector stays null.
+    """
+    computed = waiting = 0
+    for target, embed in node.embeds.items():
+        if targets is not None and target not in targets:
+            continue
+        type_ = node.properties[target].type
+        texts = rows[embed.source]
+        needed = pc.and_(pc.is_null(rows[target]), pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(texts)), 0))
+        needed = pc.fill_null(needed, False)
+        count = pc.sum(needed).as_py() or 0
+        if not count:
+            continue
+        if embedder is None:
+            if not type_.nullable:
+                raise InputError(
+                    f"'{node.name}.{target}' must be embedded from '{embed.source}', and no provider is configured",
+                    code="embedding_unconfigured",
+                    hint=UNCONFIGURED,
+                )
+            waiting += count
+            continue
+        embedder.check_model(node.name, target, embed.model)
+        wanted = texts.filter(needed)
+        distinct = pc.unique(wanted).to_pylist()
+        assert type_.dim is not None
+        vectors = dict(zip(distinct, embedder.embed_documents(distinct, type_.dim), strict=True))
+        made = pa.array([list(map(float, vectors[text])) for text in wanted.to_pylist()], arrow_type(type_))
+        place = pc.subtract(pc.cumulative_sum(needed.cast(pa.int64())), 1)
+        filled = made.take(pc.if_else(needed, place, None))
+        old = rows[target].combine_chunks()
+        column = pa.array(
+            [new if new is not None else kept for new, kept in zip(filled.to_pylist(), old.to_pylist(), strict=True)],
+            arrow_type(type_),
+        )
+        rows = rows.set_column(rows.schema.get_field_index(target), rows.schema.field(target), column)
+        computed += count
+    return rows, computed, waiting

@@ -1,0 +1,150 @@
+"""Comparisons with one meaning, wherever they run.
+
+A condition on stored rows is pushed to the table as SQL; on rows in memory it is a mask over Arrow
+columns. Both start from `Test`, in which the comparison is already brought to the column's own type by
+mathematical value: `I32 = 2.7` is never true, `I32 < 2.7` is `<= 2`, a number beyond the column's range
+decides by itself, and against an F32 column the other side is first rounded to 32 bits. A null operand makes
+any test untrue.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.storage.tables import sql_text
+from omnigraph.types import INTEGER_RANGES, PropertyType
+from omnigraph.values import format_date
+
+Op = Literal["=", "!=", "<", "<=", ">", ">="]
+_FLIPPED: dict[str, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_COMPUTE = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """`column op value`, the value in the column's own stored form; `always` decides without looking."""
+
+    column: str
+    type: PropertyType
+    op: Op
+    value: Any
+    always: bool | None = None
+    """True: every row with a value passes. False: none does."""
+
+    def sql(self) -> str:
+        """The test as a filter over a table."""
+        name = f"`{self.column}`"
+        if self.always is not None:
+            return f"{name} IS NOT NULL" if self.always else "false"
+        return f"{name} {self.op} {sql_literal(self.value, self.type)}"
+
+    def mask(self, column: pa.ChunkedArray | pa.Array) -> pa.BooleanArray | pa.ChunkedArray:
+        """The test over a column: true, false, and null where the value is."""
+        if self.always is not None:
+            return pc.and_(pc.is_valid(column), self.always)
+        value = pa.scalar(self.value, arrow_type(self.type))
+        if self.type.scalar == "Bool":
+            column, value = column.cast(pa.int8()), value.cast(pa.int8())
+        return _COMPUTE[self.op](column, value)
+
+
+def make_test(column: str, type_: PropertyType, op: Op, value: Any) -> Test:
+    """Bring a comparison with a constant to the column's own type; `value` is stored form, or null."""
+    if value is None:
+        return Test(column, type_, op, None, always=False)
+    if type_.is_integer:
+        return _integer_test(column, type_, op, value)
+    if type_.is_float:
+        return _float_test(column, type_, op, value)
+    return Test(column, type_, op, value)
+
+
+def flipped(op: Op) -> Op:
+    """The operator with its sides exchanged."""
+    return _FLIPPED[op]
+
+
+def _integer_test(column: str, type_: PropertyType, op: Op, value: int | float) -> Test:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return Test(column, type_, op, None, always=op == "!=")
+        if not value.is_integer():
+            if math.isinf(value):
+                return _decided(column, type_, op, above=value > 0)
+            floor = math.floor(value)
+            if op in ("=", "!="):
+                return Test(column, type_, op, None, always=op == "!=")
+            # Between two integers: below it means at most the floor, above it more than the floor.
+            return _integer_test(column, type_, "<=" if op in ("<", "<=") else ">", floor)
+        value = int(value)
+    low, high = INTEGER_RANGES[type_.scalar]
+    if value > high or value < low:
+        return _decided(column, type_, op, above=value > high)
+    return Test(column, type_, op, value)
+
+
+def _float_test(column: str, type_: PropertyType, op: Op, value: int | float) -> Test:
+    if type_.scalar == "F32":
+        try:
+            rounded = struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            return _decided(column, type_, op, above=value > 0)
+        return Test(column, type_, op, rounded)
+    if isinstance(value, int):
+        try:
+            exact = float(value)
+        except OverflowError:
+            return _decided(column, type_, op, above=value > 0)
+        if int(exact) != value:
+            # No float equals this integer; it lies strictly between two of them.
+            if op in ("=", "!="):
+                return Test(column, type_, op, None, always=op == "!=")
+            below = exact if exact < value else math.nextafter(exact, -math.inf)
+            return Test(column, type_, "<=" if op in ("<", "<=") else ">", below)
+        value = exact
+    return Test(column, type_, op, value)
+
+
+def _decided(column: str, type_: PropertyType, op: Op, *, above: bool) -> Test:
+    """The constant lies above (or below) everything the column can hold."""
+    passes = op == "!=" or (op in ("<", "<=") if above else op in (">", ">="))
+    return Test(column, type_, op, None, always=passes)
+
+
+def sql_literal(value: Any, type_: PropertyType) -> str:
+    """A stored value as an SQL literal of its column's type."""
+    match type_.scalar:
+        case "String":
+            return sql_text(value)
+        case "Bool":
+            return "true" if value else "false"
+        case "Date":
+            return f"date '{format_date(value)}'" if 0 <= value < 2_932_897 else f"arrow_cast({value}, 'Date32')"
+        case "DateTime":
+            return f"arrow_cast({value}, 'Date64')"
+        case "F32":
+            return f"arrow_cast({value!r}, 'Float32')"
+        case "F64":
+            return f"arrow_cast({value!r}, 'Float64')"
+        case _:
+            return str(value)
+
+
+def sql_in(column: str, values: Sequence[str]) -> str:
+    """A filter for rows whose text column is one of the values."""
+    return f"`{column}` IN ({', '.join(sql_text(value) for value in values)})"

@@ -1,0 +1,191 @@
+"""Runs the statements of a change against a snapshot, in memory.
+
+Statements run in order and see what earlier ones did. Nothing is written: the outcome is a `Pending` the
+rules then judge, and a transaction then stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.embed import Embedder, fill_vectors
+from omnigraph.engine.filters import Op, Test, make_test
+from omnigraph.engine.pending import Pending
+from omnigraph.errors import InputError, ValueFormatError
+from omnigraph.query import ir
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.types import PropertyType
+from omnigraph.values import derive_id, managed_blob, read_blob, read_json, spell_key
+from omnigraph.versioning.snapshot import Snapshot
+
+_ID = PropertyType("String")
+
+
+@dataclass
+class Counts:
+    """How many nodes and edges the statements touched."""
+
+    nodes: int = 0
+    edges: int = 0
+
+
+class MutationRun:
+    """One execution of a change on one snapshot."""
+
+    def __init__(
+        self,
+        plan: ir.MutationIR,
+        catalog: Catalog,
+        snapshot: Snapshot,
+        params: Mapping[str, Any],
+        *,
+        now_ms: int,
+        new_id: Callable[[], str],
+        embedder: Embedder | None,
+    ) -> None:
+        self.plan = plan
+        self.catalog = catalog
+        self.pending = Pending(snapshot)
+        self.counts = Counts()
+        self._params = {**params, ir.NOW: now_ms}
+        self._new_id = new_id
+        self._embedder = embedder
+
+    def run(self) -> Pending:
+        """Run every statement."""
+        for op in self.plan.ops:
+            match op:
+                case ir.InsertNode():
+                    self._insert_node(op)
+                case ir.InsertEdge():
+                    self._insert_edge(op)
+                case ir.UpdateNodes():
+                    self._update(op)
+                case ir.DeleteNodes():
+                    self._delete_nodes(op)
+                case ir.DeleteEdges():
+                    self._delete_edges(op)
+        return self.pending
+
+    # -- inserts ---------------------------------------------------------------------------------
+
+    def _insert_node(self, op: ir.InsertNode) -> None:
+        node = self.catalog.nodes[op.type_name]
+        row = self._row(node, op.values)
+        if node.key:
+            for column in node.key:
+                if row[column] is None:
+                    raise InputError(f"the key '{node.name}.{column}' cannot be null", code="null_key")
+            row["id"] = derive_id([spell_key(row[column], node.properties[column].type) for column in node.key])
+        else:
+            row["id"] = self._new_id()
+        rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
+        self._required(node, rows)
+        self.pending.table(node.table_key).put(rows, fresh=not node.key)
+        self.counts.nodes += 1
+
+    def _insert_edge(self, op: ir.InsertEdge) -> None:
+        edge = self.catalog.edges[op.type_name]
+        row = self._row(edge, op.values)
+        for end, expr in (("src", op.source), ("dst", op.target)):
+            row[end] = self._value(expr, _ID, f"'{edge.name}.{'from' if end == 'src' else 'to'}'")
+        row["id"] = self._new_id()
+        rows = self._table(edge, row)
+        self._required(edge, rows)
+        self.pending.table(edge.table_key).put(rows, fresh=True)
+        self.counts.edges += 1
+
+    def _row(self, type_: NodeType | EdgeType, values: tuple[tuple[str, ir.Expr], ...]) -> dict[str, Any]:
+        row: dict[str, Any] = dict.fromkeys(type_.properties)
+        for name, expr in values:
+            row[name] = self._value(expr, type_.properties[name].type, f"'{type_.name}.{name}'")
+        return row
+
+    def _table(self, type_: NodeType | EdgeType, row: Mapping[str, Any]) -> pa.Table:
+        schema = self.pending.table(type_.table_key).schema
+        relaxed = pa.schema([field.with_nullable(True) for field in schema])
+        return pa.table(
+            {name: pa.array([row[name]], relaxed.field(name).type) for name in schema.names}, schema=relaxed
+        )
+
+    def _required(self, type_: NodeType | EdgeType, rows: pa.Table) -> None:
+        for property_ in type_.properties.values():
+            if not property_.type.nullable and rows[property_.name].null_count:
+                raise InputError(
+                    f"'{type_.name}.{property_.name}' is required and cannot be null", code="required_property"
+                )
+
+    # -- updates and deletes ---------------------------------------------------------------------
+
+    def _update(self, op: ir.UpdateNodes) -> None:
+        node = self.catalog.nodes[op.type_name]
+        table = self.pending.table(node.table_key)
+        rows = table.matching(self._test(op.where))
+        if not rows.num_rows:
+            return
+        assigned = {name for name, _ in op.values}
+        rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
+        for name, expr in op.values:
+            value = self._value(expr, node.properties[name].type, f"'{node.name}.{name}'")
+            rows = _with_constant(rows, name, value, node.properties[name].type)
+        stale = [target for target, embed in node.embeds.items() if embed.source in assigned and target not in assigned]
+        for target in stale:
+            rows = _with_constant(rows, target, None, node.properties[target].type)
+        rows, _, _ = fill_vectors(node, rows, self._embedder, targets=stale)
+        self._required(node, rows)
+        table.put(rows)
+        self.counts.nodes += rows.num_rows
+
+    def _delete_nodes(self, op: ir.DeleteNodes) -> None:
+        table = self.pending.table(f"node:{op.type_name}")
+        ids = _ids(table.matching(self._test(op.where), ["id", self._test(op.where).column]))
+        self.counts.nodes += table.delete(ids)
+        for edge in self.catalog.edges_touching[op.type_name]:
+            edges = self.pending.table(edge.table_key)
+            if edge.from_type == op.type_name:
+                self.counts.edges += edges.delete(edges.among("src", ids))
+            if edge.to_type == op.type_name:
+                self.counts.edges += edges.delete(edges.among("dst", ids))
+
+    def _delete_edges(self, op: ir.DeleteEdges) -> None:
+        table = self.pending.table(f"edge:{op.type_name}")
+        test = self._test(op.where)
+        self.counts.edges += table.delete(_ids(table.matching(test, ["id", test.column])))
+
+    def _test(self, where: ir.Compare) -> Test:
+        assert isinstance(where.left, ir.Prop)
+        value = self._params[where.right.name] if isinstance(where.right, ir.ParamRef) else None
+        if isinstance(where.right, ir.Const):
+            value = where.right.value
+        # The grammar of `where` knows the six comparisons and no other.
+        return make_test(where.left.name, where.left.type, cast(Op, where.op), value)
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def _value(self, expr: ir.Expr, type_: PropertyType, what: str) -> Any:
+        """An assigned value in the column's stored form."""
+        if isinstance(expr, ir.Const):
+            return managed_blob(expr.value) if type_.scalar == "Blob" else expr.value
+        assert isinstance(expr, ir.ParamRef)
+        value = self._params[expr.name]
+        try:
+            if type_.scalar == "Blob" and value is not None:
+                return managed_blob(read_blob(value) if isinstance(value, str) else value)
+            return read_json(value, type_)
+        except ValueFormatError as error:
+            raise InputError(f"{what}: {error.message}", code="bad_value", hint=error.hint) from None
+
+
+def _with_constant(rows: pa.Table, name: str, value: Any, type_: PropertyType) -> pa.Table:
+    column = pa.array([value], arrow_type(type_)).take(pa.array([0] * rows.num_rows, pa.int64()))
+    return rows.set_column(rows.schema.get_field_index(name), pa.field(name, column.type), column)
+
+
+def _ids(rows: pa.Table) -> pa.Array:
+    return pc.unique(rows["id"]) if rows.num_rows else pa.array([], pa.utf8())

@@ -1,0 +1,314 @@
+"""`Graph`, the embedded face: composes, decides nothing.
+
+A handle is bound to a branch and an actor; `on` gives the same graph bound to another branch. Handles are
+cheap, may be shared between threads, and hold no lock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from omnigraph.errors import TypeNotFound
+from omnigraph.names import did_you_mean
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.create import create_graph
+from omnigraph.operations.export import export_lines, export_records
+from omnigraph.operations.indexing import wanted_indexes
+from omnigraph.operations.load import LoadResult, Reject, load
+from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
+from omnigraph.operations.mutate import MutationResult, mutate
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.migrate import SchemaPlan
+from omnigraph.versioning import maintenance, recovery, verify
+from omnigraph.versioning.records import MAIN, Commit, Head
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import WriteOptions
+
+At = str | int | datetime | None
+
+
+class Graph:
+    """A graph on a folder or in a bucket, seen from one branch."""
+
+    def __init__(self, repository: Repository, *, branch: str = MAIN, actor: str | None = None) -> None:
+        self._repository = repository
+        self._catalogs = Catalogs()
+        self.branch = branch
+        self.actor = actor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"Graph({self.uri!r}, branch={self.branch!r})"
+
+    @property
+    def uri(self) -> str:
+        """Where the graph is."""
+        return self._repository.location.uri
+
+    def on(self, branch: str) -> Graph:
+        """The same graph bound to another branch."""
+        self._repository.state().get_head(branch)
+        return Graph(self._repository, branch=branch, actor=self.actor)
+
+    # -- schema ----------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> str:
+        """The schema's text, as it was accepted."""
+        return self.snapshot().schema.source
+
+    def catalog(self, branch: str | None = None, at: At = None) -> Catalog:
+        """What the schema meant at a point in time."""
+        return self._catalogs.of(self.snapshot(branch, at))
+
+    def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
+        """The steps from the branch's schema to another; nothing is written."""
+        source, name = _read_source(text, "<schema>")
+        return plan_change(self.snapshot(branch), source, name=name, allow_data_loss=allow_data_loss)
+
+    def apply_schema(
+        self,
+        text: str | Path,
+        *,
+        allow_data_loss: bool = False,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> SchemaApplyResult:
+        """Make this the branch's schema, tables and all, as one commit."""
+        source, name = _read_source(text, "<schema>")
+        options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+        return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def mutate(
+        self,
+        source: str | Path,
+        name: str | None = None,
+        params: dict[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MutationResult:
+        """Run one mutation query, given as text or as the path of a `.gq` file, as one commit."""
+        text, source_name = _read_source(source)
+        options = WriteOptions(
+            branch=branch or self.branch,
+            actor=actor or self.actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+        )
+        return mutate(self._repository, self._catalogs, text, name, params, options, source_name=source_name)
+
+    def load(
+        self,
+        data: Any,
+        *,
+        mode: str,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: list[Reject] | None = None,
+    ) -> LoadResult:
+        """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
+
+        With a list in `rejects`, wrong records are put there and the rest is loaded.
+        """
+        return self._load(data, mode, branch or self.branch, actor, message, rejects, None)
+
+    def ingest(
+        self,
+        data: Any,
+        *,
+        branch: str,
+        from_branch: str = MAIN,
+        mode: str = "merge",
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: list[Reject] | None = None,
+    ) -> LoadResult:
+        """Load onto a branch, which is created from `from_branch` if it is not there."""
+        return self._load(data, mode, branch, actor, message, rejects, from_branch)
+
+    def _load(
+        self,
+        data: Any,
+        mode: str,
+        branch: str,
+        actor: str | None,
+        message: str | None,
+        rejects: list[Reject] | None,
+        from_branch: str | None,
+    ) -> LoadResult:
+        options = WriteOptions(branch=branch, actor=actor or self.actor, message=message)
+        result = load(
+            self._repository,
+            self._catalogs,
+            data,
+            mode,
+            options,
+            set_aside=rejects is not None,
+            from_branch=from_branch,
+        )
+        if rejects is not None:
+            rejects += result.rejected
+        return result
+
+    def export(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+    ) -> Iterator[dict[str, Any]] | int:
+        """Yield the records of a snapshot, or write them to a JSONL file and return how many there were."""
+        snapshot = self.snapshot(branch, at)
+        catalog = self._catalogs.of(snapshot)
+        if out is None:
+            return export_records(snapshot, catalog, types)
+        count = 0
+        with Path(out).open("w", encoding="utf-8", newline="\n") as file:
+            for line in export_lines(snapshot, catalog, types):
+                file.write(line)
+                count += 1
+        return count
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def branches(self) -> list[str]:
+        """Every branch: main first, then by name."""
+        return self._repository.branches()
+
+    def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
+        """Create a branch at another one's head, or at any point of its history; nothing is copied."""
+        return self._repository.create_branch(name, from_branch=from_branch or self.branch, at=at, owner=self.actor)
+
+    def branch_delete(self, name: str) -> None:
+        """Delete a branch; its commits stay readable by their ids until a cleanup."""
+        self._repository.delete_branch(name)
+
+    # -- history ---------------------------------------------------------------------------------
+
+    def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
+        """The history of a branch, newest first."""
+        return self._repository.commits(branch or self.branch, limit)
+
+    def commit(self, id: str) -> Commit:
+        """One commit."""
+        return self._repository.get_commit(id)
+
+    def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
+        """The graph at a branch's head, or at a commit id, snapshot id, manifest version or time."""
+        return self._repository.snapshot(branch or self.branch, at)
+
+    def entity_at(self, type_name: str, id: str, at: At) -> dict[str, Any] | None:
+        """One node or edge as it was; None when it was not there."""
+        snapshot = self.snapshot(at=at)
+        return snapshot.entity(self._table_key(snapshot, type_name), id)
+
+    def to_arrow(
+        self, type_name: str, *, columns: Sequence[str] | None = None, branch: str | None = None, at: At = None
+    ) -> pa.Table:
+        """All rows of a type as an Arrow table."""
+        snapshot = self.snapshot(branch, at)
+        return snapshot.table(self._table_key(snapshot, type_name)).read(columns)
+
+    def _table_key(self, snapshot: Snapshot, type_name: str) -> str:
+        """A name means a node type first, then an edge type."""
+        for kind in ("node", "edge"):
+            if f"{kind}:{type_name}" in snapshot.tables:
+                return f"{kind}:{type_name}"
+        known = [key.partition(":")[2] for key in snapshot.tables]
+        raise TypeNotFound(
+            f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
+        )
+
+    # -- maintenance -----------------------------------------------------------------------------
+
+    def ensure_indices(self, branch: str | None = None) -> list[maintenance.TableStats]:
+        """Build the indexes the schema asks for and the tables do not have."""
+        branch = branch or self.branch
+        return maintenance.ensure_indices(self._repository, branch, wanted_indexes(self.catalog(branch)))
+
+    def optimize(self, branch: str | None = None) -> list[maintenance.TableStats]:
+        """Compact the tables of a branch and bring its indexes up to date."""
+        branch = branch or self.branch
+        return maintenance.optimize(self._repository, branch, wanted=wanted_indexes(self.catalog(branch)))
+
+    def cleanup(
+        self, *, keep: int | None = None, older_than: timedelta | None = None, confirm: bool = False
+    ) -> list[maintenance.CleanupStats]:
+        """Remove table versions that only forgotten commits need; without `confirm`, say what would go."""
+        return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm)
+
+    def recover(self) -> list[recovery.Recovered]:
+        """Settle what crashed writers left behind."""
+        return recovery.recover(self._repository)
+
+    def verify(self) -> list[verify.Problem]:
+        """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph."""
+        edges = {
+            branch: [
+                verify.EdgeEnds(edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
+                for edge in self.catalog(branch).edges.values()
+            ]
+            for branch in self.branches()
+        }
+        return verify.verify(self._repository, edges)
+
+
+def _read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
+    if isinstance(source, Path):
+        return source.read_text(encoding="utf-8"), str(source)
+    return source, name
+
+
+def init(
+    uri: str | os.PathLike[str],
+    schema: str | Path,
+    *,
+    actor: str | None = None,
+    sync: bool = True,
+    environ: Mapping[str, str] | None = None,
+) -> Graph:
+    """Create a graph from a schema (its text, or the path of a file) and open it; `GraphExists` if there is one."""
+    return Graph(create_graph(uri, schema, actor=actor, sync=sync, environ=environ), actor=actor)
+
+
+def open(
+    uri: str | os.PathLike[str],
+    *,
+    branch: str = MAIN,
+    actor: str | None = None,
+    read_only: bool = False,
+    sync: bool = True,
+    environ: Mapping[str, str] | None = None,
+) -> Graph:
+    """Open a graph; a writable one first settles what crashed writers left behind."""
+    repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
+    if not read_only:
+        recovery.recover(repository)
+    graph = Graph(repository, branch=branch, actor=actor)
+    repository.state().get_head(branch)
+    return graph

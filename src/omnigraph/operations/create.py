@@ -1,0 +1,59 @@
+"""Creates a graph from a schema."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.check import compile_schema
+from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity
+from omnigraph.versioning.ids import Clock, new_ulid, system_clock
+from omnigraph.versioning.records import SchemaRecord, TableSpec
+from omnigraph.versioning.repository import Repository
+
+
+def create_graph(
+    uri: str | os.PathLike[str],
+    schema: str | Path,
+    *,
+    actor: str | None = None,
+    sync: bool = True,
+    clock: Clock = system_clock,
+    environ: Mapping[str, str] | None = None,
+) -> Repository:
+    """Create an empty graph; `schema` is its text, or the path of a file that holds it."""
+    name, text = (str(schema), schema.read_text(encoding="utf-8")) if isinstance(schema, Path) else ("<schema>", schema)
+    catalog = compile_schema(text, name)
+    ir = new_identity(catalog, new_ulid(clock())).ir
+    record = schema_record(text, ir)
+    specs = table_specs(catalog_of(ir), ir)
+    return Repository.create(
+        uri, record, specs, actor=actor, next_identity=ir.next_id, sync=sync, clock=clock, environ=environ
+    )
+
+
+def schema_record(text: str, ir: SchemaIR) -> SchemaRecord:
+    """The schema as the manifest keeps it."""
+    return SchemaRecord(ir.hash, text, json.dumps(ir.to_json(), ensure_ascii=False, separators=(",", ":")))
+
+
+def read_catalog(record: SchemaRecord) -> Catalog:
+    """The catalog of a stored schema; its document is validated again."""
+    return catalog_of(SchemaIR.from_json(json.loads(record.ir)))
+
+
+def table_specs(catalog: Catalog, ir: SchemaIR) -> list[TableSpec]:
+    """The tables of a schema, with the identity its document gives them."""
+    nodes = [
+        TableSpec("node", node.name, node.id, node.incarnation_id, table_schema(catalog.nodes[node.name]))
+        for node in ir.nodes
+    ]
+    edges = [
+        TableSpec("edge", edge.name, edge.id, edge.incarnation_id, table_schema(catalog.edges[edge.name]))
+        for edge in ir.edges
+    ]
+    return nodes + edges

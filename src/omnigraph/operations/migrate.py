@@ -1,0 +1,158 @@
+"""Changes the schema of a branch: plan, evolve the tables, publish schema and tables as one commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import SchemaChangeError
+from omnigraph.operations.create import schema_record, table_specs
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.check import compile_schema
+from omnigraph.schema.identity import SchemaIR, catalog_of
+from omnigraph.schema.migrate import SchemaPlan, plan_schema
+from omnigraph.schema.steps import AddProperty, AddType, DropProperty, DropType, RenameProperty, RenameType, Step
+from omnigraph.storage import layout
+from omnigraph.storage.garbage import list_versions, remove_versions
+from omnigraph.versioning.records import MAIN, SchemaRecord
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+
+@dataclass(frozen=True)
+class SchemaApplyResult:
+    """What an apply did."""
+
+    supported: bool
+    applied: bool
+    manifest_version: int
+    commit_id: str | None
+    steps: tuple[Step, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "supported": self.supported,
+            "applied": self.applied,
+            "manifest_version": self.manifest_version,
+            "commit_id": self.commit_id,
+            "step_count": len(self.steps),
+            "steps": [step.to_json() for step in self.steps],
+        }
+
+
+def plan_change(
+    snapshot: Snapshot, text: str, *, name: str = "<schema>", allow_data_loss: bool = False, next_identity: int = 1
+) -> SchemaPlan:
+    """The steps from a snapshot's schema to the one in `text`."""
+    accepted = read_ir(snapshot.schema)
+    # Numbers are drawn from the graph's counter: another branch may have used those this schema would take next.
+    accepted = replace(accepted, next_id=max(accepted.next_id, next_identity))
+    return plan_schema(accepted, compile_schema(text, name), allow_data_loss=allow_data_loss)
+
+
+def apply_change(
+    repository: Repository, text: str, options: WriteOptions, *, name: str = "<schema>", allow_data_loss: bool = False
+) -> SchemaApplyResult:
+    """Make `text` the schema of a branch, as one commit; nothing happens when nothing changes."""
+    plan: SchemaPlan | None = None
+
+    def prepare(transaction: Transaction) -> None:
+        nonlocal plan
+        first = repository.state().next_identity
+        plan = plan_change(transaction.snapshot, text, name=name, allow_data_loss=allow_data_loss, next_identity=first)
+        if not plan.supported:
+            raise refused(plan)
+        if plan.steps:
+            _apply(transaction, plan, text, first)
+
+    commit = write(repository, prepare, replace(options, kind="schema_apply"))
+    assert plan is not None
+    if commit is None:
+        return SchemaApplyResult(True, False, repository.snapshot(options.branch).version, None, plan.steps)
+    if options.branch == MAIN:
+        repository.objects.write(layout.SCHEMA_COPY, text.encode())
+    if allow_data_loss:
+        _purge(repository, plan.steps)
+    return SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
+
+
+def read_ir(record: SchemaRecord) -> SchemaIR:
+    """The document of a stored schema."""
+    return SchemaIR.from_json(json.loads(record.ir))
+
+
+def refused(plan: SchemaPlan) -> SchemaChangeError:
+    """The error for a plan that cannot be carried out: every reason, nothing changed."""
+    reasons = "; ".join(step.describe() for step in plan.unsupported)
+    return SchemaChangeError(
+        f"the schema change is not supported: {reasons}; nothing was changed",
+        code=next((step.code for step in plan.unsupported if step.code), "schema_change"),
+        hint="'omnigraph schema plan' shows every step",
+    )
+
+
+def _apply(transaction: Transaction, plan: SchemaPlan, text: str, first_identity: int) -> None:
+    desired = plan.desired
+    catalog = catalog_of(desired)
+    specs = {spec.key: spec for spec in table_specs(catalog, desired)}
+    renamed = {
+        f"{step.type_kind}:{step.old_name}": f"{step.type_kind}:{step.new_name}"
+        for step in plan.steps
+        if isinstance(step, RenameType)
+    }
+    old_key = {new: old for old, new in renamed.items()}
+    for step in plan.steps:
+        if isinstance(step, AddType) and step.type_kind != "interface":
+            transaction.create_table(specs[f"{step.type_kind}:{step.name}"])
+        elif isinstance(step, DropType) and step.type_kind != "interface":
+            transaction.drop_table(f"{step.type_kind}:{step.name}")
+    for old, new in renamed.items():
+        transaction.rename_table(old, new)
+    for key, steps in _by_table(plan.steps).items():
+        if key not in specs:
+            continue
+        kind, _, name = key.partition(":")
+        type_ = catalog.nodes[name] if kind == "node" else catalog.edges[name]
+        table = transaction.snapshot.table(old_key.get(key, key)).evolved(
+            rename={s.old_name: s.new_name for s in steps if isinstance(s, RenameProperty)},
+            drop=[s.property_name for s in steps if isinstance(s, DropProperty)],
+            add=[
+                pa.field(s.property_name, arrow_type(type_.properties[s.property_name].type))
+                for s in steps
+                if isinstance(s, AddProperty)
+            ],
+        )
+        transaction.set_version(old_key.get(key, key), table)
+    record = schema_record(text, desired)
+    transaction.set_schema(record, first_identity=first_identity, next_identity=desired.next_id)
+
+
+def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenameProperty | DropProperty]]:
+    tables: dict[str, list[AddProperty | RenameProperty | DropProperty]] = {}
+    for step in steps:
+        if isinstance(step, AddProperty | RenameProperty | DropProperty) and step.type_kind != "interface":
+            tables.setdefault(f"{step.type_kind}:{step.type_name}", []).append(step)
+    return tables
+
+
+def _purge(repository: Repository, steps: Iterable[Step]) -> None:
+    """Hard drops: remove every version of the tables concerned that no branch's head pins."""
+    state = repository.state()
+    keys = {f"{s.type_kind}:{s.type_name}" for s in steps if isinstance(s, DropProperty)}
+    keys |= {f"{s.type_kind}:{s.name}" for s in steps if isinstance(s, DropType)}
+    pinned: dict[tuple[int, int], set[int]] = {}
+    for head in state.heads():
+        for pin in head.pins:
+            pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+    for identity, row in state.tables.items():
+        if row.key in keys:
+            versions = [file.version for file in list_versions(repository.tables, row.folder)]
+            remove_versions(
+                repository.tables, row.folder, [v for v in versions if v not in pinned.get(identity, set())]
+            )

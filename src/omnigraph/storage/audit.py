@@ -1,0 +1,104 @@
+"""The table of recoveries, `_graph_commit_recoveries.lance`: created by the first, read by people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lance
+import pyarrow as pa
+
+from omnigraph.storage import layout
+from omnigraph.storage.durable import sync_tree
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
+from omnigraph.storage.location import Location
+from omnigraph.storage.tables import PRIMARY_KEY, STORAGE_VERSION, sql_text
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("graph_commit_id", pa.utf8(), nullable=False),
+        pa.field("recovery_kind", pa.utf8(), nullable=False),
+        pa.field("recovery_for_actor", pa.utf8()),
+        pa.field("operation_id", pa.utf8(), nullable=False, metadata=PRIMARY_KEY),
+        pa.field("sidecar_writer_kind", pa.utf8(), nullable=False),
+        pa.field("per_table_outcomes_json", pa.utf8(), nullable=False),
+        pa.field("created_at", pa.timestamp("us"), nullable=False),
+    ]
+)
+
+_TRIES = 50
+
+
+class AuditTable:
+    """Appends and reads audit rows."""
+
+    def __init__(self, location: Location, *, sync: bool) -> None:
+        self._location = location
+        self._sync = sync
+        self._uri = location.child(layout.AUDIT)
+        self._options: dict[str, str] | None = dict(location.options) or None
+
+    def add_once(
+        self,
+        *,
+        operation_id: str,
+        commit_id: str,
+        kind: str,
+        actor: str | None,
+        writer_kind: str,
+        outcomes: str,
+        at: int,
+    ) -> None:
+        """Add a row unless this operation has one."""
+        row = {
+            "graph_commit_id": commit_id,
+            "recovery_kind": kind,
+            "recovery_for_actor": actor,
+            "operation_id": operation_id,
+            "sidecar_writer_kind": writer_kind,
+            "per_table_outcomes_json": outcomes,
+            "created_at": at,
+        }
+        rows = pa.Table.from_pylist([row], schema=_SCHEMA)
+        try:
+            dataset = self._open() or self._create()
+            if not dataset.count_rows(filter=f"operation_id = {sql_text(operation_id)}"):
+                # Two processes may settle one note: with a keyed insert one of them finds the other's row.
+                insert = dataset.merge_insert("operation_id").when_not_matched_insert_all()
+                insert.conflict_retries(_TRIES).execute(rows)
+        except LANCE_ERRORS as error:
+            raise storage_failure(error, self._location, "the recovery audit cannot be written") from error
+        if self._sync and self._location.path is not None:
+            sync_tree(self._location.path / layout.AUDIT)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows, oldest first."""
+        try:
+            dataset = self._open()
+            rows: list[dict[str, Any]] = [] if dataset is None else dataset.to_table().sort_by("created_at").to_pylist()
+        except LANCE_ERRORS as error:
+            raise storage_failure(error, self._location, "the recovery audit cannot be read") from error
+        return rows
+
+    def _open(self) -> lance.LanceDataset | None:
+        try:
+            return lance.dataset(self._uri, storage_options=self._options)
+        except LANCE_ERRORS as error:
+            if is_missing(error):
+                return None
+            raise
+
+    def _create(self) -> lance.LanceDataset:
+        try:
+            return lance.write_dataset(
+                _SCHEMA.empty_table(),
+                self._uri,
+                mode="create",
+                enable_stable_row_ids=True,
+                data_storage_version=STORAGE_VERSION,
+                storage_options=self._options,
+            )
+        except LANCE_ERRORS as error:
+            dataset = self._open() if is_conflict(error) or "already exists" in str(error).lower() else None
+            if dataset is None:
+                raise
+            return dataset

@@ -1,0 +1,101 @@
+"""Named places where a test can make a write fail, wait or die.
+
+`reach("name")` costs one dictionary test when nothing is armed. Arm by code (`arm`), or for a child
+process by `OMNIGRAPH_FAILPOINTS`, a list such as `publish.before_commit=kill,intent.write=3:error`
+(the number: let that many passes go by first).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from omnigraph.errors import OmniGraphError
+
+VARIABLE = "OMNIGRAPH_FAILPOINTS"
+
+NAMES: tuple[str, ...] = (
+    "init.claimed",
+    "init.tables_created",
+    "init.before_manifest",
+    "init.after_manifest",
+    "table.staged",
+    "table.detached",
+    "table.promoted",
+    "intent.write",
+    "intent.written",
+    "intent.delete",
+    "publish.before_commit",
+    "publish.after_commit",
+    "recovery.listed",
+    "recovery.fenced",
+    "recovery.collected",
+    "recovery.audited",
+    "optimize.compacted",
+    "optimize.before_publish",
+    "cleanup.planned",
+    "cleanup.table",
+)
+"""Every place; a test walks this list."""
+
+
+class FailpointError(OmniGraphError):
+    """What an armed failpoint raises."""
+
+    default_code = "failpoint"
+
+
+_armed: dict[str, Callable[[], None]] = {}
+
+
+def reach(name: str) -> None:
+    """Run what is armed at this place, if anything is."""
+    if _armed:
+        action = _armed.get(name)
+        if action is not None:
+            action()
+
+
+@contextmanager
+def arm(name: str, action: Callable[[], None] | None = None) -> Iterator[None]:
+    """Within the block, reaching `name` runs `action`, or raises `FailpointError`."""
+    assert name in NAMES, name
+    _armed[name] = action or _raise(name)
+    try:
+        yield
+    finally:
+        _armed.pop(name, None)
+
+
+def arm_from_environment(text: str) -> None:
+    """Arm what `OMNIGRAPH_FAILPOINTS` says: `name=error` or `name=kill`, a count before it skips passes."""
+    for part in filter(None, text.split(",")):
+        name, _, what = part.partition("=")
+        count, _, verb = what.rpartition(":")
+        assert name in NAMES, f"unknown failpoint {name!r}"
+        _armed[name] = _after(int(count or 0), _kill if verb == "kill" else _raise(name))
+
+
+def _raise(name: str) -> Callable[[], None]:
+    def action() -> None:
+        raise FailpointError(f"stopped at the failpoint '{name}'")
+
+    return action
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _after(passes: int, action: Callable[[], None]) -> Callable[[], None]:
+    left = passes
+
+    def counted() -> None:
+        nonlocal left
+        if left == 0:
+            action()
+        left -= 1
+
+    return counted

@@ -1,0 +1,146 @@
+"""Finds and removes table versions nobody pins.
+
+Only this module deletes table data. It is told which versions may go; files go with the last version
+that refers to them. The newest version of a table always stays, because Lance needs one to stand on.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import lance
+
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
+from omnigraph.storage.objects import object_store
+from omnigraph.storage.tables import TableStore
+
+_HALF_WRITTEN = ".tmp"
+"""How the names of Lance's temporary files begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFile:
+    """A numbered version of a table and when it was written."""
+
+    version: int
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What a removal freed."""
+
+    versions: tuple[int, ...]
+    bytes: int
+
+
+def list_versions(store: TableStore, folder: str) -> list[VersionFile]:
+    """Every numbered version of a table with its age, oldest first."""
+    written: dict[int, datetime] = {}
+    for path, written_at in _files(store, folder):
+        name = path.rsplit("/", 1)[-1]
+        if "_versions/" in path and name.endswith(".manifest") and name[0].isdigit():
+            written[2**64 - 1 - int(name.removesuffix(".manifest"))] = written_at
+    return [VersionFile(version, written[version]) for version in sorted(written)]
+
+
+def versions_of_commit(store: TableStore, folder: str, after: int, key: str, commit_id: str) -> list[int]:
+    """The versions later than `after` whose transaction carries this commit's id."""
+    try:
+        dataset = _latest(store, folder)
+    except LANCE_ERRORS as error:
+        if is_missing(error):
+            return []
+        raise
+    found: list[int] = []
+    for version in range(after + 1, dataset.version + 1):
+        try:
+            transaction = dataset.read_transaction(version)
+        except (*LANCE_ERRORS, TypeError):
+            # Gone meanwhile; or a compaction that rewrote an index, which Lance cannot show, and which is no commit.
+            continue
+        if transaction is not None and (transaction.transaction_properties or {}).get(key) == commit_id:
+            found.append(version)
+    return found
+
+
+def remove_versions(store: TableStore, folder: str, versions: Iterable[int]) -> list[int]:
+    """Remove these versions, the newest excepted; which ones went."""
+    chosen = list(versions)
+    return list(remove(store, folder, chosen).versions) if chosen else []
+
+
+def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_writes: bool = False) -> Removed:
+    """Remove these versions and the files nothing else refers to.
+
+    A file that no version ever referred to may belong to a write on its way, so it goes only after seven days
+    (Lance keeps that time), or at once when the caller knows that nobody writes.
+    """
+    try:
+        dataset = _latest(store, folder)
+        present = {reference["version"] for reference in dataset.version_refs()}
+        chosen = sorted({version for version in versions if version in present and version != dataset.version})
+        if not chosen and not nobody_writes:
+            return Removed((), 0)
+        # The newest version is never removed: naming it alone only sweeps.
+        stats = dataset.cleanup_old_versions(versions=chosen or [dataset.version], delete_unverified=nobody_writes)
+    except LANCE_ERRORS as error:
+        raise storage_failure(error, store.location, f"old versions of '{folder}' cannot be removed") from error
+    store.forget(folder)
+    return Removed(tuple(chosen), int(stats.bytes_removed))
+
+
+def remove_unfinished(store: TableStore, folder: str, older_than: datetime) -> int:
+    """Remove manifests of changes that were never promoted and half-written files; how many went."""
+    objects = object_store(store.location)
+    gone = 0
+    for path, written_at in _files(store, folder):
+        detached = path.startswith("_versions/d") and path.endswith(".manifest")
+        if (detached or path.rsplit("/", 1)[-1].startswith(_HALF_WRITTEN)) and written_at < older_than:
+            objects.delete(f"{folder}/{path}")
+            gone += 1
+    return gone
+
+
+def remove_strange_folders(store: TableStore, known: set[str], older_than: datetime) -> list[str]:
+    """Remove table folders the manifest does not know: left by an init or schema change that died. Local only."""
+    root = store.location.path
+    gone: list[str] = []
+    if root is None:
+        return gone
+    for folder in (*root.glob("nodes/*"), *root.glob("edges/*")):
+        name = f"{folder.parent.name}/{folder.name}"
+        if name not in known and folder.is_dir() and _newest(folder) < older_than:
+            shutil.rmtree(folder)
+            gone.append(name)
+    return gone
+
+
+def _newest(folder: Path) -> datetime:
+    """When anything below was last written."""
+    times: list[float] = [0.0]
+    for file in (folder, *folder.rglob("*")):
+        with suppress(FileNotFoundError):
+            times.append(file.stat().st_mtime)
+    return datetime.fromtimestamp(max(times), UTC)
+
+
+def _files(store: TableStore, folder: str) -> Iterator[tuple[str, datetime]]:
+    """Every file of a table, relative to its folder, and when it was written."""
+    try:
+        for batch in _latest(store, folder).all_files():
+            times = batch.column("last_modified").to_pylist()
+            for path, modified in zip(batch.column("path").to_pylist(), times, strict=True):
+                yield path, modified.astimezone(UTC)
+    except LANCE_ERRORS as error:
+        raise storage_failure(error, store.location, f"the files of '{folder}' cannot be listed") from error
+
+
+def _latest(store: TableStore, folder: str) -> lance.LanceDataset:
+    options = dict(store.location.options) or None
+    return lance.dataset(store.location.child(folder), storage_options=options)

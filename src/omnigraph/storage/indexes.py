@@ -1,0 +1,141 @@
+"""Indexes of a table: which there are, and how missing ones are built.
+
+An index is derived state: it changes speed, never results. All missing indexes of a table are built on
+one version and committed as one change, staged and promoted like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import lance
+
+from omnigraph.storage.lance_errors import LANCE_ERRORS, storage_failure
+from omnigraph.storage.tables import Staged, Table
+
+IndexKind = Literal["btree", "text", "vector"]
+
+VECTOR_ROWS_MIN = 5_000
+"""Below this many rows a vector index gains nothing over looking at every row."""
+
+STOP_WORDS = tuple(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "  # noqa: SIM905
+    "this to was will with".split()
+)
+
+_LANCE_TYPES: Mapping[IndexKind, str] = {"btree": "BTREE", "text": "INVERTED", "vector": "IVF_FLAT"}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """An index that should exist."""
+
+    column: str
+    kind: IndexKind
+
+    @property
+    def name(self) -> str:
+        """What the index is called in the table."""
+        return f"{self.column}_{self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingIndex:
+    """An index that cannot be built yet, and why."""
+
+    column: str
+    reason: str
+
+
+def index_names(table: Table) -> set[str]:
+    """The indexes a version has."""
+    return {index.name for index in table.dataset.describe_indices()}
+
+
+def uncovered_rows(table: Table) -> bool:
+    """Whether some index does not cover all rows."""
+    fragments = {fragment.fragment_id for fragment in table.dataset.get_fragments()}
+    return any(
+        fragments.difference(*(segment.fragment_ids for segment in index.segments))
+        for index in table.dataset.describe_indices()
+    )
+
+
+def stage_indexes(
+    table: Table, wanted: Iterable[IndexSpec], *, rebuild: bool = False
+) -> tuple[Staged | None, list[PendingIndex]]:
+    """Build what is missing (or, with `rebuild`, everything wanted) on this version.
+
+    A rebuild also drops text and vector indexes that cannot be built or are not wanted: they may hold rows that
+    are gone, and then lose hits. Returns the staged change, None when there is nothing to do, and what has to wait.
+    """
+    rows = table.row_count
+    have = {index.name: index for index in table.dataset.describe_indices()}
+    pending: list[PendingIndex] = []
+    build: list[IndexSpec] = []
+    for spec in wanted:
+        if spec.name in have and not rebuild:
+            continue
+        if rows == 0:
+            pending.append(PendingIndex(spec.column, "the table is empty"))
+        elif spec.kind == "vector" and rows < VECTOR_ROWS_MIN:
+            pending.append(PendingIndex(spec.column, f"fewer than {VECTOR_ROWS_MIN} rows: every row is looked at"))
+        elif spec.kind == "vector" and not table.dataset.count_rows(filter=f"`{spec.column}` IS NOT NULL"):
+            pending.append(PendingIndex(spec.column, "no row has a vector yet"))
+        else:
+            build.append(spec)
+    built = {spec.name for spec in build}
+    gone = [index for index in have.values() if index.name in built or (rebuild and index.index_type != "BTree")]
+    if not build and not gone:
+        return None, pending
+    try:
+        made = [_build(table.dataset, spec) for spec in build]
+        operation = lance.LanceOperation.CreateIndex(made, [one for index in gone for one in _segments(index)])
+    except LANCE_ERRORS as error:
+        raise storage_failure(error, table.store.location, f"indexes of '{table.folder}' cannot be built") from error
+    return Staged(table, lance.Transaction(table.version, operation)), pending
+
+
+def _build(dataset: lance.LanceDataset, spec: IndexSpec) -> lance.Index:
+    options: dict[str, Any] = {}
+    if spec.kind == "text":
+        options = {
+            "base_tokenizer": "simple",
+            "language": "English",
+            "stem": True,
+            "remove_stop_words": True,
+            "custom_stop_words": list(STOP_WORDS),
+            "lower_case": True,
+            "ascii_folding": True,
+            "max_token_length": 40,
+            "with_position": False,
+        }
+    elif spec.kind == "vector":
+        options = {"metric": "cosine", "num_partitions": max(1, min(1024, round(dataset.count_rows() ** 0.5)))}
+    index = dataset.create_index_uncommitted(
+        spec.column,
+        _LANCE_TYPES[spec.kind],
+        name=spec.name,
+        replace=True,
+        fragment_ids=list(dataset.fragment_ids()),
+        **options,
+    )
+    # Without this step a text index commits, and every query then misses its tokens file.
+    return dataset.merge_existing_index_segments([index]) if spec.kind == "text" else index
+
+
+def _segments(index: Any) -> list[lance.Index]:
+    """The parts of an index as the description that removes them."""
+    return [
+        lance.Index(
+            uuid=segment.uuid,
+            name=index.name,
+            fields=index.fields,
+            dataset_version=segment.dataset_version_at_last_update,
+            fragment_ids=set(segment.fragment_ids),  # type: ignore[arg-type]
+            index_version=segment.index_version,
+        )
+        for segment in index.segments
+    ]

@@ -1,0 +1,55 @@
+"""What an exception out of Lance means.
+
+Lance raises `OSError`, `ValueError` and `RuntimeError` with a sentence inside; the sentence is the only
+thing that tells a lost race from a full disk. This is the one place that reads those sentences.
+"""
+
+from __future__ import annotations
+
+from omnigraph.errors import Damaged, OmniGraphError, StorageError
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import object_store_error
+
+LANCE_ERRORS = (OSError, ValueError, RuntimeError)
+
+_CONFLICT = ("commit conflict", "too many concurrent writers", "incompatible transaction", "preempted by")
+_MISSING = ("not found", "no such file", "was not found", "does not exist")
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether another writer was first, and trying again is the answer."""
+    text = str(error).lower()
+    return any(words in text for words in _CONFLICT)
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether a version or file is not there."""
+    text = str(error).lower()
+    return any(words in text for words in _MISSING)
+
+
+def storage_failure(error: BaseException, location: Location, what: str) -> OmniGraphError:
+    """The typed error for a failed read or write of a table."""
+    text = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+    if not location.is_local:
+        return object_store_error(error, location.uri)
+    lowered = text.lower()
+    if "no space left" in lowered or "os error 28" in lowered or "disk quota" in lowered:
+        return StorageError(
+            f"{what}: the disk is full",
+            code="disk_full",
+            hint="free some space: nothing was published, and what was written so far will be collected",
+        )
+    if "permission denied" in lowered or "read-only file system" in lowered:
+        return StorageError(
+            f"{what}: no permission to write in '{location.uri}'",
+            code="no_access",
+            hint="check the folder's permissions, or open the graph with read_only=True",
+        )
+    if is_missing(error):
+        return Damaged(
+            f"{what}: a file that should be there is missing ({text})",
+            code="missing_file",
+            hint="restore it from a copy of the graph's folder; 'omnigraph verify' lists what is affected",
+        )
+    return StorageError(f"{what}: {text}")

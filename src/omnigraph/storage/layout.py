@@ -1,0 +1,41 @@
+"""Every path of a graph, named once.
+
+A graph is one folder or one object-store prefix. Names that begin with two underscores belong to the
+engine. A table's folder never changes, whatever its type is called later.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+MANIFEST = "__manifest"
+RECOVERY = "__recovery"
+INIT_CLAIM = "__init_claim.json"
+AUDIT = "_graph_commit_recoveries.lance"
+SCHEMA_COPY = "_schema.pg"
+PROBE = "__create_if_absent_probe_"
+
+_FOLDERS = {"node": "nodes", "edge": "edges"}
+
+
+def fnv1a64(text: str) -> str:
+    """FNV-1a, 64 bits, of the UTF-8 text, as 16 lower-case hex digits."""
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x100000001B3) % 2**64
+    return f"{value:016x}"
+
+
+def table_folder(kind: Literal["node", "edge"], name: str, suffix: int | None = None) -> str:
+    """The folder of a table, relative to the root.
+
+    The first tables of a graph are named by their type alone; every later one gets a suffix of its own,
+    so that neither a name used again nor two branches that add the same type can meet in one folder.
+    """
+    base = f"{_FOLDERS[kind]}/{fnv1a64(name)}"
+    return base if suffix is None else f"{base}-{suffix:016x}"
+
+
+def intent_name(operation_id: str) -> str:
+    """The sidecar of one write."""
+    return f"{RECOVERY}/{operation_id}.json"

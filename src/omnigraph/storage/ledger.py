@@ -1,0 +1,310 @@
+"""The table whose newest version decides what is visible.
+
+`__manifest` holds two sorts of rows: *history*, which is only ever added to, and *state*, which is small
+and replaced by every publish. Its fragments are therefore a few sealed ones with history alone, the first
+of them (the anchor) with the rows the graph was created with, and one live fragment, the last, with the
+newest history (the tail) and all of the state.
+
+A publish replaces the live fragment in one Lance commit and names the anchor as touched. Lance compares a
+commit with the transactions of the versions it still has since the one it was based on; as all of them
+touch the anchor, any of them is enough to refuse it, however many were dropped meanwhile. So exactly one
+publisher of a version wins and the others read again: a compare-and-swap over the whole graph, and the
+reason why a version number can be foretold (read version + 1).
+
+Nothing grows with history: opening reads the live fragment, a publish rewrites it, and when the tail is
+full it is sealed and merged with sealed fragments of its size or smaller, so that their number stays
+logarithmic. Old versions are dropped as it goes; history does not need them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import Session  # type: ignore[attr-defined]
+from lance.fragment import write_fragments
+
+from omnigraph.errors import Damaged, StorageError
+from omnigraph.storage.durable import sync_files, sync_tree
+from omnigraph.storage.failpoints import reach
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
+from omnigraph.storage.layout import MANIFEST
+from omnigraph.storage.location import Location
+from omnigraph.storage.tables import PRIMARY_KEY, STORAGE_VERSION, manifest_file, sql_text
+
+STAMP_KEY = "omnigraph:internal_schema_version"
+STATE_TYPES = ("table", "graph_head", "graph_abort", "graph_identity")
+"""The row types that are state; every other type is history."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("object_id", pa.utf8(), nullable=False, metadata=PRIMARY_KEY),
+        pa.field("object_type", pa.utf8(), nullable=False),
+        pa.field("location", pa.utf8()),
+        pa.field("metadata", pa.utf8()),
+        pa.field("base_objects", pa.list_(pa.utf8())),
+        pa.field("table_key", pa.utf8(), nullable=False),
+        pa.field("stable_table_id", pa.uint64()),
+        pa.field("table_incarnation_id", pa.uint64()),
+        pa.field("table_version", pa.uint64()),
+        pa.field("table_branch", pa.utf8()),
+        pa.field("row_count", pa.uint64()),
+    ]
+)
+
+_SEAL_ROWS = 64
+_TRIM_EVERY = 64
+_KEEP_VERSIONS = 32
+_READ_TRIES = 20
+_LOCK_NAME = "__publish_lock"
+_TURN_S = 0.25
+
+
+class PublishConflict(Exception):
+    """Another publisher was first; read again and decide anew."""
+
+
+@dataclass(frozen=True)
+class LedgerVersion:
+    """One version of the ledger, its live fragment in memory."""
+
+    version: int
+    state: pa.Table
+    tail: pa.Table
+    stamp: str | None
+    dataset: lance.LanceDataset
+
+
+class Ledger:
+    """Reads and publishes `__manifest`."""
+
+    def __init__(self, location: Location, *, sync: bool) -> None:
+        self.location = location
+        self.sync = sync
+        self._uri = location.child(MANIFEST)
+        self._options: dict[str, str] | None = dict(location.options) or None
+        self._session = Session()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Whether there is a ledger at all."""
+        if self.location.path is not None and not (self.location.path / MANIFEST / "_versions").is_dir():
+            return False
+        try:
+            self._open()
+        except LANCE_ERRORS as error:
+            if is_missing(error):
+                return False
+            raise storage_failure(error, self.location, "the graph manifest cannot be opened") from error
+        return True
+
+    def read(self) -> LedgerVersion:
+        """The newest version."""
+        for attempt in range(_READ_TRIES):
+            try:
+                return self._version(self._open())
+            except LANCE_ERRORS as error:
+                # A publisher may have trimmed the very version that was opened.
+                if not is_missing(error) or attempt == _READ_TRIES - 1:
+                    raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+                time.sleep(0.005 * (attempt + 1))
+        raise AssertionError("the loop returns or raises")
+
+    def refresh(self, known: LedgerVersion) -> LedgerVersion:
+        """The newest version; `known` itself when nothing moved."""
+        try:
+            if known.dataset.latest_version == known.version:
+                return known
+        except LANCE_ERRORS:
+            return self.read()
+        return self.read()
+
+    def history(self, at: LedgerVersion, condition: str, columns: list[str] | None = None) -> pa.Table:
+        """History and state rows that satisfy an SQL condition."""
+        for attempt in range(_READ_TRIES):
+            try:
+                return at.dataset.to_table(filter=condition, columns=columns)
+            except LANCE_ERRORS as error:
+                if not is_missing(error) or attempt == _READ_TRIES - 1:
+                    raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+                # The version was trimmed under us; a newer one has every history row this one had.
+                at = self.read()
+        raise AssertionError("the loop returns or raises")
+
+    def find(self, at: LedgerVersion, object_id: str) -> pa.Table:
+        """The row with this id, if any: first in memory, then in the sealed fragments."""
+        for rows in (at.tail, at.state):
+            found = rows.filter(pc.equal(rows["object_id"], object_id))
+            if found.num_rows:
+                return found
+        return self.history(at, f"object_id = {sql_text(object_id)}")
+
+    def _open(self) -> lance.LanceDataset:
+        return lance.dataset(self._uri, storage_options=self._options, session=self._session)
+
+    def _version(self, dataset: lance.LanceDataset) -> LedgerVersion:
+        fragments = dataset.get_fragments()
+        metadata = dataset.schema.metadata or {}
+        stamp = metadata.get(STAMP_KEY.encode())
+        if not fragments:
+            raise Damaged("the graph manifest is empty", hint="restore the graph's folder from a copy")
+        live = max(fragments, key=lambda fragment: fragment.fragment_id).to_table()
+        if live.schema.names != SCHEMA.names:
+            raise Damaged(
+                f"the graph manifest has other columns than this release knows: {', '.join(live.schema.names)}",
+                hint="open it with the release that wrote it",
+            )
+        is_state = _is_state(live)
+        return LedgerVersion(
+            dataset.version,
+            live.filter(is_state),
+            live.filter(pc.invert(is_state)),
+            stamp.decode() if stamp is not None else None,
+            dataset,
+        )
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def create(self, rows: pa.Table, stamp: str) -> LedgerVersion:
+        """Write version 1; exactly one of several creators succeeds, the others get `PublishConflict`."""
+        schema = SCHEMA.with_metadata({STAMP_KEY: stamp})
+        is_state = _is_state(rows)
+        state, history = rows.filter(is_state), rows.filter(pc.invert(is_state))
+        assert history.num_rows >= state.num_rows > 0, "the anchor is the first file, and the state fits the second"
+        try:
+            dataset = lance.write_dataset(
+                pa.concat_tables([history, state]).cast(schema),
+                self._uri,
+                mode="create",
+                schema=schema,
+                max_rows_per_file=history.num_rows,
+                enable_stable_row_ids=True,
+                data_storage_version=STORAGE_VERSION,
+                storage_options=self._options,
+                session=self._session,
+            )
+        except LANCE_ERRORS as error:
+            if is_conflict(error) or "already exists" in str(error).lower():
+                raise PublishConflict from error
+            raise storage_failure(error, self.location, "the graph manifest cannot be created") from error
+        if self.sync and self.location.path is not None:
+            sync_tree(self.location.path / MANIFEST)
+        return self._version(dataset)
+
+    def publish(self, base: LedgerVersion, state: pa.Table, added: pa.Table) -> LedgerVersion:
+        """Replace the state and add history rows in one commit on exactly `base`, or raise `PublishConflict`.
+
+        Any other error leaves the outcome open: the commit may have landed. Read and look.
+        """
+        tail = pa.concat_tables([base.tail, added])
+        try:
+            fragments = sorted(base.dataset.get_fragments(), key=lambda fragment: fragment.fragment_id)
+            removed = [fragments[-1].fragment_id]
+            new = []
+            if tail.num_rows >= _SEAL_ROWS:
+                merged, gone = self._merge(fragments[1:-1], tail)
+                removed += gone
+                new += write_fragments(merged, base.dataset, mode="append")
+                tail = tail.slice(0, 0)
+            new += write_fragments(pa.concat_tables([tail, state]).combine_chunks(), base.dataset, mode="append")
+            operation = lance.LanceOperation.Update(
+                removed_fragment_ids=removed,
+                updated_fragments=[fragments[0].metadata],
+                new_fragments=new,
+                fields_modified=[],
+                fields_for_preserving_frag_bitmap=[field.id() for field in base.dataset.lance_schema.fields()],
+                update_mode="rewrite_rows",
+            )
+            self._sync_data(new)
+            reach("publish.before_commit")
+            dataset = lance.LanceDataset.commit(base.dataset, operation, read_version=base.version, max_retries=0)
+            if self.sync and self.location.path is not None:
+                sync_files([manifest_file(self.location.path / MANIFEST, dataset.version)])
+            latest = dataset.latest_version
+        except LANCE_ERRORS as error:
+            # A publisher that slept may find that the version it stands on was trimmed by those who overtook it.
+            if is_conflict(error) or (is_missing(error) and self.refresh(base) is not base):
+                raise PublishConflict from error
+            raise storage_failure(error, self.location, "the commit cannot be published") from error
+        if dataset.version != base.version + 1:
+            raise Damaged(f"a publish on version {base.version} landed at {dataset.version}")
+        if latest >= dataset.version + _KEEP_VERSIONS:
+            # A request that was under way for so long may have written to the place of a dropped version,
+            # where nobody looks. Whoever asked looks for its commit in the newest version.
+            raise StorageError(f"a publish took so long that {latest - dataset.version} others overtook it")
+        reach("publish.after_commit")
+        if dataset.version % _TRIM_EVERY == 0:
+            self._trim(dataset)
+        return LedgerVersion(dataset.version, state, tail, base.stamp, dataset)
+
+    def _merge(self, sealed: list[lance.LanceFragment], tail: pa.Table) -> tuple[pa.Table, list[int]]:
+        """The rows of a new sealed fragment and the ids of those it swallows: newest first, while no larger."""
+        parts = [tail]
+        gone: list[int] = []
+        total = tail.num_rows
+        for fragment in reversed(sealed):
+            if fragment.count_rows() > total:
+                break
+            parts.insert(0, fragment.to_table())
+            gone.append(fragment.fragment_id)
+            total += fragment.count_rows()
+        return pa.concat_tables(parts).combine_chunks(), gone
+
+    def _sync_data(self, fragments: list[lance.FragmentMetadata]) -> None:
+        if self.sync and self.location.path is not None:
+            folder = self.location.path / MANIFEST / "data"
+            sync_files(folder / file.path for fragment in fragments for file in fragment.files)
+
+    def _trim(self, dataset: lance.LanceDataset) -> None:
+        """Drop old versions of the ledger; history rows live on in the newest. Best effort."""
+        try:
+            dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=_KEEP_VERSIONS)
+        except LANCE_ERRORS as error:
+            if not is_conflict(error) and not is_missing(error):
+                raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Publishers on one machine take turns. This saves lost races; it is not what keeps them apart.
+
+        So nobody waits long: a publisher that was stopped in the middle of its turn must not stop the others.
+        """
+        path = self.location.path
+        if path is None:
+            yield
+            return
+        try:
+            import fcntl  # noqa: PLC0415 (absent on Windows, where publishers simply race)
+        except ImportError:
+            yield
+            return
+        try:
+            file = (path / _LOCK_NAME).open("ab")
+        except OSError as error:
+            raise storage_failure(error, self.location, "the graph cannot be written") from error
+        with file:
+            end = time.monotonic() + _TURN_S
+            while time.monotonic() < end:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(random.uniform(0.0005, 0.002))  # noqa: S311
+            yield
+
+
+def _is_state(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(rows["object_type"], value_set=pa.array(STATE_TYPES))
+
+
+def pause(attempt: int) -> None:
+    """Wait a little, longer after each lost race, so that publishers do not march in step."""
+    time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 7))))  # noqa: S311

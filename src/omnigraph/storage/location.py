@@ -1,0 +1,93 @@
+"""Where a graph is: a URI, read once, and the settings its store needs.
+
+A plain path and `file://` mean the local disk, made absolute without touching it; `s3://bucket/prefix`
+an S3-compatible store. Anything else is no storage.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from omnigraph.errors import InputError
+
+_COPIED = {
+    "AWS_ACCESS_KEY_ID": "aws_access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
+    "AWS_SESSION_TOKEN": "aws_session_token",
+    "AWS_DEFAULT_REGION": "aws_region",
+    "AWS_REGION": "aws_region",
+}
+"""Variable → option; the later of two for one option wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place a graph can live in; `options` hold credentials and are never shown."""
+
+    uri: str
+    path: Path | None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine's disk."""
+        return self.path is not None
+
+    @property
+    def bucket(self) -> str:
+        """The bucket of an object store."""
+        return urlsplit(self.uri).netloc
+
+    @property
+    def prefix(self) -> str:
+        """The path below the bucket."""
+        return urlsplit(self.uri).path.strip("/")
+
+    def child(self, relative: str) -> str:
+        """The URI of something below."""
+        return str(self.path / relative) if self.path is not None else f"{self.uri}/{relative}"
+
+
+def locate(uri: str | os.PathLike[str], environ: Mapping[str, str]) -> Location:
+    """Read a URI; `environ` gives an object store its credentials and endpoint."""
+    text = os.fspath(uri).strip()
+    if not text:
+        raise InputError("the graph's location is empty", hint="give a folder or s3://bucket/prefix")
+    scheme = text.partition("://")[0].lower() if "://" in text else ""
+    if scheme in ("http", "https"):
+        shown = f"{scheme}://{urlsplit(text).netloc.rpartition('@')[2]}"
+        raise InputError(f"'{shown}' is a server, not storage", hint="give a folder or s3://bucket/prefix")
+    if scheme == "s3":
+        return _s3(text, environ)
+    if scheme == "file":
+        parts = urlsplit(text)
+        if parts.netloc not in ("", "localhost"):
+            raise InputError(f"'{text}' names another host", hint="write file:///absolute/path")
+        text = unquote(parts.path)
+    elif scheme:
+        raise InputError(f"'{scheme}://' is not supported", hint="give a folder or s3://bucket/prefix")
+    path = Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100 (lexically: links stay)
+    return Location(str(path), path)
+
+
+def _s3(text: str, environ: Mapping[str, str]) -> Location:
+    parts = urlsplit(text)
+    if "@" in parts.netloc:
+        raise InputError("credentials do not belong into a graph's location", hint="set AWS_ACCESS_KEY_ID and the like")
+    segments = [segment for segment in parts.path.split("/") if segment not in ("", ".")]
+    if not parts.netloc or ".." in segments:
+        raise InputError(f"'{text}' is not a place in a bucket", hint="write s3://bucket/prefix")
+    options = {key: environ[name] for name, key in _COPIED.items() if environ.get(name)}
+    endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        options["aws_endpoint"] = endpoint
+    options.setdefault("aws_region", "us-east-1")
+    if environ.get("AWS_ALLOW_HTTP", "").lower() == "true" or (endpoint or "").startswith("http://"):
+        options["allow_http"] = "true"
+    if environ.get("AWS_S3_FORCE_PATH_STYLE", "").lower() == "true":
+        options["aws_virtual_hosted_style_request"] = "false"
+    return Location("/".join([f"s3://{parts.netloc}", *segments]), None, options)

@@ -1,0 +1,311 @@
+"""Small objects beside the tables: intents, claims, the readable schema copy.
+
+One interface, two stores. The promise everything else rests on is `write_if_absent`: of any number of
+callers exactly one gets True. `prove_conditional_writes` asks the store to keep it once, because there
+are object stores that accept the condition and ignore it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from omnigraph.errors import InputError, OmniGraphError, StorageError
+from omnigraph.storage import layout
+from omnigraph.storage.durable import sync_files
+from omnigraph.storage.location import Location
+
+_TEMPORARY = ".writing-"
+
+
+class ObjectStore(ABC):
+    """Files by name relative to the graph's root."""
+
+    @abstractmethod
+    def read(self, name: str) -> bytes | None:
+        """The content; None when there is no such object, and only then."""
+
+    @abstractmethod
+    def write(self, name: str, data: bytes) -> None:
+        """Put or replace an object, whole or not at all."""
+
+    @abstractmethod
+    def write_if_absent(self, name: str, data: bytes) -> bool:
+        """Put an object unless there is one; whether it was put."""
+
+    @abstractmethod
+    def delete(self, name: str) -> None:
+        """Remove an object; none is fine."""
+
+    @abstractmethod
+    def list(self, folder: str) -> list[str]:
+        """The objects directly in a folder, by name, sorted; full names."""
+
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether nothing at all is below the root."""
+
+    @abstractmethod
+    def remove_unfinished(self, older_than: datetime) -> None:
+        """Remove the temporary files and probes of processes that died."""
+
+    def prove_conditional_writes(self, token: str) -> None:
+        """Write one probe object twice; refuse a store that lets the second through."""
+        name = f"{layout.PROBE}{token}"
+        try:
+            first, second = self.write_if_absent(name, b"1"), self.write_if_absent(name, b"2")
+        finally:
+            self.delete(name)
+        if not first or second:
+            raise StorageError(
+                "this object store ignores conditional writes (If-None-Match), so two writers could overwrite "
+                "each other's commits",
+                hint="use a store that honours them, such as AWS S3 or SeaweedFS",
+            )
+
+
+def object_store(location: Location, *, sync: bool = True) -> ObjectStore:
+    """The store of a location; `sync` has local writes wait for the disk."""
+    return LocalObjects(location.path, sync=sync) if location.path is not None else S3Objects(location)
+
+
+class LocalObjects(ObjectStore):
+    """A folder; a write is a finished temporary file, renamed or linked into place."""
+
+    def __init__(self, root: Path, *, sync: bool = True) -> None:
+        self.root = root
+        self._sync = sync
+
+    def read(self, name: str) -> bytes | None:
+        """See `ObjectStore`."""
+        try:
+            return (self.root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _local_error(error, self.root / name) from error
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `ObjectStore`."""
+        target = self.root / name
+        try:
+            temporary = self._temporary(target, data)
+            temporary.replace(target)
+            if self._sync:
+                sync_files([target])
+        except OSError as error:
+            raise _local_error(error, target) from error
+
+    def write_if_absent(self, name: str, data: bytes) -> bool:
+        """See `ObjectStore`."""
+        target = self.root / name
+        try:
+            temporary = self._temporary(target, data)
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                return False
+            except OSError:
+                # No hard links here: an exclusive create is as atomic, though not whole on a crash.
+                return self._create_exclusively(target, data)
+            finally:
+                temporary.unlink(missing_ok=True)
+            if self._sync:
+                sync_files([target])
+        except OSError as error:
+            raise _local_error(error, target) from error
+        return True
+
+    def delete(self, name: str) -> None:
+        """See `ObjectStore`."""
+        try:
+            (self.root / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise _local_error(error, self.root / name) from error
+
+    def list(self, folder: str) -> list[str]:
+        """See `ObjectStore`."""
+        try:
+            found = sorted(entry.name for entry in os.scandir(self.root / folder) if entry.is_file())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _local_error(error, self.root / folder) from error
+        return [f"{folder}/{name}" for name in found if not name.startswith(".")]
+
+    def is_empty(self) -> bool:
+        """See `ObjectStore`."""
+        try:
+            return not any(os.scandir(self.root))
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            raise _local_error(error, self.root) from error
+
+    def remove_unfinished(self, older_than: datetime) -> None:
+        """See `ObjectStore`."""
+        for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*", f"{layout.PROBE}*"):
+            for file in self.root.glob(pattern):
+                try:
+                    if datetime.fromtimestamp(file.stat().st_mtime, UTC) < older_than:
+                        file.unlink()
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    raise _local_error(error, file) from error
+
+    def _temporary(self, target: Path, data: bytes) -> Path:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_TEMPORARY)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                self._fill(file, data)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return Path(name)
+
+    def _create_exclusively(self, target: Path, data: bytes) -> bool:
+        try:
+            handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        except FileExistsError:
+            return False
+        with os.fdopen(handle, "wb") as file:
+            self._fill(file, data)
+        return True
+
+    def _fill(self, file: BinaryIO, data: bytes) -> None:
+        file.write(data)
+        file.flush()
+        if self._sync:
+            os.fsync(file.fileno())
+
+
+class S3Objects(ObjectStore):
+    """A prefix of a bucket, through obstore."""
+
+    def __init__(self, location: Location) -> None:
+        from obstore.store import S3Store  # noqa: PLC0415 (an object store is loaded only where there is one)
+
+        self._prefix = location.prefix
+        self._where = location.uri
+        options: Any = dict(location.options)
+        allow_http = options.pop("allow_http", "false") == "true"
+        self._store = S3Store(location.bucket, config=options, client_options={"allow_http": allow_http})
+
+    def read(self, name: str) -> bytes | None:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            return bytes(obstore.get(self._store, self._key(name)).bytes())
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise self._error(error) from error
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            obstore.put(self._store, self._key(name), data)
+        except Exception as error:
+            raise self._error(error) from error
+
+    def write_if_absent(self, name: str, data: bytes) -> bool:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+        from obstore.exceptions import AlreadyExistsError, PreconditionError  # noqa: PLC0415
+
+        try:
+            obstore.put(self._store, self._key(name), data, mode="create", use_multipart=False)
+        except (AlreadyExistsError, PreconditionError, FileExistsError):
+            return False
+        except Exception as error:
+            raise self._error(error) from error
+        return True
+
+    def delete(self, name: str) -> None:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            obstore.delete(self._store, self._key(name))
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise self._error(error) from error
+
+    def list(self, folder: str) -> list[str]:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            found = obstore.list_with_delimiter(self._store, f"{self._key(folder)}/")["objects"]
+        except Exception as error:
+            raise self._error(error) from error
+        return sorted(f"{folder}/{item['path'].rsplit('/', 1)[-1]}" for item in found)
+
+    def is_empty(self) -> bool:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            listing = obstore.list_with_delimiter(self._store, f"{self._prefix}/" if self._prefix else None)
+        except Exception as error:
+            raise self._error(error) from error
+        return not listing["objects"] and not listing["common_prefixes"]
+
+    def remove_unfinished(self, older_than: datetime) -> None:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            listing = obstore.list_with_delimiter(self._store, f"{self._prefix}/" if self._prefix else None)
+        except Exception as error:
+            raise self._error(error) from error
+        for item in listing["objects"]:
+            name = item["path"].rsplit("/", 1)[-1]
+            if name.startswith(layout.PROBE) and item["last_modified"] < older_than:
+                self.delete(name)
+
+    def _key(self, name: str) -> str:
+        return f"{self._prefix}/{name}" if self._prefix else name
+
+    def _error(self, error: Exception) -> OmniGraphError:
+        return object_store_error(error, self._where)
+
+
+def object_store_error(error: BaseException, where: str) -> OmniGraphError:
+    """What a failed request to an object store means for the user."""
+    text = str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
+    lowered = str(error).lower()
+    if any(
+        word in lowered
+        for word in ("credential", "accessdenied", "access denied", "forbidden", "401", "403", "169.254")
+    ):
+        return StorageError(
+            f"no access to '{where}': {text}",
+            code="no_access",
+            hint="set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a store of your own, AWS_ENDPOINT_URL_S3",
+        )
+    if "nosuchbucket" in lowered or "no such bucket" in lowered:
+        return InputError(f"there is no bucket for '{where}'", code="no_such_bucket", hint="create the bucket first")
+    return StorageError(f"'{where}' cannot be reached: {text}", code="unreachable")
+
+
+def _local_error(error: OSError, path: Path) -> OmniGraphError:
+    code, hint = {
+        errno.EACCES: ("no_access", "check the permissions of the graph's folder"),
+        errno.EPERM: ("no_access", "check the permissions of the graph's folder"),
+        errno.EROFS: ("no_access", "the file system is read-only: open the graph with read_only=True"),
+        errno.ENOSPC: ("disk_full", "free some space: nothing was published, what was written will be collected"),
+        errno.EDQUOT: ("disk_full", "free some space: nothing was published, what was written will be collected"),
+    }.get(error.errno or 0, ("io_error", None))
+    return StorageError(f"'{path}': {error.strerror or error}", code=code, hint=hint)

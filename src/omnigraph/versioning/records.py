@@ -1,0 +1,390 @@
+"""The facts kept in `__manifest`, and their row form.
+
+A pin says which version of which table is visible. A commit and a head both carry all pins of their
+snapshot, so that any point in history is read from one row, whatever was compacted or dropped since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.errors import Damaged
+from omnigraph.storage.ledger import SCHEMA
+
+MAIN = "main"
+Kind = Literal["node", "edge"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A table to be created: its identity, its name, its columns."""
+
+    kind: Kind
+    name: str
+    table_id: int
+    incarnation: int
+    schema: pa.Schema
+
+    @property
+    def key(self) -> str:
+        """`node:Name` or `edge:Name`."""
+        return f"{self.kind}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A table that exists: identity and folder; the name is the one it was last published under."""
+
+    table_id: int
+    incarnation: int
+    key: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A visible table version. `table_version` counts publishes on the branch, `lance_version` opens it."""
+
+    table_id: int
+    incarnation: int
+    key: str
+    table_version: int
+    lance_version: int
+    row_count: int
+
+    def to_list(self) -> list[Any]:
+        """The compact JSON form."""
+        return [self.table_id, self.incarnation, self.key, self.table_version, self.lance_version, self.row_count]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRecord:
+    """A schema as the manifest keeps it: opaque here."""
+
+    hash: str
+    source: str
+    ir: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One step of history."""
+
+    id: str
+    branch: str
+    manifest_version: int
+    parent_id: str | None
+    merged_parent_id: str | None
+    actor: str | None
+    created_at: int
+    message: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "write"
+    changed: tuple[str, ...] = ()
+    schema_hash: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The form every surface shows."""
+        return {
+            "graph_commit_id": self.id,
+            "manifest_branch": None if self.branch == MAIN else self.branch,
+            "manifest_version": self.manifest_version,
+            "parent_commit_id": self.parent_id,
+            "merged_parent_commit_id": self.merged_parent_id,
+            "actor_id": self.actor,
+            "created_at": self.created_at,
+            "message": self.message,
+            "metadata": dict(self.metadata),
+            "kind": self.kind,
+            "changed": list(self.changed),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A branch: where it is, where it came from, and which of its name's lives this is."""
+
+    branch: str
+    incarnation: str
+    commit_id: str
+    parent_commit_id: str | None
+    manifest_version: int
+    schema_hash: str
+    created_at: int
+    fork_commit_id: str | None = None
+    fork_branch: str | None = None
+    owner: str | None = None
+    pins: tuple[Pin, ...] = ()
+
+
+Row = dict[str, Any]
+
+
+def to_rows(rows: Iterable[Row]) -> pa.Table:
+    """Rows as a table of the manifest's columns."""
+    return pa.Table.from_pylist(list(rows), schema=SCHEMA)
+
+
+def _row(object_id: str, object_type: str, **columns: Any) -> Row:
+    return {"object_id": object_id, "object_type": object_type, "table_key": "", **columns}
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _branch(name: str) -> str | None:
+    return None if name == MAIN else name
+
+
+# -- to rows -----------------------------------------------------------------------------------------
+
+
+def table_object_id(table_id: int, incarnation: int) -> str:
+    """The row id of a table."""
+    return f"table:{table_id:016x}:{incarnation:016x}"
+
+
+def head_object_id(branch: str) -> str:
+    """The row id of a branch's head."""
+    return f"graph_head:{branch}"
+
+
+def schema_object_id(hash_: str) -> str:
+    """The row id of a schema."""
+    return f"schema:{hash_}"
+
+
+def idempotency_object_id(key: str) -> str:
+    """The row id of a remembered request."""
+    return f"idempotency:{key}"
+
+
+def table_to_row(table: TableRow) -> Row:
+    """The `table` row."""
+    return _row(
+        table_object_id(table.table_id, table.incarnation),
+        "table",
+        location=table.folder,
+        table_key=table.key,
+        stable_table_id=table.table_id,
+        table_incarnation_id=table.incarnation,
+    )
+
+
+def version_to_row(pin: Pin, branch: str, manifest_version: int, details: Mapping[str, Any]) -> Row:
+    """The `table_version` row of a newly published pin."""
+    return _row(
+        f"table_version:{pin.table_id:016x}:{pin.incarnation:016x}:{manifest_version:020}",
+        "table_version",
+        metadata=_json({"lance_version": pin.lance_version, **details}),
+        table_key=pin.key,
+        stable_table_id=pin.table_id,
+        table_incarnation_id=pin.incarnation,
+        table_version=pin.table_version,
+        table_branch=_branch(branch),
+        row_count=pin.row_count,
+    )
+
+
+def tombstone_to_row(pin: Pin, branch: str, manifest_version: int) -> Row:
+    """The `table_tombstone` row of a table that leaves the branch."""
+    return _row(
+        f"table_tombstone:{pin.table_id:016x}:{pin.incarnation:016x}:{manifest_version:020}",
+        "table_tombstone",
+        table_key=pin.key,
+        stable_table_id=pin.table_id,
+        table_incarnation_id=pin.incarnation,
+        table_version=pin.table_version + 1,
+        table_branch=_branch(branch),
+    )
+
+
+def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
+    """The `graph_commit` row, with every pin of the snapshot it made."""
+    metadata = {
+        "parent_commit_id": commit.parent_id,
+        "merged_parent_commit_id": commit.merged_parent_id,
+        "actor_id": commit.actor,
+        "created_at": commit.created_at,
+        "message": commit.message,
+        "metadata": dict(commit.metadata),
+        "kind": commit.kind,
+        "changed": list(commit.changed),
+        "schema_hash": commit.schema_hash,
+        "pins": [pin.to_list() for pin in pins],
+    }
+    return _row(
+        commit.id,
+        "graph_commit",
+        metadata=_json(metadata),
+        table_version=commit.manifest_version,
+        table_branch=_branch(commit.branch),
+    )
+
+
+def head_to_row(head: Head) -> Row:
+    """The `graph_head` row."""
+    metadata = {
+        "head_commit_id": head.commit_id,
+        "parent_commit_id": head.parent_commit_id,
+        "incarnation": head.incarnation,
+        "manifest_version": head.manifest_version,
+        "schema_hash": head.schema_hash,
+        "created_at": head.created_at,
+        "fork_commit_id": head.fork_commit_id,
+        "fork_branch": head.fork_branch,
+        "owner": head.owner,
+        "pins": [pin.to_list() for pin in head.pins],
+    }
+    return _row(head_object_id(head.branch), "graph_head", metadata=_json(metadata), table_branch=_branch(head.branch))
+
+
+def schema_to_row(schema: SchemaRecord) -> Row:
+    """The `schema` row."""
+    return _row(
+        schema_object_id(schema.hash),
+        "schema",
+        metadata=_json({"hash": schema.hash, "source": schema.source, "ir": schema.ir}),
+    )
+
+
+IDENTITY_OBJECT_ID = "graph_identity"
+
+
+def identity_to_row(next_id: int) -> Row:
+    """The row that keeps the next number for types, properties and tables, whatever the branch."""
+    return _row(IDENTITY_OBJECT_ID, "graph_identity", metadata=_json({"next_identity_id": next_id}))
+
+
+def abort_to_row(commit_id: str, operation_id: str, at: int) -> Row:
+    """The row that keeps a given-up commit from ever being published."""
+    return _row(commit_id, "graph_abort", metadata=_json({"operation_id": operation_id, "created_at": at}))
+
+
+def idempotency_to_row(key: str, commit_id: str, request_hash: str | None) -> Row:
+    """The row that remembers which commit a request made."""
+    return _row(
+        idempotency_object_id(key),
+        "idempotency",
+        metadata=_json({"commit_id": commit_id, "request_hash": request_hash}),
+    )
+
+
+# -- from rows ---------------------------------------------------------------------------------------
+
+
+def read_metadata(row: Row) -> dict[str, Any]:
+    """The JSON of a row, or `Damaged` naming the row."""
+    try:
+        data = json.loads(row["metadata"])
+        if not isinstance(data, dict):
+            raise TypeError("not an object")
+    except (TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+    return data
+
+
+def damaged_row(row: Row, why: str) -> Damaged:
+    """A row that is not what this program writes."""
+    return Damaged(
+        f"the manifest row '{row.get('object_id')}' is damaged: {why}",
+        code="damaged_manifest",
+        hint="restore the graph's folder from a copy; 'omnigraph verify' lists what is affected",
+    )
+
+
+def row_to_table(row: Row) -> TableRow:
+    """Read a `table` row."""
+    try:
+        return TableRow(
+            int(row["stable_table_id"]), int(row["table_incarnation_id"]), str(row["table_key"]), _text(row["location"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def row_to_head(row: Row) -> Head:
+    """Read a `graph_head` row."""
+    data = read_metadata(row)
+    try:
+        return Head(
+            branch=row["table_branch"] or MAIN,
+            incarnation=_text(data["incarnation"]),
+            commit_id=_text(data["head_commit_id"]),
+            parent_commit_id=_text_or_none(data["parent_commit_id"]),
+            manifest_version=int(data["manifest_version"]),
+            schema_hash=_text(data["schema_hash"]),
+            created_at=int(data["created_at"]),
+            fork_commit_id=_text_or_none(data["fork_commit_id"]),
+            fork_branch=_text_or_none(data["fork_branch"]),
+            owner=_text_or_none(data["owner"]),
+            pins=_pins(data["pins"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def row_to_commit(row: Row) -> Commit:
+    """Read a `graph_commit` row, its pins left aside."""
+    return _commit(row, read_metadata(row))
+
+
+def row_to_commit_and_pins(row: Row) -> tuple[Commit, tuple[Pin, ...]]:
+    """Read a `graph_commit` row with its pins."""
+    data = read_metadata(row)
+    try:
+        return _commit(row, data), _pins(data["pins"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def _commit(row: Row, data: Mapping[str, Any]) -> Commit:
+    try:
+        return Commit(
+            id=row["object_id"],
+            branch=row["table_branch"] or MAIN,
+            manifest_version=int(row["table_version"]),
+            parent_id=_text_or_none(data["parent_commit_id"]),
+            merged_parent_id=_text_or_none(data["merged_parent_commit_id"]),
+            actor=_text_or_none(data["actor_id"]),
+            created_at=int(data["created_at"]),
+            message=_text_or_none(data["message"]),
+            metadata=dict(data["metadata"]),
+            kind=_text(data["kind"]),
+            changed=tuple(data["changed"]),
+            schema_hash=_text(data["schema_hash"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def row_to_schema(row: Row) -> SchemaRecord:
+    """Read a `schema` row."""
+    data = read_metadata(row)
+    try:
+        return SchemaRecord(_text(data["hash"]), _text(data["source"]), _text(data["ir"]))
+    except (KeyError, TypeError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def _pins(data: Any) -> tuple[Pin, ...]:
+    return tuple(
+        Pin(int(table), int(incarnation), _text(key), int(version), int(lance_version), int(rows))
+        for table, incarnation, key, version, lance_version, rows in data
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {type(value).__name__}")
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if value is None else _text(value)

@@ -1,0 +1,182 @@
+"""Settles what crashed writers left behind.
+
+An intent is only a note: the graph is right without it. For each note one question decides, asked of
+the manifest as it is now: is its commit there? Then the write happened, and the note goes. Is it not, and
+is its writer dead? Then the write did not happen, and must not happen later: first the commit id is
+fenced by an abort row, so that even a writer that was only asleep fails at its publish; then the versions
+it made are collected; then the note goes. Every note that was acted on has exactly one audit row.
+
+A note that cannot be read is reported and blocks nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage import layout
+from omnigraph.storage.audit import AuditTable
+from omnigraph.storage.failpoints import reach
+from omnigraph.storage.garbage import remove_versions, versions_of_commit
+from omnigraph.versioning.records import abort_to_row, read_metadata
+from omnigraph.versioning.repository import Repository, process_start
+from omnigraph.versioning.state import Publication, State
+from omnigraph.versioning.transaction import COMMIT_PROPERTY
+
+Outcome = Literal["rolled_forward", "rolled_back", "in_progress", "unreadable"]
+_ABORTS_KEPT_US = 24 * 3600 * 1_000_000
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What became of one note."""
+
+    intent: str
+    outcome: Outcome
+    commit_id: str | None = None
+    branch: str | None = None
+    actor: str | None = None
+    tables: tuple[Mapping[str, Any], ...] = ()
+    detail: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "intent": self.intent,
+            "outcome": self.outcome,
+            "graph_commit_id": self.commit_id,
+            "branch": self.branch,
+            "actor_id": self.actor,
+            "tables": [dict(table) for table in self.tables],
+            "detail": self.detail,
+        }
+
+
+def recover(repository: Repository) -> list[Recovered]:
+    """Look at every note, oldest first, and settle those whose writer is gone."""
+    repository.check_writable()
+    names = repository.objects.list(layout.RECOVERY)
+    reach("recovery.listed")
+    return [outcome for name in names if (outcome := _settle(repository, name)) is not None]
+
+
+def pending(repository: Repository) -> list[Recovered]:
+    """The notes there are, nothing changed."""
+    found: list[Recovered] = []
+    for name in repository.objects.list(layout.RECOVERY):
+        note = _read(repository, name)
+        if isinstance(note, Recovered):
+            found.append(note)
+        elif note is not None:
+            found.append(_outcome(name, note, "in_progress"))
+    return found
+
+
+def audit_rows(repository: Repository) -> list[dict[str, Any]]:
+    """Every recovery that ever happened, oldest first."""
+    return AuditTable(repository.location, sync=repository.tables.sync).rows()
+
+
+def _settle(repository: Repository, name: str) -> Recovered | None:
+    note = _read(repository, name)
+    if note is None or isinstance(note, Recovered):
+        return note
+    commit_id = note["graph_commit_id"]
+    if repository.find_commit(commit_id) is not None:
+        return _finish(repository, name, note, "rolled_forward", [])
+    if _may_live(note, repository.clock()):
+        return _outcome(name, note, "in_progress")
+    if not _fence(repository, commit_id, note["operation_id"]):
+        return _finish(repository, name, note, "rolled_forward", [])
+    reach("recovery.fenced")
+    removed: list[dict[str, Any]] = []
+    for table in note["tables"]:
+        versions = versions_of_commit(
+            repository.tables, table["table_path"], table["expected_version"], COMMIT_PROPERTY, commit_id
+        )
+        gone = remove_versions(repository.tables, table["table_path"], versions)
+        for version in gone:
+            removed.append(
+                {"table_key": table["table_key"], "from_version": version, "to_version": table["expected_version"]}
+            )
+    reach("recovery.collected")
+    return _finish(repository, name, note, "rolled_back", removed)
+
+
+def _fence(repository: Repository, commit_id: str, operation_id: str) -> bool:
+    """Make sure the commit can never be published; False when it already is."""
+    landed = False
+    now = repository.clock()
+
+    def decide(state: State) -> Publication | None:
+        nonlocal landed
+        landed = repository.find_commit(commit_id, state) is not None
+        if landed or state.is_aborted(commit_id):
+            return None
+        stale = [row["object_id"] for row in state.aborts() if read_metadata(row)["created_at"] < now - _ABORTS_KEPT_US]
+        return Publication(put=(abort_to_row(commit_id, operation_id, now),), drop=tuple(stale))
+
+    repository.publish(decide)
+    return not landed
+
+
+def _finish(
+    repository: Repository, name: str, note: Mapping[str, Any], outcome: Outcome, removed: list[dict[str, Any]]
+) -> Recovered:
+    audit = AuditTable(repository.location, sync=repository.tables.sync)
+    audit.add_once(
+        operation_id=note["operation_id"],
+        commit_id=note["graph_commit_id"],
+        kind="RolledForward" if outcome == "rolled_forward" else "RolledBack",
+        actor=note.get("actor_id"),
+        writer_kind=note.get("writer_kind") or "write",
+        outcomes=json.dumps(removed),
+        at=repository.clock(),
+    )
+    reach("recovery.audited")
+    repository.objects.delete(name)
+    return _outcome(name, note, outcome, tuple(removed))
+
+
+def _outcome(
+    name: str, note: Mapping[str, Any], outcome: Outcome, tables: tuple[Mapping[str, Any], ...] = ()
+) -> Recovered:
+    return Recovered(
+        name, outcome, note["graph_commit_id"], note["branch"], note.get("actor_id"), tables or tuple(note["tables"])
+    )
+
+
+def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | None:
+    """The note; None when it went away meanwhile; what is wrong with it when it cannot be read."""
+    try:
+        data = repository.objects.read(name)
+        if data is None:
+            return None
+        note = json.loads(data)
+        if note["schema_version"] != 1:
+            return Recovered(
+                name, "unreadable", detail=f"written by a newer release (generation {note['schema_version']})"
+            )
+        for field in ("operation_id", "graph_commit_id", "branch", "lease_until", "tables"):
+            note[field]
+        for table in note["tables"]:
+            table["table_key"], table["table_path"], int(table["expected_version"])
+    except OmniGraphError as error:
+        return Recovered(name, "unreadable", detail=error.message)
+    except (KeyError, TypeError, ValueError) as error:
+        return Recovered(name, "unreadable", detail=f"not an intent: {error}")
+    assert isinstance(note, dict)
+    return note
+
+
+def _may_live(note: Mapping[str, Any], now: int) -> bool:
+    """Whether the writer may still be at work: asked of the machine if it is this one, else of the lease."""
+    writer = note.get("writer") or {}
+    if writer.get("host") == socket.gethostname() and isinstance(writer.get("pid"), int):
+        alive = process_start(writer["pid"])
+        return alive is not None and alive == writer.get("started", alive)
+    return bool(note["lease_until"] > now)

@@ -1,0 +1,86 @@
+"""A graph at one commit: immutable, cheap to hold, and all a read ever looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.errors import TypeNotFound
+from omnigraph.names import did_you_mean
+from omnigraph.storage.tables import Table
+from omnigraph.versioning.records import Commit, Pin, SchemaRecord
+
+if TYPE_CHECKING:
+    from omnigraph.versioning.repository import Repository
+
+
+@dataclass(frozen=True)
+class PinnedTable:
+    """A table as the snapshot sees it."""
+
+    pin: Pin
+    folder: str
+
+
+class Snapshot:
+    """The tables of one commit, opened when they are asked for."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        branch: str,
+        commit_id: str,
+        version: int,
+        schema_hash: str,
+        tables: Mapping[str, PinnedTable],
+    ) -> None:
+        self._repository = repository
+        self.branch = branch
+        self.commit_id = commit_id
+        self.version = version
+        """The manifest version the commit was published in."""
+        self.schema_hash = schema_hash
+        self.tables = dict(sorted(tables.items()))
+
+    @cached_property
+    def commit(self) -> Commit:
+        """The commit this is."""
+        return self._repository.get_commit(self.commit_id)
+
+    @cached_property
+    def schema(self) -> SchemaRecord:
+        """The schema of this point in time."""
+        return self._repository.schema(self.schema_hash)
+
+    def table(self, key: str) -> Table:
+        """Open a table by its key, `node:Name` or `edge:Name`."""
+        pinned = self.tables.get(key)
+        if pinned is None:
+            raise TypeNotFound(
+                f"'{key}' does not exist at commit {self.commit_id}", hint=did_you_mean(key, self.tables)
+            )
+        return self._repository.tables.open(pinned.folder, pinned.pin.lance_version)
+
+    def entity(self, key: str, id_: str) -> dict[str, Any] | None:
+        """One row by id, or None."""
+        rows = self.table(key).rows_of([id_]).to_pylist()
+        return rows[0] if rows else None
+
+    def to_json(self) -> dict[str, Any]:
+        """What `omnigraph snapshot` shows."""
+        return {
+            "branch": self.branch,
+            "manifest_version": self.version,
+            "graph_commit_id": self.commit_id,
+            "tables": [
+                {
+                    "table_key": key,
+                    "table_path": table.folder,
+                    "table_version": table.pin.table_version,
+                    "row_count": table.pin.row_count,
+                }
+                for key, table in self.tables.items()
+            ],
+        }

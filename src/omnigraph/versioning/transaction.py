@@ -1,0 +1,397 @@
+"""The one way to write: pin, stage, intend, promote, publish.
+
+    snapshot  ─► stage each table on its pin          files nobody refers to
+              ─► write the intent                     a note for whoever cleans up after a crash
+              ─► promote each staged change           numbered versions nobody pins
+              ─► publish                              one manifest commit: everything is visible
+              ─► delete the intent
+
+A crash before the publish leaves garbage and nothing else; after it, a note that says nothing new. The
+publish demands that the branch is where the snapshot found it; if it moved, `HeadMoved` is raised and
+`write` starts over with a fresh snapshot, unless the caller bound the write to a commit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.errors import (
+    ExpectedVersionMismatch,
+    HeadMoved,
+    InputError,
+    KeyReused,
+    OmniGraphError,
+    OutcomeUnknown,
+    PreconditionFailed,
+    TypeNotFound,
+)
+from omnigraph.storage import layout
+from omnigraph.storage.failpoints import reach
+from omnigraph.storage.ledger import pause
+from omnigraph.storage.tables import Change, Promoted, Table
+from omnigraph.versioning.ids import new_ulid
+from omnigraph.versioning.records import (
+    MAIN,
+    Commit,
+    Head,
+    Pin,
+    Row,
+    SchemaRecord,
+    TableRow,
+    TableSpec,
+    commit_to_row,
+    head_to_row,
+    idempotency_object_id,
+    idempotency_to_row,
+    identity_to_row,
+    read_metadata,
+    schema_object_id,
+    schema_to_row,
+    table_to_row,
+    tombstone_to_row,
+    version_to_row,
+)
+from omnigraph.versioning.repository import Repository, writer_identity
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.state import Publication, State
+
+LEASE_US = 60_000_000
+"""How long a silent writer is presumed alive when nobody can look."""
+
+WRITE_TRIES = 64
+COMMIT_PROPERTY = "omnigraph.commit"
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """Who writes, and under which conditions."""
+
+    branch: str = MAIN
+    actor: str | None = None
+    message: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "write"
+    if_commit: str | None = None
+    idempotency_key: str | None = None
+    request_hash: str | None = None
+    expected_versions: Mapping[str, int] = field(default_factory=dict)
+    merged_parent: str | None = None
+    always_commit: bool = False
+    """Publish a commit even when no table changes."""
+
+
+@dataclass
+class _Written:
+    """A table of this transaction: what it was, what it becomes."""
+
+    pin: Pin
+    folder: str
+    promoted: Promoted
+
+
+class Transaction:
+    """One attempt at a write, on one snapshot."""
+
+    def __init__(self, repository: Repository, options: WriteOptions) -> None:
+        repository.check_writable()
+        self.repository = repository
+        self.options = options
+        self.snapshot: Snapshot = repository.snapshot(options.branch)
+        head = repository.state().find_head(options.branch)
+        if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
+            raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
+        self._incarnation = head.incarnation if head else ""
+        self._changes: dict[str, Change] = {}
+        self._versions: dict[str, Table] = {}
+        self._created: list[TableSpec] = []
+        self._dropped: list[str] = []
+        self._renamed: dict[str, str] = {}
+        self._schema: SchemaRecord | None = None
+        self._identities: tuple[int, int] | None = None
+
+    # -- saying what to do -----------------------------------------------------------------------
+
+    def change(self, key: str, change: Change) -> None:
+        """Change a table; once per table."""
+        if key not in self.snapshot.tables:
+            raise TypeNotFound(f"there is no table '{key}' on branch '{self.options.branch}'")
+        assert key not in self._changes, f"'{key}' is changed twice in one transaction"
+        self._changes[key] = change
+
+    def set_version(self, key: str, table: Table) -> None:
+        """Pin a version of a table that was made elsewhere: compacted, indexed, or another branch's."""
+        self._versions[key] = table
+
+    def create_table(self, spec: TableSpec) -> None:
+        """Add an empty table."""
+        self._created.append(spec)
+
+    def drop_table(self, key: str) -> None:
+        """Take a table off the branch; older commits keep it."""
+        self._dropped.append(key)
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Give a table another key; rows, versions and history stay."""
+        self._renamed[old] = new
+
+    def set_schema(self, schema: SchemaRecord, *, first_identity: int, next_identity: int) -> None:
+        """Make this the branch's schema; its new numbers are `first_identity` up to `next_identity`.
+
+        If another branch drew numbers meanwhile, the publish starts over, and they are drawn anew.
+        """
+        self._schema = schema
+        self._identities = (first_identity, next_identity)
+
+    # -- doing it --------------------------------------------------------------------------------
+
+    def commit(self) -> Commit | None:
+        """Do everything and return the commit; None when nothing changes, and then nothing is left behind."""
+        repository, options = self.repository, self.options
+        now = repository.clock()
+        commit_id = new_ulid(now)
+        staged = {
+            key: stage
+            for key, change in self._changes.items()
+            if (stage := self._base(key).stage(change, {COMMIT_PROPERTY: commit_id})) is not None
+        }
+        structural = bool(self._created or self._dropped or self._renamed or self._schema or self._versions)
+        if not staged and not structural and not options.always_commit and options.merged_parent is None:
+            return None
+        operation_id = new_ulid(now)
+        intent = layout.intent_name(operation_id)
+        if staged:
+            self._write_intent(intent, operation_id, commit_id, now, sorted(staged))
+        settled = True
+        try:
+            written: dict[str, _Written] = {}
+            for key, stage in staged.items():
+                table, promoted = stage.promote()
+                repository.tables.remember(table)
+                pinned = self.snapshot.tables[key]
+                written[key] = _Written(pinned.pin, pinned.folder, promoted)
+            for key, table in self._versions.items():
+                pinned = self.snapshot.tables[key]
+                promoted = Promoted(table.version, table.row_count, "")
+                written[key] = _Written(pinned.pin, pinned.folder, promoted)
+            created = [self._create(spec) for spec in self._created]
+            return self._publish(commit_id, now, written, created)
+        except OutcomeUnknown:
+            settled = False
+            raise
+        finally:
+            # Who knows the outcome takes the note away; it stays after a crash, or when nobody can tell.
+            if staged and settled:
+                self._delete_intent(intent)
+
+    def _base(self, key: str) -> Table:
+        """The table at its pin, or the same rows in fewer pieces once there are too many."""
+        table = self.snapshot.table(key)
+        change = self._changes[key]
+        return table if change.overwrite is not None else table.compacted()
+
+    def _create(self, spec: TableSpec) -> tuple[TableRow, Pin]:
+        suffix = int.from_bytes(new_ulid(self.repository.clock()).encode()[-8:], "big")
+        folder = layout.table_folder(spec.kind, spec.name, suffix)
+        table = self.repository.tables.create(folder, spec.schema)
+        row = TableRow(spec.table_id, spec.incarnation, spec.key, folder)
+        return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0)
+
+    def _publish(
+        self, commit_id: str, now: int, written: Mapping[str, _Written], created: Sequence[tuple[TableRow, Pin]]
+    ) -> Commit:
+        options = self.options
+        made: list[Commit] = []
+
+        def decide(state: State) -> Publication | None:
+            earlier = find_earlier(self.repository, options, state)
+            if earlier is not None:
+                made[:] = [earlier]
+                return None
+            head = self._check(state, commit_id)
+            manifest_version = state.version + 1
+            pins, rows = self._pins(head, written, created, manifest_version)
+            commit = Commit(
+                id=commit_id,
+                branch=options.branch,
+                manifest_version=manifest_version,
+                parent_id=head.commit_id,
+                merged_parent_id=options.merged_parent,
+                actor=options.actor,
+                created_at=now,
+                message=options.message,
+                metadata=options.metadata,
+                kind=options.kind,
+                changed=tuple(sorted([*written, *(row.key for row, _ in created), *self._dropped])),
+                schema_hash=self._schema.hash if self._schema else head.schema_hash,
+            )
+            new_head = Head(
+                branch=head.branch,
+                incarnation=head.incarnation,
+                commit_id=commit_id,
+                parent_commit_id=head.commit_id,
+                manifest_version=manifest_version,
+                schema_hash=commit.schema_hash,
+                created_at=head.created_at,
+                fork_commit_id=head.fork_commit_id,
+                fork_branch=head.fork_branch,
+                owner=head.owner,
+                pins=pins,
+            )
+            rows.append(commit_to_row(commit, pins))
+            if options.idempotency_key is not None:
+                rows.append(idempotency_to_row(options.idempotency_key, commit_id, options.request_hash))
+            if (
+                self._schema is not None
+                and not self.repository.ledger.find(state.ledger, schema_object_id(self._schema.hash)).num_rows
+            ):
+                rows.append(schema_to_row(self._schema))
+            tables = [table_to_row(row) for row, _ in created]
+            if self._identities is not None:
+                tables.append(identity_to_row(self._identities[1]))
+            tables += [table_to_row(row) for row in self._renamed_rows(state)]
+            made[:] = [commit]
+            return Publication(put=(head_to_row(new_head), *tables), add=tuple(rows))
+
+        self.repository.publish(decide, commit_id=commit_id)
+        return made[0]
+
+    def _check(self, state: State, commit_id: str) -> Head:
+        """The branch must be where the snapshot found it, and nobody may have given this commit up."""
+        options = self.options
+        head = state.get_head(options.branch)
+        if state.is_aborted(commit_id):
+            raise HeadMoved("this write was taken for dead and given up; nothing was written", hint="try again")
+        if options.if_commit is not None and head.commit_id != options.if_commit:
+            raise PreconditionFailed(options.branch, expected=options.if_commit, actual=head.commit_id)
+        pins = {pin.key: pin for pin in head.pins}
+        for key, expected in options.expected_versions.items():
+            actual = pins[key].table_version if key in pins else 0
+            if actual != expected:
+                raise ExpectedVersionMismatch(key, expected=expected, actual=actual)
+        if self._identities is not None and state.next_identity != self._identities[0]:
+            raise HeadMoved("another branch changed its schema meanwhile; nothing was written", hint="try again")
+        if head.commit_id != self.snapshot.commit_id or head.incarnation != self._incarnation:
+            raise HeadMoved(
+                f"branch '{options.branch}' moved to commit {head.commit_id}; nothing was written",
+                hint="read again and retry",
+            )
+        return head
+
+    def _pins(
+        self,
+        head: Head,
+        written: Mapping[str, _Written],
+        created: Sequence[tuple[TableRow, Pin]],
+        manifest_version: int,
+    ) -> tuple[tuple[Pin, ...], list[Row]]:
+        """The pins of the new head, and the history rows of those that are new or gone."""
+        pins: list[Pin] = []
+        rows: list[Row] = []
+        branch = self.options.branch
+        for pin in head.pins:
+            if pin.key in self._dropped:
+                rows.append(tombstone_to_row(pin, branch, manifest_version))
+                continue
+            new = written.get(pin.key)
+            key = self._renamed.get(pin.key, pin.key)
+            if new is None:
+                pins.append(
+                    Pin(pin.table_id, pin.incarnation, key, pin.table_version, pin.lance_version, pin.row_count)
+                )
+                continue
+            promoted = new.promoted
+            moved = Pin(pin.table_id, pin.incarnation, key, pin.table_version + 1, promoted.version, promoted.row_count)
+            pins.append(moved)
+            details = {"transaction_uuid": promoted.transaction_uuid} if promoted.transaction_uuid else {}
+            rows.append(version_to_row(moved, branch, manifest_version, details))
+        for _, pin in created:
+            pins.append(pin)
+            rows.append(version_to_row(pin, branch, manifest_version, {}))
+        return tuple(sorted(pins, key=lambda pin: pin.key)), rows
+
+    def _renamed_rows(self, state: State) -> list[TableRow]:
+        rows: list[TableRow] = []
+        for old, new in self._renamed.items():
+            pin = self.snapshot.tables[old].pin
+            row = state.tables[pin.table_id, pin.incarnation]
+            rows.append(TableRow(row.table_id, row.incarnation, new, row.folder))
+        return rows
+
+    # -- the intent ------------------------------------------------------------------------------
+
+    def _write_intent(self, name: str, operation_id: str, commit_id: str, now: int, keys: Sequence[str]) -> None:
+        document = {
+            "schema_version": 1,
+            "operation_id": operation_id,
+            "graph_commit_id": commit_id,
+            "started_at": now,
+            "lease_until": now + LEASE_US,
+            "branch": self.options.branch,
+            "actor_id": self.options.actor,
+            "writer_kind": self.options.kind,
+            "writer": writer_identity(),
+            "tables": [
+                {
+                    "table_key": key,
+                    "table_path": self.snapshot.tables[key].folder,
+                    "expected_version": self.snapshot.tables[key].pin.lance_version,
+                }
+                for key in keys
+            ],
+        }
+        reach("intent.write")
+        self.repository.objects.write(name, json.dumps(document, indent=1).encode())
+        reach("intent.written")
+
+    def _delete_intent(self, name: str) -> None:
+        """Take the note away; where that fails it stays, and the next recovery finds that it says nothing new."""
+        with suppress(OmniGraphError):
+            reach("intent.delete")
+            self.repository.objects.delete(name)
+
+
+def write(
+    repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions | None = None
+) -> Commit | None:
+    """Run a write until it lands: `prepare` says what to do on each fresh snapshot.
+
+    A branch that moved meanwhile is read again; `if_commit` and `expected_versions` turn that off. A
+    request whose idempotency key was seen before returns the commit it made then.
+    """
+    options = options or WriteOptions()
+    earlier = find_earlier(repository, options, repository.state())
+    if earlier is not None:
+        return earlier
+    bound = options.if_commit is not None or bool(options.expected_versions)
+    for attempt in range(WRITE_TRIES):
+        transaction = Transaction(repository, options)
+        prepare(transaction)
+        try:
+            return transaction.commit()
+        except HeadMoved:
+            if bound or attempt == WRITE_TRIES - 1:
+                raise
+            pause(attempt)
+    raise AssertionError("the loop returns or raises")
+
+
+def find_earlier(repository: Repository, options: WriteOptions, state: State) -> Commit | None:
+    """The commit an idempotency key made before, if any."""
+    if options.idempotency_key is None:
+        return None
+    if not options.idempotency_key.strip():
+        raise InputError("an idempotency key cannot be empty")
+    rows = repository.ledger.find(state.ledger, idempotency_object_id(options.idempotency_key)).to_pylist()
+    if not rows:
+        return None
+    remembered = read_metadata(rows[0])
+    if remembered.get("request_hash") != options.request_hash:
+        raise KeyReused(
+            f"the idempotency key '{options.idempotency_key}' was used for another request",
+            hint="use a new key for a new request",
+        )
+    return repository.get_commit(remembered["commit_id"])

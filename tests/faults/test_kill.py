@@ -1,0 +1,226 @@
+"""Real processes die by SIGKILL at every step of every operation; the graph stays whole.
+
+Each case copies a small graph, lets a process die in it, and then asks for everything at once: the old or
+the new commit is there with both its tables; what the dead process noted is settled by the manifest,
+reported and audited once; the next write works; the graph verifies; and what was left behind can be
+collected to the last file.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import GraphExists, GraphNotFound
+from omnigraph.graph import Graph
+from omnigraph.storage.failpoints import NAMES
+from omnigraph.versioning.repository import Repository
+from support.store import Worker, add_pair, check_sound, check_usable, collect, new_graph, seeds, settle
+from support.storm import storm
+
+SEEDED = 3
+
+COMMIT_DIES_AT = [
+    *(f"table.{step}={passes}:kill" for step in ("staged", "detached", "promoted") for passes in (0, 1)),
+    "table.staged=3:kill",
+    "table.detached=2:kill",
+    "table.promoted=3:kill",
+    *(f"intent.{step}={passes}:kill" for step in ("write", "written", "delete") for passes in (0, 1)),
+    *(f"publish.{step}={passes}:kill" for step in ("before_commit", "after_commit") for passes in (0, 1)),
+]
+"""Two commits of two tables each: the first or the second dies."""
+
+LEDGER_DIES_AT = [
+    # The tail of the manifest is sealed at 64 rows, three a commit; old versions go at version 64.
+    *(f"publish.{step}={passes}:kill" for step in ("before_commit", "after_commit") for passes in (17, 18, 19)),
+    "publish.after_commit=59:kill",
+    "publish.after_commit=60:kill",
+]
+INIT_DIES_AT = [f"init.{step}=kill" for step in ("claimed", "tables_created", "before_manifest", "after_manifest")]
+RECOVERY_DIES_AT = [
+    *(("table.promoted=1:kill", f"recovery.{step}=kill") for step in ("listed", "fenced", "collected", "audited")),
+    *(("table.promoted=1:kill", f"publish.{step}=kill") for step in ("before_commit", "after_commit")),
+    *(("publish.after_commit=kill", f"recovery.{step}=kill") for step in ("listed", "audited")),
+]
+"""Where the write died, and where the recovery: what landed is neither fenced nor collected."""
+
+OPTIMIZE_DIES_AT = [
+    "optimize.compacted=0:kill",
+    "optimize.compacted=1:kill",
+    "table.detached=0:kill",
+    "table.promoted=1:kill",
+    "optimize.before_publish=kill",
+    "publish.before_commit=kill",
+    "publish.after_commit=kill",
+]
+CLEANUP_DIES_AT = ["cleanup.planned=kill", "cleanup.table=0:kill", "cleanup.table=1:kill"]
+
+LANDED = ("publish.after_commit", "intent.delete")
+"""Where a commit that died has happened all the same."""
+
+
+def names(cases: list[str]) -> set[str]:
+    return {case.partition("=")[0] for case in cases}
+
+
+def passes_before(case: str) -> int:
+    count, _, _ = case.partition("=")[2].rpartition(":")
+    return int(count or 0)
+
+
+def test_every_failpoint_has_a_case():
+    recoveries = [case for _, case in RECOVERY_DIES_AT]
+    cases = [*COMMIT_DIES_AT, *LEDGER_DIES_AT, *INIT_DIES_AT, *recoveries, *OPTIMIZE_DIES_AT, *CLEANUP_DIES_AT]
+    assert names(cases) == set(NAMES)
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("seeded") / "graph"
+    new_graph(root, SEEDED)
+    return root
+
+
+@pytest.fixture
+def root(seeded: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(seeded, tmp_path / "graph"))
+
+
+def die(tmp_path: Path, root: Path, do: str, failpoints: str = "", **what: object) -> Worker:
+    """Run a worker that must die by SIGKILL."""
+    with Worker(tmp_path, root, do, failpoints=failpoints, **what) as worker:
+        assert worker.end() == -signal.SIGKILL, worker.trouble()
+    return worker
+
+
+@pytest.mark.parametrize("case", COMMIT_DIES_AT)
+def test_a_commit_dies(case, root, tmp_path):
+    worker = die(tmp_path, root, "commits", case, count=2)
+    settled = settle(root)
+    graph = og.open(root)
+    keys = {*seeds(SEEDED), *worker.keys()}
+    landed = case.startswith(LANDED)
+    commits = check_sound(graph, keys, in_flight=int(landed))
+    assert len(commits) == 1 + len(keys) + landed
+    noted = case.startswith(("intent.written", "intent.delete", "table.detached", "table.promoted", "publish."))
+    assert len(settled.notes) == noted
+    collect(check_usable(root))
+
+
+@pytest.mark.parametrize("case", LEDGER_DIES_AT)
+def test_a_commit_dies_while_the_manifest_is_folded_or_trimmed(case, root, tmp_path):
+    worker = die(tmp_path, root, "commits", case, count=passes_before(case) + 1)
+    assert len(worker.keys()) == passes_before(case)
+    settle(root)
+    check_sound(og.open(root), {*seeds(SEEDED), *worker.keys()}, in_flight=1)
+    collect(check_usable(root))
+
+
+@pytest.mark.parametrize("case", INIT_DIES_AT)
+def test_an_init_dies(case, tmp_path):
+    root = tmp_path / "graph"
+    die(tmp_path, root, "init", case)
+    if case.startswith("init.after_manifest"):
+        with pytest.raises(GraphExists):
+            new_graph(root)
+    else:
+        with pytest.raises(GraphNotFound):
+            og.open(root)
+        new_graph(root)
+    assert settle(root).notes == []
+    check_sound(og.open(root), [])
+    collect(check_usable(root))
+
+
+@pytest.mark.parametrize(("write_dies_at", "case"), RECOVERY_DIES_AT)
+def test_a_recovery_dies(write_dies_at, case, root, tmp_path):
+    die(tmp_path, root, "commits", write_dies_at, count=1)
+    die(tmp_path, root, "recover", case)
+    assert len(settle(root).notes) == 1
+    check_sound(og.open(root), seeds(SEEDED), in_flight=int(write_dies_at.startswith(LANDED)))
+    collect(check_usable(root))
+
+
+def test_a_recovery_meets_a_compaction_that_rewrote_an_index(root, tmp_path):
+    og.open(root).ensure_indices()
+    die(tmp_path, root, "commits", "table.promoted=1:kill", count=1)
+    repository = Repository.open(root)
+    for number in range(3):
+        add_pair(repository, f"later-{number}")
+    Graph(repository).optimize()
+    assert [entry.outcome for entry in settle(root).report] == ["rolled_back"]
+    check_sound(og.open(root), {*seeds(SEEDED), *(f"later-{number}" for number in range(3))})
+
+
+@pytest.mark.parametrize("case", OPTIMIZE_DIES_AT)
+def test_an_optimize_dies(case, root, tmp_path):
+    before = og.open(root).commits()
+    die(tmp_path, root, "optimize", case)
+    settle(root)
+    graph = og.open(root)
+    commits = check_sound(graph, seeds(SEEDED))
+    assert len(commits) - len(before) == case.startswith(LANDED)
+    collect(check_usable(root))
+
+
+@pytest.mark.parametrize("case", CLEANUP_DIES_AT)
+def test_a_cleanup_dies(case, root, tmp_path):
+    die(tmp_path, root, "cleanup", case)
+    settle(root)
+    check_sound(og.open(root), seeds(SEEDED))
+    collect(check_usable(root))
+
+
+# -- at every call that changes the store ------------------------------------------------------------
+
+
+def calls_of_a_commit(root: Path, tmp_path: Path) -> int:
+    copy = Path(shutil.copytree(root, tmp_path / "counted"))
+    with Worker(tmp_path, copy, "one_call", name="counting", die_at=-1) as worker:
+        return int(worker.finish().said()[-1]["calls"])
+
+
+def die_at_calls(root: Path, tmp_path: Path, step: int) -> None:
+    total = calls_of_a_commit(root, tmp_path)
+    assert total > 25, "the counter sees the store"
+    outcomes: list[bool] = []
+    for number in range(0, total, step):
+        folder = tmp_path / f"call-{number}"
+        folder.mkdir()
+        copy = Path(shutil.copytree(root, folder / "graph"))
+        die(folder, copy, "one_call", die_at=number)
+        settle(copy)
+        commits = check_sound(og.open(copy), seeds(SEEDED), in_flight=1)
+        outcomes.append(len(commits) > 1 + SEEDED)
+        collect(check_usable(copy))
+    assert outcomes == sorted(outcomes), "there is one point of no return"
+    assert not outcomes[0]
+
+
+def test_a_commit_dies_at_store_calls(seeded, tmp_path):
+    die_at_calls(seeded, tmp_path, step=5)
+
+
+@pytest.mark.long
+def test_a_commit_dies_at_every_store_call(seeded, tmp_path):
+    die_at_calls(seeded, tmp_path, step=1)
+
+
+# -- at any time -------------------------------------------------------------------------------------
+
+
+def test_writers_die_at_any_time(seeded, tmp_path):
+    done = storm(tmp_path, seeded, kills=12, writers=2, seconds=40)
+    assert done.kills >= 6
+
+
+@pytest.mark.long
+def test_writers_die_at_any_time_for_long(seeded, tmp_path, record_property):
+    done = storm(tmp_path, seeded, kills=520, writers=4, seconds=540)
+    record_property("figures", str(done))
+    print(done)  # noqa: T201 (the figures of the run; shown with -s)
+    assert done.kills >= 500

@@ -1,0 +1,109 @@
+"""A request that landed, and whose answer was lost: settled by reading, never done twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import StorageError
+from omnigraph.storage.failpoints import arm
+from omnigraph.storage.ledger import Ledger, PublishConflict
+from omnigraph.versioning.recovery import recover
+from omnigraph.versioning.repository import Repository
+from support.store import SCHEMA, add_pair, check_sound, new_graph, repository_of
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return repository_of(new_graph(tmp_path / "graph", 1))
+
+
+def lose_one_answer(monkeypatch: pytest.MonkeyPatch, method: str, failure: Exception) -> None:
+    """Let one call do its work, and answer with a failure."""
+    do = getattr(Ledger, method)
+    lost: list[bool] = []
+
+    def call(ledger: Ledger, *arguments: object) -> object:
+        done = do(ledger, *arguments)
+        if not lost:
+            lost.append(True)
+            raise failure
+        return done
+
+    monkeypatch.setattr(Ledger, method, call)
+
+
+# A client that repeats a conditional put after a broken connection is told that the object is there: its own.
+FAILURES = [StorageError("connection reset"), PublishConflict()]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=["broken off", "own write taken for another's"])
+def test_a_commit_is_published_once(repository, monkeypatch, failure):
+    lose_one_answer(monkeypatch, "publish", failure)
+    commit = add_pair(repository, "once")
+    graph = og.open(repository.location.uri)
+    assert graph.commits()[0] == commit
+    assert len(check_sound(graph, ["seed-0", "once"])) == 3
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=["broken off", "own write taken for another's"])
+def test_a_branch_is_created_once(repository, monkeypatch, failure):
+    lose_one_answer(monkeypatch, "publish", failure)
+    head = repository.create_branch("mine")
+    assert repository.state().get_head("mine") == head
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=["broken off", "own write taken for another's"])
+def test_a_branch_is_deleted_once(repository, monkeypatch, failure):
+    repository.create_branch("mine")
+    lose_one_answer(monkeypatch, "publish", failure)
+    repository.delete_branch("mine")
+    assert repository.branches() == ["main"]
+
+
+def test_a_branch_somebody_made_anew_is_not_deleted_in_its_place(repository, monkeypatch):
+    repository.create_branch("mine")
+    other = Repository.open(repository.location.uri)
+    publish = Ledger.publish
+
+    def overtaken(ledger: Ledger, *arguments: object) -> object:
+        monkeypatch.setattr(Ledger, "publish", publish)
+        other.delete_branch("mine")
+        other.create_branch("mine")
+        raise PublishConflict
+
+    monkeypatch.setattr(Ledger, "publish", overtaken)
+    repository.delete_branch("mine")
+    assert repository.branches() == ["main", "mine"]
+
+
+def test_an_init_that_landed_has_landed(tmp_path, monkeypatch):
+    lose_one_answer(monkeypatch, "create", PublishConflict())
+    graph = og.init(tmp_path / "graph", SCHEMA)
+    assert len(check_sound(graph, [])) == 1
+    assert (tmp_path / "graph" / "_schema.pg").read_text() == SCHEMA
+
+
+def test_a_note_that_cannot_be_taken_away_is_no_failure(repository):
+    with arm("intent.delete"):
+        commit = add_pair(repository, "once")
+    graph = og.open(repository.location.uri)
+    assert graph.commits()[0] == commit
+    check_sound(graph, ["seed-0", "once"])
+
+
+def test_a_note_of_a_table_that_is_gone_blocks_nobody(repository):
+    note = {
+        "schema_version": 1,
+        "operation_id": "operation-1",
+        "graph_commit_id": "commit-1",
+        "branch": "main",
+        "lease_until": 0,
+        "tables": [{"table_key": "node:Gone", "table_path": "nodes/gone", "expected_version": 1}],
+    }
+    repository.objects.write("__recovery/operation-1.json", json.dumps(note).encode())
+    assert [entry.outcome for entry in recover(repository)] == ["rolled_back"]
+    check_sound(og.open(repository.location.uri), ["seed-0"])

@@ -1,0 +1,102 @@
+"""Processes that are neither alive nor gone: stopped, unreaped, or far behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.storage import ledger
+from omnigraph.storage.failpoints import arm
+from omnigraph.versioning import maintenance
+from omnigraph.versioning.recovery import recover
+from omnigraph.versioning.repository import Repository
+from support.store import Worker, add_pair, check_sound, new_graph, seeds
+from support.storm import make_old
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    new_graph(tmp_path / "graph", 2)
+    return tmp_path / "graph"
+
+
+def has_stopped(worker: Worker) -> bool:
+    return Path(f"/proc/{worker.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def test_a_writer_that_stops_before_its_publish_holds_nobody_up(root, tmp_path):
+    with Worker(tmp_path, root, "stall", name="stalled") as stalled:
+        assert stalled.wait_for(has_stopped)
+        with Worker(tmp_path, root, "commits", name="other", count=5) as other:
+            other.finish(timeout_s=40)
+        assert not stalled.said()
+        stalled.process.send_signal(signal.SIGCONT)
+        stalled.finish(timeout_s=40)
+    check_sound(og.open(root), {*seeds(2), *other.keys(), *stalled.keys()})
+    assert stalled.keys() == ["stalled"], "it tried again and landed"
+
+
+@pytest.mark.parametrize("step", ["_merge", "_sync_data"])
+def test_a_writer_whose_base_was_trimmed_meanwhile_tries_again(root, monkeypatch, step):
+    monkeypatch.setattr(ledger, "_SEAL_ROWS", 6)
+    monkeypatch.setattr(ledger, "_TRIM_EVERY", 4)
+    monkeypatch.setattr(ledger, "_KEEP_VERSIONS", 2)
+    slow, quick = Repository.open(root), Repository.open(root)
+    # Three rows a commit, sealed at six: after an even number of them the next commit seals.
+    for number in range(8):
+        add_pair(quick, f"before-{number}")
+    do = getattr(ledger.Ledger, step)
+
+    def sleep(self: ledger.Ledger, *arguments: object) -> object:
+        if self is slow.ledger:
+            monkeypatch.setattr(ledger.Ledger, step, do)
+            for number in range(8):
+                add_pair(quick, f"quick-{number}")
+        return do(self, *arguments)
+
+    monkeypatch.setattr(ledger.Ledger, step, sleep)
+    add_pair(slow, "slow")
+    keys = {f"{name}-{number}" for name in ("before", "quick") for number in range(8)}
+    assert len(check_sound(og.open(root), {*seeds(2), *keys, "slow"})) == 20
+
+
+def test_the_note_of_a_stopped_writer_is_left_alone(root, tmp_path):
+    with Worker(tmp_path, root, "stall", name="stalled") as stalled:
+        assert stalled.wait_for(has_stopped)
+        repository = Repository.open(root)
+        assert [entry.outcome for entry in recover(repository)] == ["in_progress"]
+        stalled.process.send_signal(signal.SIGCONT)
+        stalled.finish()
+    assert recover(repository) == []
+    check_sound(og.open(root), {*seeds(2), "stalled"})
+
+
+def test_a_dead_writer_nobody_reaped_is_dead(root, tmp_path):
+    with Worker(tmp_path, root, "commits", failpoints="table.promoted=1:kill", count=1) as worker:
+        # Wait for its death without reaping it: it stays behind as a zombie.
+        os.waitid(os.P_PID, worker.process.pid, os.WEXITED | os.WNOWAIT)
+        assert [entry.outcome for entry in recover(Repository.open(root))] == ["rolled_back"]
+
+
+def test_a_cleanup_spares_what_was_a_head_a_moment_ago(root):
+    make_old(root)
+    slow, quick = Repository.open(root), Repository.open(root)
+    reader = og.open(root).snapshot()
+
+    overtaken: list[bool] = []
+
+    def overtake() -> None:
+        if not overtaken:
+            overtaken.append(True)
+            add_pair(quick, "quick")
+            maintenance.cleanup(quick, keep=1, confirm=True, grace=timedelta(minutes=5))
+
+    with arm("table.staged", overtake):
+        add_pair(slow, "slow")
+    check_sound(og.open(root), {*seeds(2), "quick", "slow"})
+    assert sorted(reader.table("node:Item").read(["id"])["id"].to_pylist()) == sorted(seeds(2))

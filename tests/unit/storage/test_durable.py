@@ -1,0 +1,205 @@
+"""Everything a commit makes visible is on the disk before it is visible.
+
+`os.fsync` is watched, not replaced: what was flushed is compared with what a commit left behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.durable import sync_files, sync_tree
+from omnigraph.storage.indexes import IndexSpec, stage_indexes
+from omnigraph.storage.tables import Change, manifest_file
+from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, people
+
+
+@pytest.fixture
+def flushed(monkeypatch):
+    """The paths that were flushed, in order."""
+    paths: list[Path] = []
+    real = os.fsync
+
+    def fsync(handle):
+        paths.append(Path(f"/proc/self/fd/{handle}").readlink())
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return paths
+
+
+def needed(root, before):
+    """The new files below `root` that a reader needs; transactions and hints are for writers only."""
+    new = [root / name for name in files_below(root) if name not in before]
+    return {path for path in new if "_transactions" not in path.parts and path.suffix != ".json"}
+
+
+def folders_up_to(root, files):
+    return {parent for path in files for parent in path.parents if parent.is_relative_to(root)}
+
+
+# -- the two functions ---------------------------------------------------------------------------------
+
+
+def test_files_come_before_the_folders_that_hold_them(tmp_path, flushed):
+    files = [tmp_path / "a" / "x", tmp_path / "a" / "y", tmp_path / "b" / "z"]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"")
+    sync_files(files)
+    assert flushed[:3] == files
+    assert set(flushed[3:]) == {tmp_path / "a", tmp_path / "b", tmp_path}
+
+
+def test_a_file_that_is_gone_is_skipped(tmp_path, flushed):
+    sync_files([tmp_path / "never"])
+    assert flushed == []
+
+
+def test_a_tree_is_flushed_whole_and_then_the_folders_above(tmp_path, flushed):
+    deep = tmp_path / "t" / "a" / "b"
+    deep.mkdir(parents=True)
+    for file in (deep / "x", tmp_path / "t" / "y"):
+        file.write_bytes(b"")
+    sync_tree(tmp_path / "t")
+    inside = {tmp_path / "t", tmp_path / "t" / "a", deep, deep / "x", tmp_path / "t" / "y"}
+    assert set(flushed[: len(inside)]) == inside
+    assert flushed[len(inside) :] == [tmp_path, tmp_path.parent]
+
+
+def test_a_failing_disk_is_not_hidden(tmp_path, monkeypatch):
+    (tmp_path / "x").write_bytes(b"")
+
+    def refuse(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="Input/output error"):
+        sync_files([tmp_path / "x"])
+
+
+# -- tables --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        Change(append=people("n")),
+        Change(upsert=people("a", "n")),
+        Change(delete=["a"]),
+        Change(overwrite=people("o")),
+        Change(append=people("n"), upsert=people("b"), delete=["a"]),
+    ],
+    ids=["append", "upsert", "delete", "overwrite", "mixed"],
+)
+def test_a_promoted_change_is_flushed(tmp_path, flushed, one):
+    line = new_line(tmp_path, sync=True)
+    line.write(Change(append=people("a", "b", "c")))
+    before = files_below(tmp_path)
+    flushed.clear()
+    line.write(one)
+    files = needed(tmp_path, before)
+    assert files <= set(flushed)
+    assert folders_up_to(tmp_path / line.folder, files) <= set(flushed)
+    assert flushed.index(manifest_file(tmp_path / line.folder, line.version)) >= len(files) - 1, "the manifest is last"
+
+
+def test_the_first_rows_of_a_table_make_a_folder_that_is_flushed_too(tmp_path, flushed):
+    line = new_line(tmp_path, sync=True)
+    flushed.clear()
+    line.write(Change(append=people("a")))
+    assert tmp_path / line.folder in flushed
+
+
+def test_a_new_table_is_flushed(tmp_path, flushed):
+    line = new_line(tmp_path, sync=True)
+    assert needed(tmp_path, ()) <= set(flushed)
+    assert {tmp_path / line.folder, tmp_path / "nodes", tmp_path} <= set(flushed)
+
+
+def test_a_compacted_table_is_flushed(tmp_path, flushed):
+    line = new_line(tmp_path, sync=True)
+    for id_ in "abc":
+        line.write(Change(append=people(id_)))
+    before = files_below(tmp_path)
+    flushed.clear()
+    line.table.compacted(always=True)
+    assert needed(tmp_path, before) <= set(flushed)
+
+
+@pytest.mark.parametrize("kind", ["btree", "text"])
+def test_an_index_is_flushed(tmp_path, flushed, kind):
+    line = new_line(tmp_path, sync=True)
+    line.write(Change(append=people("a", "b")))
+    before = files_below(tmp_path)
+    staged, _ = stage_indexes(line.table, [IndexSpec("name", kind)])
+    flushed.clear()
+    staged.promote()
+    files = needed(tmp_path, before)
+    assert any("_indices" in path.parts for path in files)
+    assert files <= set(flushed)
+    assert folders_up_to(tmp_path / line.folder, files) <= set(flushed)
+
+
+# -- a graph -------------------------------------------------------------------------------------------
+
+
+def test_a_new_graph_is_flushed_with_the_folder_it_is_in(tmp_path, flushed):
+    new_repository(tmp_path / "graphs" / "g", sync=True)
+    files = needed(tmp_path / "graphs" / "g", ())
+    assert {file for file in files if file.suffix in (".manifest", ".lance")} <= set(flushed)
+    assert {tmp_path / "graphs" / "g", tmp_path / "graphs"} <= set(flushed)
+
+
+def test_a_commit_is_flushed_tables_first_then_the_publish(tmp_path, flushed):
+    root = tmp_path / "g"
+    repository = new_repository(root, sync=True)
+    before = files_below(root)
+    flushed.clear()
+    change(repository, {PERSON: Change(append=people("a")), KNOWS: Change(append=knows(("a", "a")))})
+    files = {path for path in needed(root, before) if path.name != "__publish_lock"}
+    assert files <= set(flushed)
+    publish = manifest_file(root / "__manifest", repository.state().version)
+    tables = [path for path in files if path.is_relative_to(root / "nodes") or path.is_relative_to(root / "edges")]
+    assert max(flushed.index(path) for path in tables) < flushed.index(publish)
+    data = [path for path in files if path.is_relative_to(root / "__manifest" / "data")]
+    assert max(flushed.index(path) for path in data) < flushed.index(publish)
+    assert root / "__manifest" / "_versions" in flushed[flushed.index(publish) :]
+
+
+def test_one_setting_turns_it_off(tmp_path, flushed):
+    repository = new_repository(tmp_path / "g", sync=False)
+    change(repository, {PERSON: Change(append=people("a"))})
+    assert flushed == []
+
+
+def test_a_disk_that_fails_to_flush_the_publish_is_a_storage_error(tmp_path, monkeypatch):
+    root = tmp_path / "g"
+    repository = new_repository(root, sync=True)
+    real = os.fsync
+
+    def fsync(handle):
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        if path.suffix == ".manifest" and path.is_relative_to(root / "__manifest"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    ledger = repository.ledger
+    state = repository.state().ledger
+    with pytest.raises(StorageError, match="Input/output error"):
+        ledger.publish(state, state.state, state.tail.slice(0, 0))
+
+
+def test_a_table_of_every_type_is_flushed(tmp_path, flushed):
+    schema = pa.schema([pa.field("id", pa.utf8(), nullable=False), pa.field("raw", pa.large_binary())])
+    line = new_line(tmp_path, schema=schema, sync=True)
+    before = files_below(tmp_path)
+    flushed.clear()
+    line.write(Change(append=pa.table({"id": ["a"], "raw": [b"x" * 100_000]}, schema=schema)))
+    assert needed(tmp_path, before) <= set(flushed)

@@ -1,0 +1,331 @@
+"""The manifest: one winner per version, nothing forgotten, nothing that grows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from math import log2
+
+import lance
+import pyarrow as pa
+import pytest
+
+from omnigraph.errors import Damaged, StorageError
+from omnigraph.storage import ledger as ledger_module
+from omnigraph.storage.failpoints import arm
+from omnigraph.storage.ledger import SCHEMA, STAMP_KEY, Ledger, PublishConflict
+from omnigraph.storage.location import Location
+from omnigraph.storage.tables import Change
+from support.graphs import KNOWS, PERSON, add_people, change, knows, new_repository, people
+
+
+def rows(*found):
+    """Manifest rows from (id, type) pairs."""
+    return pa.Table.from_pylist([{"object_id": i, "object_type": t, "table_key": ""} for i, t in found], schema=SCHEMA)
+
+
+def head(value):
+    one = {"object_id": "graph_head:main", "object_type": "graph_head", "table_key": "", "metadata": value}
+    return pa.Table.from_pylist([one], schema=SCHEMA)
+
+
+def commit(number):
+    return rows((f"commit-{number:05}", "graph_commit"))
+
+
+def new_ledger(root, sync=False):
+    ledger = Ledger(Location(str(root), root), sync=sync)
+    version = ledger.create(pa.concat_tables([head("0"), commit(0)]), "1001")
+    return ledger, version
+
+
+def step(ledger, version, number):
+    state = head(str(number)).cast(version.state.schema)
+    return ledger.publish(version, state, commit(number).cast(version.state.schema))
+
+
+def all_ids(version):
+    return version.dataset.to_table(columns=["object_id"])["object_id"].to_pylist()
+
+
+def fragments(version):
+    return sorted(fragment.count_rows() for fragment in version.dataset.get_fragments())
+
+
+# -- creating and reading ------------------------------------------------------------------------------
+
+
+def test_there_is_no_ledger_at_first(tmp_path):
+    ledger = Ledger(Location(str(tmp_path), tmp_path), sync=False)
+    assert not ledger.exists()
+    (tmp_path / "__manifest").mkdir()
+    assert not ledger.exists()
+
+
+def test_a_new_ledger_is_version_1_and_carries_the_stamp(tmp_path):
+    ledger, version = new_ledger(tmp_path)
+    assert ledger.exists()
+    assert version.version == 1
+    assert version.stamp == "1001"
+    read = ledger.read()
+    assert (read.version, read.stamp) == (1, "1001")
+    assert read.state["object_id"].to_pylist() == ["graph_head:main"]
+    assert read.tail.num_rows == 0
+    assert sorted(all_ids(read)) == ["commit-00000", "graph_head:main"]
+    assert fragments(read) == [1, 1], "the first rows are the anchor, a fragment that stays"
+
+
+def test_of_two_creators_one_is_told(tmp_path):
+    ledger, _ = new_ledger(tmp_path)
+    with pytest.raises(PublishConflict):
+        ledger.create(pa.concat_tables([head("other"), commit(0)]), "1001")
+    assert ledger.read().state["metadata"].to_pylist() == ["0"]
+
+
+def test_a_known_version_is_handed_back_until_something_moved(tmp_path):
+    ledger, first = new_ledger(tmp_path)
+    assert ledger.refresh(first) is first
+    second = step(ledger, first, 1)
+    assert ledger.refresh(first).version == second.version
+    assert ledger.refresh(second) is second
+
+
+# -- publishing ----------------------------------------------------------------------------------------
+
+
+def test_a_publish_replaces_the_state_and_adds_history(tmp_path):
+    ledger, first = new_ledger(tmp_path)
+    second = step(ledger, first, 1)
+    for version in (second, ledger.read()):
+        assert version.version == 2
+        assert version.stamp == "1001"
+        assert version.state["metadata"].to_pylist() == ["1"]
+        assert version.tail["object_id"].to_pylist() == ["commit-00001"]
+        assert sorted(all_ids(version)) == ["commit-00000", "commit-00001", "graph_head:main"]
+
+
+def test_only_one_of_two_publishes_on_one_version_lands(tmp_path):
+    ledger, first = new_ledger(tmp_path)
+    winner = step(ledger, first, 1)
+    with pytest.raises(PublishConflict):
+        step(ledger, first, 2)
+    assert ledger.read().version == winner.version
+    assert sorted(all_ids(ledger.read())) == ["commit-00000", "commit-00001", "graph_head:main"]
+
+
+@pytest.mark.parametrize("behind", [1, 5, 70, 200])
+def test_a_publish_on_an_old_version_never_lands_however_old(tmp_path, behind):
+    ledger, first = new_ledger(tmp_path)
+    version = first
+    for number in range(1, behind + 1):
+        version = step(ledger, version, number)
+    # Lance knows a conflict from the transactions of newer versions, and most of those were dropped by now.
+    with pytest.raises(PublishConflict):
+        step(ledger, first, 9_999)
+    assert ledger.read().version == version.version
+    assert "commit-09999" not in all_ids(ledger.read())
+
+
+def test_a_publish_that_lands_in_the_place_of_a_dropped_version_is_not_believed(tmp_path, monkeypatch):
+    """A request that hangs while a hundred others pass may write where a version was dropped: nobody looks there."""
+    ledger, first = new_ledger(tmp_path)
+    real = lance.LanceDataset.commit
+    slot = tmp_path / "__manifest" / "_versions" / f"{2**64 - 1 - 2:020}.manifest"
+
+    def hang(*arguments, **settings):
+        monkeypatch.setattr(lance.LanceDataset, "commit", real)
+        dataset = real(*arguments, **settings)
+        ours = slot.read_bytes()
+        slot.unlink()
+        others = Ledger(ledger.location, sync=False)
+        version = others.read()
+        for number in range(1, 131):
+            version = step(others, version, number)
+        assert not slot.exists()
+        slot.write_bytes(ours)
+        return dataset
+
+    monkeypatch.setattr(lance.LanceDataset, "commit", hang)
+    with pytest.raises(StorageError, match="overtook"):
+        step(ledger, first, 9_999)
+    newest = Ledger(ledger.location, sync=False).read()
+    assert newest.version == 131
+    assert "commit-09999" not in all_ids(newest)
+
+
+def test_two_handles_conflict_like_two_processes(tmp_path):
+    ledger, _ = new_ledger(tmp_path)
+    other = Ledger(ledger.location, sync=False)
+    mine, theirs = ledger.read(), other.read()
+    step(other, theirs, 1)
+    with pytest.raises(PublishConflict):
+        step(ledger, mine, 2)
+    step(ledger, ledger.refresh(mine), 2)
+    assert ledger.read().state["metadata"].to_pylist() == ["2"]
+
+
+def test_a_publish_that_seals_conflicts_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_SEAL_ROWS", 2)
+    ledger, first = new_ledger(tmp_path)
+    step(ledger, first, 1)
+    with pytest.raises(PublishConflict):
+        step(ledger, first, 2)
+
+
+def test_a_publish_that_stops_before_its_commit_changes_nothing(tmp_path):
+    ledger, first = new_ledger(tmp_path)
+    with pytest.raises(Exception, match="failpoint"), arm("publish.before_commit"):
+        step(ledger, first, 1)
+    assert ledger.refresh(first) is first
+    assert step(ledger, first, 2).version == 2
+
+
+# -- a long history ------------------------------------------------------------------------------------
+
+
+def test_six_hundred_publishes(tmp_path):
+    ledger, version = new_ledger(tmp_path)
+    most = 0
+    for number in range(1, 601):
+        version = step(ledger, version, number)
+        most = max(most, len(version.dataset.get_fragments()))
+        assert version.version == number + 1
+    assert most <= log2(600) + 2
+    read = ledger.read()
+    assert read.tail.num_rows < 64, "a reader never loads more than the newest of it"
+    assert sorted(all_ids(read)) == [*(f"commit-{n:05}" for n in range(601)), "graph_head:main"]
+    assert fragments(read) == fragments(version)
+    # Old versions went as it went along, and with them nothing of the history.
+    kept = len(list((tmp_path / "__manifest" / "_versions").glob("*.manifest")))
+    assert kept <= 32 + 64
+    assert len(list((tmp_path / "__manifest" / "data").iterdir())) <= 2 * kept + most
+    found = ledger.history(read, "object_type = 'graph_commit'", ["object_id"])
+    assert found.num_rows == 601
+
+
+def test_sealed_fragments_hold_history_only_and_the_last_holds_the_state(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_SEAL_ROWS", 4)
+    ledger, version = new_ledger(tmp_path)
+    for number in range(1, 42):
+        version = step(ledger, version, number)
+        anchor, *sealed, live = sorted(version.dataset.get_fragments(), key=lambda fragment: fragment.fragment_id)
+        assert anchor.to_table()["object_id"].to_pylist() == ["commit-00000"]
+        types = {kind for fragment in sealed for kind in fragment.to_table()["object_type"].to_pylist()}
+        assert types <= {"graph_commit"}
+        assert "graph_head:main" in live.to_table()["object_id"].to_pylist()
+        sizes = [fragment.count_rows() for fragment in sealed]
+        assert sizes == sorted(sizes, reverse=True), "older fragments are the larger ones"
+
+
+def test_any_row_is_found_sealed_or_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_SEAL_ROWS", 8)
+    ledger, version = new_ledger(tmp_path)
+    for number in range(1, 41):
+        version = step(ledger, version, number)
+    for number in range(41):
+        assert ledger.find(version, f"commit-{number:05}").num_rows == 1
+    assert ledger.find(version, "graph_head:main").num_rows == 1
+    assert ledger.find(version, "o'brien").num_rows == 0
+
+
+def test_a_reader_of_a_trimmed_version_gets_the_same_history_from_a_newer_one(tmp_path):
+    ledger, first = new_ledger(tmp_path)
+    version = first
+    for number in range(1, 130):
+        version = step(ledger, version, number)
+    assert not (tmp_path / "__manifest" / "_versions" / f"{2**64 - 2:020}.manifest").exists()
+    late = Ledger(ledger.location, sync=False)
+    assert late.history(first, "object_id = 'commit-00000'").num_rows == 1
+
+
+# -- what others see -----------------------------------------------------------------------------------
+
+
+def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
+    root = tmp_path / "g"
+    repository = new_repository(root)
+    first = add_people(repository, "a")
+    changes = {PERSON: Change(append=people("b")), KNOWS: Change(append=knows(("a", "b")))}
+    second = change(repository, changes, actor="ada", message="both")
+    repository.create_branch("side")
+    dataset = lance.dataset(str(root / "__manifest"))
+    assert dataset.schema.names == [
+        "object_id",
+        "object_type",
+        "location",
+        "metadata",
+        "base_objects",
+        "table_key",
+        "stable_table_id",
+        "table_incarnation_id",
+        "table_version",
+        "table_branch",
+        "row_count",
+    ]
+    assert dataset.schema.metadata[STAMP_KEY.encode()] == b"1001"
+    assert dataset.schema.field("object_id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
+    found = {row["object_id"]: row for row in dataset.to_table().to_pylist()}
+    assert len(found) == dataset.count_rows()
+    kinds = sorted(row["object_type"] for row in found.values())
+    assert kinds == (
+        ["graph_commit"] * 3 + ["graph_head"] * 2 + ["schema"] + ["table"] * 2 + ["table_version"] * (2 + 1 + 2)
+    )
+    table = found["table:0000000000000001:0000000000000001"]
+    assert (table["table_key"], table["location"]) == (PERSON, "nodes/40d76f1f51639ec0")
+    version = found[f"table_version:{1:016x}:{1:016x}:{second.manifest_version:020}"]
+    assert (version["table_key"], version["table_version"], version["row_count"]) == (PERSON, 3, 2)
+    assert version["table_branch"] is None
+    row = found[second.id]
+    assert (row["table_version"], row["table_key"], row["table_branch"]) == (3, "", None)
+    data = json.loads(row["metadata"])
+    assert data["parent_commit_id"] == first.id
+    assert data["merged_parent_commit_id"] is None
+    assert (data["actor_id"], data["message"]) == ("ada", "both")
+    assert data["created_at"] == second.created_at
+    main = json.loads(found["graph_head:main"]["metadata"])
+    assert (main["head_commit_id"], main["parent_commit_id"]) == (second.id, first.id)
+    assert found["graph_head:side"]["table_branch"] == "side"
+    assert all(row["base_objects"] is None for row in found.values())
+
+
+def test_the_settings_of_the_manifest(tmp_path):
+    new_ledger(tmp_path)
+    dataset = lance.dataset(str(tmp_path / "__manifest"))
+    assert dataset.data_storage_version == "2.2"
+    assert dataset.has_stable_row_ids
+    assert not any("auto_cleanup" in key for key in dataset.config())
+
+
+# -- damage --------------------------------------------------------------------------------------------
+
+
+def test_a_lost_data_file_is_reported_and_not_taken_for_an_empty_graph(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_READ_TRIES", 2)
+    ledger, _ = new_ledger(tmp_path)
+    shutil.rmtree(tmp_path / "__manifest" / "data")
+    with pytest.raises(Damaged, match="graph manifest") as caught:
+        Ledger(ledger.location, sync=False).read()
+    assert caught.value.code == "missing_file"
+
+
+def test_other_columns_are_another_release(tmp_path):
+    table = pa.table({"object_id": ["a"], "object_type": ["graph_head"]})
+    lance.write_dataset(table, str(tmp_path / "__manifest"))
+    with pytest.raises(Damaged, match="other columns") as caught:
+        Ledger(Location(str(tmp_path), tmp_path), sync=False).read()
+    assert "release" in caught.value.hint
+
+
+def test_an_empty_manifest_is_damage(tmp_path):
+    lance.write_dataset(SCHEMA.empty_table(), str(tmp_path / "__manifest"), schema=SCHEMA)
+    with pytest.raises(Damaged, match="empty"):
+        Ledger(Location(str(tmp_path), tmp_path), sync=False).read()
+
+
+def test_a_truncated_manifest_version_is_a_typed_error(tmp_path):
+    ledger, version = new_ledger(tmp_path)
+    step(ledger, version, 1)
+    newest = tmp_path / "__manifest" / "_versions" / f"{2**64 - 3:020}.manifest"
+    newest.write_bytes(newest.read_bytes()[:40])
+    with pytest.raises((StorageError, Damaged), match="graph manifest"):
+        Ledger(ledger.location, sync=False).read()

@@ -1,0 +1,174 @@
+"""What a URI means, and which settings an object store gets from the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import InputError
+from omnigraph.storage.location import locate
+
+KEYS = {"AWS_ACCESS_KEY_ID": "key-1", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_SESSION_TOKEN": "token-1"}
+
+
+def options(**environ):
+    return dict(locate("s3://bucket/graph", environ).options)
+
+
+# -- the local disk ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("/data/graph", "/data/graph"),
+        ("/data/graph/", "/data/graph"),
+        ("/data/./a/../graph", "/data/graph"),
+        ("  /data/graph\n", "/data/graph"),
+        ("file:///data/graph", "/data/graph"),
+        ("file://localhost/data/graph", "/data/graph"),
+        ("FILE:///data/graph", "/data/graph"),
+        ("file:///data/my%20graph", "/data/my graph"),
+        ("/data/my%20graph", "/data/my%20graph"),
+        ("/data/a:b", "/data/a:b"),
+    ],
+)
+def test_local_locations(uri, path):
+    location = locate(uri, {})
+    assert location.is_local
+    assert location.path == Path(path)
+    assert location.uri == path
+    assert location.options == {}
+
+
+def test_a_relative_path_is_made_absolute_without_touching_the_disk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert locate("graphs/../mine", {}).path == tmp_path / "mine"
+    assert locate(Path("mine"), {}).path == tmp_path / "mine"
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert locate(str(tmp_path / "link" / "graph"), {}).path == tmp_path / "link" / "graph"
+
+
+def test_home_is_expanded(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert locate("~/graph", {}).path == Path("/home/ada/graph")
+
+
+def test_children():
+    assert locate("/data/graph", {}).child("__manifest") == "/data/graph/__manifest"
+    assert locate("s3://bucket/a", {}).child("__manifest") == "s3://bucket/a/__manifest"
+
+
+# -- object stores -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("uri", "bucket", "prefix", "canonical"),
+    [
+        ("s3://bucket/graph", "bucket", "graph", "s3://bucket/graph"),
+        ("s3://bucket/a//b/./c/", "bucket", "a/b/c", "s3://bucket/a/b/c"),
+        ("s3://bucket", "bucket", "", "s3://bucket"),
+        ("s3://bucket/", "bucket", "", "s3://bucket"),
+        ("S3://bucket/Graph", "bucket", "Graph", "s3://bucket/Graph"),
+    ],
+)
+def test_s3_locations(uri, bucket, prefix, canonical):
+    location = locate(uri, {})
+    assert not location.is_local
+    assert (location.bucket, location.prefix, location.uri) == (bucket, prefix, canonical)
+
+
+def test_credentials_come_from_the_environment():
+    assert options(**KEYS, AWS_REGION="eu-central-1") == {
+        "aws_access_key_id": "key-1",
+        "aws_secret_access_key": "hush",
+        "aws_session_token": "token-1",
+        "aws_region": "eu-central-1",
+    }
+
+
+def test_an_empty_variable_counts_as_unset():
+    assert options(AWS_ACCESS_KEY_ID="", AWS_ENDPOINT_URL="") == {"aws_region": "us-east-1"}
+
+
+def test_the_region_variable_wins_over_the_default_region():
+    assert options(AWS_DEFAULT_REGION="b")["aws_region"] == "b"
+    assert options(AWS_REGION="a", AWS_DEFAULT_REGION="b")["aws_region"] == "a"
+
+
+def test_the_s3_endpoint_wins_over_the_general_one():
+    both = options(AWS_ENDPOINT_URL_S3="https://s3.example", AWS_ENDPOINT_URL="https://all.example")
+    assert both["aws_endpoint"] == "https://s3.example"
+    assert options(AWS_ENDPOINT_URL="https://all.example")["aws_endpoint"] == "https://all.example"
+
+
+@pytest.mark.parametrize(
+    ("environ", "allowed"),
+    [
+        ({}, False),
+        ({"AWS_ALLOW_HTTP": "true"}, True),
+        ({"AWS_ALLOW_HTTP": "TRUE"}, True),
+        ({"AWS_ALLOW_HTTP": "false"}, False),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:8333"}, True),
+        ({"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:8333"}, True),
+        ({"AWS_ENDPOINT_URL_S3": "https://s3.example"}, False),
+        ({"AWS_ENDPOINT_URL_S3": "https://s3.example", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, False),
+    ],
+)
+def test_plain_http_is_allowed_by_setting_or_by_the_endpoint(environ, allowed):
+    assert ("allow_http" in options(**environ)) is allowed
+
+
+def test_path_style():
+    assert options(AWS_S3_FORCE_PATH_STYLE="true")["aws_virtual_hosted_style_request"] == "false"
+    assert "aws_virtual_hosted_style_request" not in options(AWS_S3_FORCE_PATH_STYLE="false")
+
+
+def test_secrets_are_never_shown():
+    shown = repr(locate("s3://bucket/graph", KEYS))
+    assert "s3://bucket/graph" in shown
+    assert not any(secret in shown for secret in KEYS.values())
+
+
+def test_a_local_graph_takes_nothing_from_the_environment():
+    assert locate("/data/graph", KEYS).options == {}
+
+
+# -- refusals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("uri", "word"),
+    [
+        ("", "empty"),
+        ("   ", "empty"),
+        ("http://127.0.0.1:8080", "a server, not storage"),
+        ("https://graphs.example/g", "a server, not storage"),
+        ("HTTPS://graphs.example/g", "a server, not storage"),
+        ("gs://bucket/graph", "'gs://' is not supported"),
+        ("az://container/graph", "'az://' is not supported"),
+        ("file://elsewhere/data", "another host"),
+        ("s3://", "not a place in a bucket"),
+        ("s3:///graph", "not a place in a bucket"),
+        ("s3://bucket/../other", "not a place in a bucket"),
+    ],
+)
+def test_refusals_say_what_to_give_instead(uri, word):
+    with pytest.raises(InputError) as caught:
+        locate(uri, {})
+    assert word in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("uri", ["https://ada:hush@graphs.example/g", "s3://ada:hush@bucket/graph"])
+def test_a_password_in_a_uri_is_refused_and_not_repeated(uri):
+    with pytest.raises(InputError) as caught:
+        locate(uri, {})
+    assert "hush" not in caught.value.message
+    assert "hush" not in (caught.value.hint or "")

@@ -1,0 +1,105 @@
+"""Small objects on the local disk, when the disk says no. What a store promises is in `tests/contract`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+
+import pytest
+
+from omnigraph.errors import InputError, StorageError
+from omnigraph.storage.objects import LocalObjects, object_store_error
+
+
+def refusing(number):
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+REFUSALS = [
+    (errno.EACCES, "no_access", "permissions"),
+    (errno.EROFS, "no_access", "read_only=True"),
+    (errno.ENOSPC, "disk_full", "free some space"),
+    (errno.EDQUOT, "disk_full", "free some space"),
+    (errno.EIO, "io_error", None),
+]
+
+
+@pytest.mark.parametrize(("number", "code", "hint"), REFUSALS, ids=[errno.errorcode[n] for n, _, _ in REFUSALS])
+@pytest.mark.parametrize("method", ["write", "write_if_absent"])
+def test_a_refused_write_names_the_file_and_what_to_do(tmp_path, monkeypatch, method, number, code, hint):
+    store = LocalObjects(tmp_path)
+    monkeypatch.setattr(tempfile, "mkstemp", refusing(number))
+    with pytest.raises(StorageError) as caught:
+        getattr(store, method)("__recovery/one.json", b"{}")
+    assert caught.value.code == code
+    assert str(tmp_path / "__recovery" / "one.json") in caught.value.message
+    assert os.strerror(number) in caught.value.message
+    assert hint is None or hint in caught.value.hint
+
+
+def test_a_disk_that_fills_up_half_way_leaves_the_old_object(tmp_path, monkeypatch):
+    store = LocalObjects(tmp_path)
+    store.write("folder/one", b"old")
+    monkeypatch.setattr(os, "fsync", refusing(errno.ENOSPC))
+    with pytest.raises(StorageError, match="No space left") as caught:
+        store.write("folder/one", b"new")
+    assert caught.value.code == "disk_full"
+    assert store.read("folder/one") == b"old"
+    assert store.list("folder") == ["folder/one"]
+
+
+@pytest.mark.parametrize("method", ["write", "write_if_absent"])
+def test_a_failed_write_leaves_no_temporary_file(tmp_path, monkeypatch, method):
+    store = LocalObjects(tmp_path)
+    monkeypatch.setattr(os, "fsync", refusing(errno.ENOSPC))
+    with pytest.raises(StorageError):
+        getattr(store, method)("folder/one", b"new")
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_reading_what_may_not_be_read_is_an_error_and_not_an_absence(tmp_path):
+    store = LocalObjects(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match="directory"):
+        store.read("folder")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match="Not a directory"):
+        store.list("file")
+
+
+def test_a_disk_without_hard_links_still_lets_one_writer_win(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", refusing(errno.EPERM))
+    store = LocalObjects(tmp_path)
+    assert store.write_if_absent("claim", b"first")
+    assert not store.write_if_absent("claim", b"second")
+    assert store.read("claim") == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["claim"]
+
+
+def test_unfinished_files_are_not_listed(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / ".writing-abc").write_bytes(b"half")
+    (tmp_path / "folder" / "deeper").mkdir()
+    assert LocalObjects(tmp_path).list("folder") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code"),
+    [
+        ("The operation lacked valid credentials", StorageError, "no_access"),
+        ("<Code>AccessDenied</Code>", StorageError, "no_access"),
+        ("error sending request for url (http://169.254.169.254/latest)", StorageError, "no_access"),
+        ("<Code>NoSuchBucket</Code>", InputError, "no_such_bucket"),
+        ("connection refused", StorageError, "unreachable"),
+        ("", StorageError, "unreachable"),
+    ],
+)
+def test_what_a_failed_request_means(text, kind, code):
+    error = object_store_error(RuntimeError(text), "s3://bucket/graph")
+    assert type(error) is kind
+    assert error.code == code
+    assert "s3://bucket/graph" in error.message

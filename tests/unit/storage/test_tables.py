@@ -1,0 +1,399 @@
+"""One table at one version: every kind of change, and what a change keeps."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.errors import Damaged, StorageError
+from omnigraph.storage.failpoints import arm
+from omnigraph.storage.tables import _LOOKUP_BY_INDEX_MAX, FRAGMENTS_MAX, Change, sql_text
+from support.graphs import PERSON_SCHEMA, Line, files_below, new_line, people, table_store
+
+IDENTITY = ("id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version")
+STRANGE = ["o'brien", "''", "ü☃", "a b", 'say "hi"', "back\\slash", "%_", "line\nbreak", "--", "名前", ""]
+
+
+@pytest.fixture
+def line(tmp_path):
+    return new_line(tmp_path)
+
+
+def stamps(line):
+    return {row["id"]: row for row in line.rows(IDENTITY)}
+
+
+def names(line):
+    return {row["id"]: row["name"] for row in line.rows()}
+
+
+# -- creating and opening ------------------------------------------------------------------------------
+
+
+def test_a_new_table_is_empty_at_version_1(line):
+    assert line.version == 1
+    assert line.table.row_count == 0
+    assert line.table.fragment_count == 0
+    assert line.rows() == []
+    assert line.table.schema.names == ["id", "name"]
+
+
+def test_the_id_is_marked_as_the_key(line):
+    assert line.table.schema.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
+    assert not line.table.schema.field("name").metadata
+
+
+def test_a_folder_in_use_is_not_created_again(line):
+    with pytest.raises(StorageError, match="nodes/a"):
+        line.store.create(line.folder, PERSON_SCHEMA)
+
+
+def test_a_handle_of_a_version_is_reused(line):
+    assert line.store.open(line.folder, 1) is line.store.open(line.folder, 1)
+
+
+def test_a_forgotten_handle_is_opened_again(line):
+    first = line.store.open(line.folder, 1)
+    line.store.forget(line.folder)
+    assert line.store.open(line.folder, 1) is not first
+
+
+@pytest.mark.parametrize(("folder", "version"), [("nodes/a", 7), ("nodes/none", 1)])
+def test_a_version_that_is_not_there(line, folder, version):
+    with pytest.raises(Damaged) as caught:
+        line.store.open(folder, version)
+    assert caught.value.code == "version_reclaimed"
+    assert f"version {version} of table '{folder}'" in caught.value.message
+
+
+def test_every_version_stays_readable(line):
+    line.write(Change(append=people("a")))
+    line.write(Change(append=people("b")))
+    line.write(Change(delete=["a"]))
+    seen = {version: Line(line.store, line.folder, version).rows(["id"]) for version in range(1, 5)}
+    assert [[row["id"] for row in rows] for rows in seen.values()] == [[], ["a"], ["a", "b"], ["b"]]
+
+
+# -- changing ------------------------------------------------------------------------------------------
+
+
+def test_append(line):
+    assert line.write(Change(append=people("b", "a")))
+    assert names(line) == {"a": "name of a", "b": "name of b"}
+    assert line.table.row_count == 2
+
+
+def test_append_takes_columns_in_any_order(line):
+    line.write(Change(append=people("a").select(["name", "id"])))
+    assert names(line) == {"a": "name of a"}
+
+
+def test_upsert_adds_and_replaces(line):
+    line.write(Change(append=people("a", "b", "c")))
+    line.write(Change(upsert=people("b", "d", name="new")))
+    assert names(line) == {"a": "name of a", "b": "new", "c": "name of c", "d": "new"}
+    assert line.table.row_count == 4
+
+
+def test_upsert_keeps_the_row_and_its_creation(line):
+    line.write(Change(append=people("a", "b", "c")))
+    created = line.version
+    before = stamps(line)
+    line.write(Change(upsert=people("c", "b", "x", name="new")))
+    after = stamps(line)
+    for id_ in "abc":
+        assert after[id_]["_rowid"] == before[id_]["_rowid"]
+        assert after[id_]["_row_created_at_version"] == created
+    assert {id_: row["_row_last_updated_at_version"] for id_, row in after.items()} == {
+        "a": created,
+        "b": line.version,
+        "c": line.version,
+        "x": line.version,
+    }
+    assert after["x"]["_row_created_at_version"] == line.version
+    assert len({row["_rowid"] for row in after.values()}) == 4
+
+
+def test_delete(line):
+    line.write(Change(append=people("a", "b", "c")))
+    assert line.write(Change(delete=["c", "a", "never"]))
+    assert names(line) == {"b": "name of b"}
+    assert line.table.row_count == 1
+
+
+def test_deleting_everything_leaves_a_table_that_takes_rows(line):
+    line.write(Change(append=people("a", "b")))
+    line.write(Change(delete=["a", "b"]))
+    assert line.table.row_count == 0
+    line.write(Change(append=people("a")))
+    assert names(line) == {"a": "name of a"}
+
+
+def test_overwrite(line):
+    line.write(Change(append=people("a", "b")))
+    line.write(Change(overwrite=people("b", "c", name="new")))
+    assert names(line) == {"b": "new", "c": "new"}
+
+
+def test_overwrite_with_nothing(line):
+    line.write(Change(append=people("a", "b")))
+    assert line.write(Change(overwrite=people()))
+    assert line.table.row_count == 0
+    assert line.table.schema.names == ["id", "name"]
+    assert line.table.schema.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
+
+
+def test_rows_keep_their_identity_after_an_overwrite(line):
+    line.write(Change(append=people("a")))
+    line.write(Change(overwrite=people("a", "b")))
+    before = stamps(line)
+    line.write(Change(upsert=people("b", name="new"), append=people("c")))
+    after = stamps(line)
+    assert after["b"]["_rowid"] == before["b"]["_rowid"]
+    assert len({row["_rowid"] for row in after.values()}) == 3
+
+
+def test_everything_in_one_change(line):
+    line.write(Change(append=people("a", "b", "c", "d")))
+    before = stamps(line)
+    version = line.version
+    line.write(Change(append=people("n"), upsert=people("b", "m", name="new"), delete=["a", "d", "none"]))
+    assert line.version == version + 1
+    assert names(line) == {"b": "new", "c": "name of c", "m": "new", "n": "name of n"}
+    assert line.table.row_count == 4
+    assert stamps(line)["b"]["_rowid"] == before["b"]["_rowid"]
+    assert stamps(line)["c"] == before["c"]
+
+
+def test_changes_over_several_fragments(line):
+    for id_ in "abcdef":
+        line.write(Change(append=people(id_)))
+    line.write(Change(upsert=people("a", "c", "f", name="new"), delete=["b", "d"]))
+    assert names(line) == {"a": "new", "c": "new", "e": "name of e", "f": "new"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change(),
+        Change(append=people()),
+        Change(upsert=people()),
+        Change(delete=[]),
+        Change(delete=["none", "neither"]),
+        Change(append=people(), upsert=people(), delete=["none"]),
+    ],
+)
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_change_without_effect_is_none_and_writes_no_version(line, change, filled):
+    if filled:
+        line.write(Change(append=people("a")))
+    version = line.version
+    before = files_below(line.store.location.path)
+    assert line.table.stage(change, {}) is None
+    assert line.version == version
+    assert files_below(line.store.location.path) == before
+
+
+def test_an_empty_overwrite_of_an_empty_table_is_no_change(line):
+    assert line.table.stage(Change(overwrite=people()), {}) is None
+
+
+@pytest.mark.parametrize("id_", STRANGE)
+def test_any_text_can_be_an_id(line, id_):
+    line.write(Change(append=people(id_, "other")))
+    assert line.table.rows_of([id_], ["id"])["id"].to_pylist() == [id_]
+    line.write(Change(upsert=people(id_, name="new")))
+    assert names(line) == {id_: "new", "other": "name of other"}
+    line.write(Change(delete=[id_]))
+    assert names(line) == {"other": "name of other"}
+
+
+def test_more_ids_than_a_filter_takes(line):
+    count = _LOOKUP_BY_INDEX_MAX + 500
+    ids = [f"p{number:05}" for number in range(count)]
+    line.write(Change(append=people(*ids, "o'brien")))
+    before = stamps(line)
+    line.write(Change(upsert=people(*ids, "new", name="new")))
+    assert set(names(line)) == {*ids, "o'brien", "new"}
+    assert names(line)["o'brien"] == "name of o'brien"
+    after = stamps(line)
+    assert all(after[id_]["_rowid"] == before[id_]["_rowid"] for id_ in ids)
+    found = line.table.rows_of([*ids, "none"], ["name"])
+    assert found.schema.names == ["name"]
+    assert found.num_rows == count
+    line.write(Change(delete=[*ids, "none"]))
+    assert set(names(line)) == {"o'brien", "new"}
+
+
+def test_rows_of_a_few_ids(line):
+    line.write(Change(append=people("a", "b", "c")))
+    assert sorted(line.table.rows_of(["c", "a", "z"])["name"].to_pylist()) == ["name of a", "name of c"]
+    assert line.table.rows_of([]).schema.names == ["id", "name"]
+    assert line.table.rows_of([]).num_rows == 0
+
+
+def test_reading_columns_filters_and_limits(line):
+    line.write(Change(append=people("a", "b", "c")))
+    assert line.table.read(["name"]).schema.names == ["name"]
+    assert line.table.read(filter=f"id = {sql_text('b')}")["id"].to_pylist() == ["b"]
+    assert line.table.read(limit=2).num_rows == 2
+    assert sum(batch.num_rows for batch in line.table.batches(["id"], filter="id > 'a'")) == 2
+
+
+def test_every_kind_of_column_survives_an_upsert(tmp_path):
+    schema = pa.schema(
+        [
+            pa.field("id", pa.utf8(), nullable=False),
+            pa.field("day", pa.date32()),
+            pa.field("time", pa.date64()),
+            pa.field("big", pa.uint64()),
+            pa.field("tags", pa.list_(pa.utf8())),
+            pa.field("vec", pa.list_(pa.float32(), 2)),
+            pa.field("raw", pa.large_binary()),
+        ]
+    )
+    rows = pa.table(
+        {
+            "id": ["a", "b"],
+            "day": pa.array([1, None], pa.date32()),
+            "time": pa.array([86_400_000, None], pa.date64()),
+            "big": pa.array([2**64 - 1, None], pa.uint64()),
+            "tags": pa.array([["x", None], None], pa.list_(pa.utf8())),
+            "vec": pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2)),
+            "raw": pa.array([b"\x00", None], pa.large_binary()),
+        },
+        schema=schema,
+    )
+    line = new_line(tmp_path, schema=schema)
+    line.write(Change(append=rows))
+    line.write(Change(upsert=rows.slice(0, 1)))
+    assert line.rows(schema.names) == rows.to_pylist()
+
+
+# -- isolation -----------------------------------------------------------------------------------------
+
+
+def test_two_changes_of_one_version_do_not_see_each_other(line):
+    line.write(Change(append=people("a")))
+    base = line.table
+    left, right = base.stage(Change(append=people("l")), {}), base.stage(Change(upsert=people("a", name="r")), {})
+    lefts, _ = left.promote()
+    rights, _ = right.promote()
+    assert lefts.version != rights.version
+    assert sorted(lefts.read()["id"].to_pylist()) == ["a", "l"]
+    assert rights.read().to_pylist() == [{"id": "a", "name": "r"}]
+    assert base.read().to_pylist() == [{"id": "a", "name": "name of a"}]
+
+
+def test_each_line_of_versions_grows_by_its_own_changes(line):
+    line.write(Change(append=people("a")))
+    left, right = Line(line.store, line.folder, line.version), Line(line.store, line.folder, line.version)
+    for number in range(5):
+        left.write(Change(append=people(f"l{number}")))
+        right.write(Change(append=people(f"r{number}"), delete=["a"] if number == 0 else []))
+    assert [row["id"] for row in left.rows(["id"])] == ["a", *(f"l{n}" for n in range(5))]
+    assert [row["id"] for row in right.rows(["id"])] == [f"r{n}" for n in range(5)]
+
+
+def test_a_staged_change_is_no_version(line):
+    line.table.stage(Change(append=people("a")), {})
+    assert len(list((line.store.location.path / line.folder / "_versions").glob("*.manifest"))) == 1
+
+
+def test_a_promotion_leaves_no_detached_manifest(line):
+    line.write(Change(append=people("a")))
+    assert not list((line.store.location.path / line.folder / "_versions").glob("d*.manifest"))
+
+
+def test_a_promotion_says_what_it_made(line):
+    staged = line.table.stage(Change(append=people("a", "b")), {"who": "me"})
+    table, promoted = staged.promote()
+    assert (promoted.version, promoted.row_count) == (table.version, 2)
+    assert promoted.transaction_uuid == staged.transaction.uuid
+    assert table.dataset.read_transaction(table.version).transaction_properties == {"who": "me"}
+
+
+def test_a_change_that_stops_before_its_promotion_shows_nowhere(line):
+    with pytest.raises(Exception, match="failpoint"), arm("table.detached"):
+        line.write(Change(append=people("lost")))
+    line.write(Change(append=people("a")))
+    assert names(line) == {"a": "name of a"}
+
+
+# -- compaction ----------------------------------------------------------------------------------------
+
+
+def in_pieces(line, count):
+    for number in range(count):
+        line.write(Change(append=people(f"p{number:03}")))
+
+
+def test_few_pieces_are_left_alone(line):
+    in_pieces(line, 3)
+    before = files_below(line.store.location.path)
+    assert line.table.compacted() is line.table
+    assert files_below(line.store.location.path) == before
+
+
+def test_too_many_pieces_become_one_with_the_same_rows(line):
+    in_pieces(line, FRAGMENTS_MAX + 3)
+    line.write(Change(upsert=people("p001", name="new"), delete=["p000"]))
+    before, rows = stamps(line), names(line)
+    compacted = line.table.compacted()
+    assert compacted.fragment_count == 1
+    assert compacted.row_count == line.table.row_count == FRAGMENTS_MAX + 2
+    after = Line(line.store, line.folder, compacted.version)
+    assert names(after) == rows
+    assert stamps(after) == before
+    assert line.table.fragment_count > FRAGMENTS_MAX, "the version it came from stays as it is"
+
+
+def test_changes_go_on_after_a_compaction(line):
+    in_pieces(line, 4)
+    line.version = line.table.compacted(always=True).version
+    before = stamps(line)
+    line.write(Change(upsert=people("p000", "new", name="new"), delete=["p001"]))
+    assert sorted(names(line)) == ["new", "p000", "p002", "p003"]
+    assert stamps(line)["p000"]["_rowid"] == before["p000"]["_rowid"]
+
+
+def test_nothing_to_compact_leaves_no_version(line):
+    in_pieces(line, 1)
+    before = files_below(line.store.location.path)
+    assert line.table.compacted(always=True) is line.table
+    assert files_below(line.store.location.path) == before
+
+
+# -- a disk that fails ---------------------------------------------------------------------------------
+
+
+def test_a_lost_data_file_is_damage_that_names_the_table(line):
+    line.write(Change(append=people("a")))
+    shutil.rmtree(line.store.location.path / line.folder / "data")
+    store = table_store(line.store.location.path)
+    with pytest.raises(Damaged) as caught:
+        store.open(line.folder, line.version).read()
+    assert caught.value.code == "missing_file"
+    assert "nodes/a" in caught.value.message
+    assert "verify" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.ENOSPC, "disk_full"), (errno.EACCES, "no_access"), (errno.EIO, "storage_error")]
+)
+def test_a_disk_that_fails_to_sync_fails_the_change(tmp_path, monkeypatch, number, code):
+    line = new_line(tmp_path, sync=True)
+    staged = line.table.stage(Change(append=people("a")), {})
+
+    def refuse(_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(StorageError) as caught:
+        staged.promote()
+    assert caught.value.code == code
+    assert "nodes/a" in caught.value.message
