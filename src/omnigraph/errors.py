@@ -10,12 +10,15 @@
     │  ├─ ValueFormatError  a value cannot be read as the type it should have
     │  ├─ RecordError       a record of a load is wrong; says which line, type, property and rule
     │  ├─ SchemaChangeError the planner cannot carry out a schema change
+    │  ├─ ModelMismatch     stored vectors were made by another model than the configured one
+    │  ├─ LimitReached      a query asked for more rows or time than it may have
     │  └─ ConstraintViolation
     ├─ NotFound             GraphNotFound, BranchNotFound, CommitNotFound, TypeNotFound, QueryNotFound
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
     │                       BranchExists, GraphExists, KeyConflict, KeyReused, MergeConflict (carries every conflict)
     ├─ Denied               policy refused, with its reasons
     ├─ StorageError         the disk or object store failed, or cannot keep the promises a graph needs
+    ├─ EmbeddingError       a text could not be embedded: configuration, the provider, or its answer
     ├─ OutcomeUnknown       the reply to a publish was lost: read the head before trying again
     ├─ IncompatibleFormat   the graph was written by another release
     └─ Damaged              what is stored contradicts an invariant: never retried, never swallowed
@@ -189,6 +192,27 @@ class SchemaChangeError(InputError):
     default_code = "schema_change"
 
 
+class ModelMismatch(InputError):
+    """Stored vectors were made by another model than the one that is configured."""
+
+    default_code = "model_mismatch"
+
+    def __init__(self, subject: str, *, recorded: str, resolved: str) -> None:
+        super().__init__(
+            f"{subject} records the embedding model '{recorded}', but the configured one is '{resolved}', and vectors "
+            f"of two models cannot be compared: set OMNIGRAPH_EMBED_MODEL to '{recorded}' together with its provider, "
+            "or re-embed the stored vectors with the configured model",
+        )
+        self.recorded = recorded
+        self.resolved = resolved
+
+
+class LimitReached(InputError):
+    """A query asked for more rows or time than it may have."""
+
+    default_code = "limit_reached"
+
+
 class ConstraintViolation(InputError):
     """Data that breaks a declared constraint."""
 
@@ -326,6 +350,18 @@ class StorageError(OmniGraphError):
     """The disk or object store failed, or cannot keep the promises a graph needs."""
 
     default_code = "storage_error"
+
+
+class EmbeddingError(OmniGraphError):
+    """A text could not be embedded; `text_index` is the first text concerned, where one is known."""
+
+    default_code = "embedding_error"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, hint: str | None = None, text_index: int | None = None
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.text_index = text_index
 
 
 class OutcomeUnknown(OmniGraphError):

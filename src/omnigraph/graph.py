@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -15,15 +16,23 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from omnigraph.engine.data import DataCache
+from omnigraph.engine.result import Result
+from omnigraph.engine.run import Limits, Profile
 from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
+from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.load import LoadResult, Reject, load
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
+from omnigraph.operations.read import Plans, read
+from omnigraph.query.explain import explain
+from omnigraph.query.lint import LintReport, lint
+from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.versioning import maintenance, recovery, verify
@@ -31,16 +40,29 @@ from omnigraph.versioning.records import MAIN, Commit, Head
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.verify import EdgeEnds, Expected
 
 At = str | int | datetime | None
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all handles of one opened graph have in common."""
+
+    repository: Repository
+    embedder: GraphEmbedder
+    catalogs: Catalogs = field(default_factory=Catalogs)
+    plans: Plans = field(default_factory=Plans)
+    cache: DataCache = field(default_factory=DataCache)
 
 
 class Graph:
     """A graph on a folder or in a bucket, seen from one branch."""
 
-    def __init__(self, repository: Repository, *, branch: str = MAIN, actor: str | None = None) -> None:
-        self._repository = repository
-        self._catalogs = Catalogs()
+    def __init__(self, shared: _Shared, *, branch: str = MAIN, actor: str | None = None) -> None:
+        self._shared = shared
+        self._repository = shared.repository
+        self._catalogs = shared.catalogs
         self.branch = branch
         self.actor = actor
 
@@ -63,7 +85,7 @@ class Graph:
     def on(self, branch: str) -> Graph:
         """The same graph bound to another branch."""
         self._repository.state().get_head(branch)
-        return Graph(self._repository, branch=branch, actor=self.actor)
+        return Graph(self._shared, branch=branch, actor=self.actor)
 
     # -- schema ----------------------------------------------------------------------------------
 
@@ -95,6 +117,71 @@ class Graph:
         options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
         return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
 
+    # -- reading ---------------------------------------------------------------------------------
+
+    def query(
+        self,
+        source: str | Path,
+        name: str | None = None,
+        params: dict[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        limits: Limits | None = None,
+    ) -> Result:
+        """Run one read query, given as text or as the path of a `.gq` file, on one snapshot."""
+        return self._read(source, name, params, branch, at, limits)[0]
+
+    def explain(self, source: str | Path, name: str | None = None, *, branch: str | None = None, at: At = None) -> str:
+        """How a query will run, as text."""
+        text, source_name = _read_source(source)
+        return explain(self._shared.plans.get(self._catalogs, self.snapshot(branch, at), text, name, source_name))
+
+    def profile(
+        self,
+        source: str | Path,
+        name: str | None = None,
+        params: dict[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+    ) -> str:
+        """Run a query and say what each operation did: rows after it, and milliseconds."""
+        result, profile = self._read(source, name, params, branch, at, None)
+        lines = [f"{what:<10}{rows:>12,} rows {ms:>10.2f} ms" for what, rows, ms in profile.steps]
+        return "\n".join([*lines, f"{'total':<10}{len(result):>12,} rows {result.elapsed_ms:>10.2f} ms"]) + "\n"
+
+    def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
+        """Check every query of a text or file against the branch's schema."""
+        text, source_name = _read_source(source)
+        return lint(
+            self.catalog(branch), text, query_path=source_name, schema_source={"kind": "graph", "uri": self.uri}
+        )
+
+    def _read(
+        self,
+        source: str | Path,
+        name: str | None,
+        params: dict[str, Any] | None,
+        branch: str | None,
+        at: At,
+        limits: Limits | None,
+    ) -> tuple[Result, Profile]:
+        text, source_name = _read_source(source)
+        return read(
+            self.snapshot(branch, at),
+            self._catalogs,
+            self._shared.plans,
+            self._shared.cache,
+            text,
+            name,
+            params,
+            clock=self._repository.clock,
+            embed=self._shared.embedder.embed_query,
+            limits=limits,
+            source_name=source_name,
+        )
+
     # -- writing ---------------------------------------------------------------------------------
 
     def mutate(
@@ -118,7 +205,10 @@ class Graph:
             if_commit=if_commit,
             idempotency_key=idempotency_key,
         )
-        return mutate(self._repository, self._catalogs, text, name, params, options, source_name=source_name)
+        embedder = self._shared.embedder
+        return mutate(
+            self._repository, self._catalogs, text, name, params, options, embedder=embedder, source_name=source_name
+        )
 
     def load(
         self,
@@ -167,6 +257,7 @@ class Graph:
             data,
             mode,
             options,
+            embedder=self._shared.embedder,
             set_aside=rejects is not None,
             from_branch=from_branch,
         )
@@ -268,14 +359,16 @@ class Graph:
 
     def verify(self) -> list[verify.Problem]:
         """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph."""
-        edges = {
-            branch: [
-                verify.EdgeEnds(edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
-                for edge in self.catalog(branch).edges.values()
-            ]
-            for branch in self.branches()
-        }
-        return verify.verify(self._repository, edges)
+        return verify.verify(self._repository, self._expected)
+
+    def _expected(self, snapshot: Snapshot) -> Expected:
+        catalog = self._catalogs.of(snapshot)
+        columns = {type_.table_key: table_schema(type_) for type_ in catalog.tables()}
+        edges = [
+            EdgeEnds(edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
+            for edge in catalog.edges.values()
+        ]
+        return Expected(columns, edges)
 
 
 def _read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
@@ -293,7 +386,9 @@ def init(
     environ: Mapping[str, str] | None = None,
 ) -> Graph:
     """Create a graph from a schema (its text, or the path of a file) and open it; `GraphExists` if there is one."""
-    return Graph(create_graph(uri, schema, actor=actor, sync=sync, environ=environ), actor=actor)
+    environ = os.environ if environ is None else environ
+    repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
+    return Graph(_Shared(repository, GraphEmbedder(environ)), actor=actor)
 
 
 def open(
@@ -306,9 +401,10 @@ def open(
     environ: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open a graph; a writable one first settles what crashed writers left behind."""
+    environ = os.environ if environ is None else environ
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(repository, branch=branch, actor=actor)
+    graph = Graph(_Shared(repository, GraphEmbedder(environ)), branch=branch, actor=actor)
     repository.state().get_head(branch)
     return graph

@@ -79,6 +79,6 @@ def _edits(a: str, b: str, most: int) -> int:
                 cost = min(cost, before[j - 2] + 1)
             current[j] = cost
         before, previous = previous, current
-        if min(previous) > most and min(before) > most:
+        if min(previous) > most:
             return beyond
     return previous[-1]

@@ -234,7 +234,8 @@ def _kind(value: Any) -> str:
         case bool():
             return str(value).lower()
         case int():
-            return f"the integer {_short_integer(value)}"
+            shown = _short_integer(value)
+            return shown if shown.startswith("an ") else f"the integer {shown}"
         case float():
             return f"the number {value!r}"
         case str():

@@ -102,7 +102,7 @@ def test_a_commit_dies(case, root, tmp_path):
     worker = die(tmp_path, root, "commits", case, count=2)
     settled = settle(root)
     graph = og.open(root)
-    keys = {*seeds(SEEDED), *worker.keys()}
+    keys = {*seeds(SEEDED), *worker.wrote()}
     landed = case.startswith(LANDED)
     commits = check_sound(graph, keys, in_flight=int(landed))
     assert len(commits) == 1 + len(keys) + landed
@@ -114,9 +114,9 @@ def test_a_commit_dies(case, root, tmp_path):
 @pytest.mark.parametrize("case", LEDGER_DIES_AT)
 def test_a_commit_dies_while_the_manifest_is_folded_or_trimmed(case, root, tmp_path):
     worker = die(tmp_path, root, "commits", case, count=passes_before(case) + 1)
-    assert len(worker.keys()) == passes_before(case)
+    assert len(worker.wrote()) == passes_before(case)
     settle(root)
-    check_sound(og.open(root), {*seeds(SEEDED), *worker.keys()}, in_flight=1)
+    check_sound(og.open(root), {*seeds(SEEDED), *worker.wrote()}, in_flight=1)
     collect(check_usable(root))
 
 
@@ -213,14 +213,14 @@ def test_a_commit_dies_at_every_store_call(seeded, tmp_path):
 # -- at any time -------------------------------------------------------------------------------------
 
 
-def test_writers_die_at_any_time(seeded, tmp_path):
-    done = storm(tmp_path, seeded, kills=12, writers=2, seconds=40)
+def test_writers_die_at_any_time(tmp_path):
+    done = storm(tmp_path, kills=12, writers=2, seconds=40)
     assert done.kills >= 6
 
 
 @pytest.mark.long
-def test_writers_die_at_any_time_for_long(seeded, tmp_path, record_property):
-    done = storm(tmp_path, seeded, kills=520, writers=4, seconds=540)
+def test_writers_die_at_any_time_for_long(tmp_path, record_property):
+    done = storm(tmp_path, kills=520, writers=4, seconds=540)
     record_property("figures", str(done))
     print(done)  # noqa: T201 (the figures of the run; shown with -s)
     assert done.kills >= 500

@@ -21,6 +21,8 @@ from support.trees import QUERY_FILES, SCHEMA_FILES, rewrite
 SEEDED = settings(derandomize=True, deadline=None, max_examples=200)
 SEEDS = st.integers(0, 2**32)
 REWRITINGS = 4
+AS_ALIAS = 'query q() { match { $a: A } return { $a.b as as, other, as, "' + "long" * 30 + '" } }'
+"""On lines of their own and without commas, these items would read `other as "long…"`."""
 
 
 def comments_of(text: str) -> Counter[str]:
@@ -46,6 +48,7 @@ def test_schema(tree: SchemaFile, seed: int) -> None:
 @SEEDED
 @given(QUERY_FILES, SEEDS)
 @example(parse_queries(everything.QUERIES), 0)
+@example(parse_queries(AS_ALIAS), 0)
 def test_queries(tree: QueryFile, seed: int) -> None:
     printed = print_queries(tree)
     assert parse_queries(printed) == tree

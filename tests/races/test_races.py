@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from support.store import (
     settle,
     start_together,
 )
-from support.storm import GRACE_S, make_old
+from support.storm import GRACE_S
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def race(folder: Path, uri: str, *requests: dict[str, Any], timeout_s: float = 1
 
 
 def acknowledged(workers: list[Worker]) -> list[str]:
-    return [key for worker in workers for key in worker.keys()]
+    return [key for worker in workers for key in worker.wrote()]
 
 
 def on_one_branch(graph: Graph, folder: Path, processes: int, commits: int, timeout_s: float = 120) -> float:
@@ -86,7 +87,7 @@ def on_many_branches(graph: Graph, folder: Path, processes: int, commits: int, t
     took = time.monotonic() - started
     for branch, worker in zip(branches, workers, strict=True):
         assert worker.errors() == []
-        assert len(check_sound(graph, worker.keys(), branch=branch)) == 1 + commits
+        assert len(check_sound(graph, worker.wrote(), branch=branch)) == 1 + commits
     check_sound(graph, [])
     versions = [commit.manifest_version for branch in branches for commit in graph.commits(branch, commits)]
     assert len(set(versions)) == processes * commits, "publishes of all branches are one line"
@@ -147,7 +148,7 @@ def test_one_request_of_several_processes_is_one_commit(graph, tmp_path):
 def test_a_branch_is_deleted_under_its_writer(graph, tmp_path):
     graph.branch_create("doomed")
     with racing(tmp_path, graph.uri, {"do": "branch_commits", "branch": "doomed"}) as (writer,):
-        assert writer.wait_for(lambda worker: len(worker.keys()) >= 5)
+        assert writer.wait_for(lambda worker: len(worker.wrote()) >= 5)
         graph.branch_delete("doomed")
         writer.finish()
     assert writer.errors() == ["branch_not_found"]
@@ -176,8 +177,7 @@ def test_branches_come_and_go_beside_writers(graph, tmp_path):
 
 def test_compaction_and_cleanup_beside_writers(tmp_path):
     root = tmp_path / "graph"
-    graph = new_graph(root, 6)
-    make_old(root)
+    graph = new_graph(root, 6, age=timedelta(hours=1))
     # One process works on, the others finish: there is always something to compact.
     requests = [{"do": "maintain", "grace_s": GRACE_S, "seconds": 60}, *[{"do": "commits", "count": 15}] * 2]
     with racing(tmp_path, str(root), *requests) as (maintenance, *writers):

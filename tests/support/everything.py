@@ -10,7 +10,7 @@ interface Stamped {
 }
 interface Also { name: String @index @description("what it is called") }
 
-node Person @description("someone") @instruction("be kind") @colour("red", shade=0.5, dark=true) implements Named, Stamped {
+node Person @description("someone") @instruction("be kind") @colour("red", dark=true) implements Named, Stamped {
     email: String @key
     age: I32?
     height: F32?
@@ -58,7 +58,7 @@ edge Owns: Person -> Team
 
 QUERIES = """\
 // Every construct of the query language.
-query people($name: String, $tag: String?, $ages: [I32], $v: Vector(3), $now: DateTime?, $big: U64) @description("who") {
+query people($name: String, $tag: String?, $ages: [I32], $v: Vector(3), $big: U64) @description("who") {
     match {
         $p: Person { name: $name, active: true, mood: "so-so", born: date("2020-02-29"), tags: "x", age: 3, }
         $p knows{1,3} $q
@@ -114,9 +114,9 @@ query counted() {
 }
 
 query add($e: String, $at: DateTime?) {
-    insert Person { email: $e name: "n", at: $at, marks: [1, 2], big: 7, active: false, photo: "base64:AA==", vec: [1, 2, 3] }
+    insert Person { email: $e name: "n", at: $at, marks: [1, 2], big: 7, active: false, vec: [1, 2, 3] }
     insert Knows { from: $e, to: "b", weight: 1 }
-    update Person set { bio: "x", at: now() } where email = $e
+    update Person set { bio: "x", at: now(), photo: "base64:AA==" } where email = $e
 }
 
 query drop($e: String) {

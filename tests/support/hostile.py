@@ -23,22 +23,30 @@ def hostile_schemas(size: int) -> dict[str, str]:
     half = size // 2
     return {
         "unknown columns": _node(_each("@@: I32", half) + "\n" + _each("@index(@@x)", half)),
-        "unknown columns, alike at both ends": _node(_each("a#abcdefghij#b: I32", half) + _each("@index(b#abcdefghij#a)", half)),
+        "unknown columns, alike at both ends": _node(
+            _each("a#abcdefghij#b: I32", half) + _each("@index(b#abcdefghij#a)", half)
+        ),
         "unknown interfaces": "node A implements " + _each("I@@", half, ", ") + " {}" + _each("interface J@@ {}", half),
         "unknown endpoints": _each("node A@@ {}", half) + _each(" edge E@@: B@@ -> C@@", half),
         "an interface of many indexes": "interface I {" + _each("p#: I32 @index", size) + "} node A implements I {}",
         "an interface of many nodes": "interface I { a: I32 @index b: I32 }" + _each("node N# implements I {}", size),
         "interfaces that agree": _each("interface I# { a: String @index }", half)
-        + " node A implements " + _each("I#", half // 6, ", ") + " {}",
+        + " node A implements "
+        + _each("I#", half // 6, ", ")
+        + " {}",
         "interfaces that disagree": _each("interface I# { a: Vector(1#) }", half)
-        + " node A implements " + _each("I#", half // 6, ", ") + " {}",
+        + " node A implements "
+        + _each("I#", half // 6, ", ")
+        + " {}",
         "properties": _node(_each("p#: String @index @unique", size)),
         "keys": _node(_each("p#: String @key", size)),
         "declarations": _each("node N# { a: I32 }", size),
         "one declaration again and again": _each("node N { a: I32 }", size),
         "comments in one line": _node("a: I32 " + "/**/" * (size // 4)),
         "comments on their lines": "//\n" * (size // 4) + "node A {}" + "\n//" * (size // 8),
-        "a long enum that no node fits": "interface I { e: enum(" + _each("v#", half, ",") + ") }"
+        "a long enum that no node fits": "interface I { e: enum("
+        + _each("v#", half, ",")
+        + ") }"
         + _each("node N# implements I { e: Bool }", half),
         "enum values twice": _node(_each("p#: enum(b, b)", size)),
         "an enum never closed": "node A { a: enum(" + _each("v#", size, ","),
@@ -68,7 +76,7 @@ def hostile_schemas(size: int) -> dict[str, str]:
         "a string never closed": 'node A { a: String @check(a, "' + "x\n" * half,
         "a comment never closed": "node A { /*" + "*" * size,
         "comment openers": "/*" * half + "*/ node",
-    }  # fmt: skip
+    }
 
 
 def _read(match: str, results: str = "return { $a }") -> str:
@@ -88,15 +96,24 @@ def hostile_queries(size: int) -> dict[str, str]:
         "unknown properties": _read("$a: Book " + _each("$a.@@ = 1", size)),
         "unknown types": _read(_each("$a#: Bock", size)),
         "unknown edges": _read("$a: Member " + _each("$a mentorz $b#", size)),
-        "unknown parameters": "query a(" + _each("$@@: String", half, ", ") + ") { match { $a: Book { "
-        + _each("isbn: $@@x", half, ", ") + " } } return { $a } }",
-        "unknown aliases": _read("$a: Book", "return { " + _each("$a.isbn as @@", half) + " " + _each("@@x", half) + " }"),
+        "unknown parameters": "query a("
+        + _each("$@@: String", half, ", ")
+        + ") { match { $a: Book { "
+        + _each("isbn: $@@x", half, ", ")
+        + " } } return { $a } }",
+        "unknown aliases": _read(
+            "$a: Book", "return { " + _each("$a.isbn as @@", half) + " " + _each("@@x", half) + " }"
+        ),
         "unknown sort keys": _read(
             "$a: Book", "return { " + _each("$a.isbn as @@", half) + " } order { " + _each("@@x", half, ", ") + " }"
         ),
-        "unknown parameter types": "query a(" + _each("$p#: Strin", size, ", ") + ") { match { $a: Book } return { $a } }",
+        "unknown parameter types": "query a("
+        + _each("$p#: Strin", size, ", ")
+        + ") { match { $a: Book } return { $a } }",
         "a chain of hops": _read("$a: Member " + " ".join(f"$x{n} mentors $x{n + 1}" for n in range(chain))),
-        "a chain of hops, last first": _read(" ".join(f"$x{n + 1} mentors $x{n}" for n in range(chain)) + " $x0: Member"),
+        "a chain of hops, last first": _read(
+            " ".join(f"$x{n + 1} mentors $x{n}" for n in range(chain)) + " $x0: Member"
+        ),
         "a star of hops": _read("$a: Member " + _each("$a mentors $x#", size)),
         "hops back to one place": _read("$a: Member " + _each("$x# mentors $a", size)),
         "hops with edge variables": _read("$a: Member " + _each("$a $e#:borrowed $b", size)),
@@ -105,10 +122,14 @@ def hostile_queries(size: int) -> dict[str, str]:
         "too deep: negations": _read("not {" * (size // 5)),
         "too deep: lists": _read("$a.pages = " + "[" * size),
         "too deep: calls": _read("$a.pages = " + "count(" * (size // 6)),
-        "too deep: closed calls": _read("$a: Book", "return { " + "rrf(bm25(" * (size // 11) + "))" * (size // 11) + " }"),
+        "too deep: closed calls": _read(
+            "$a: Book", "return { " + "rrf(bm25(" * (size // 11) + "))" * (size // 11) + " }"
+        ),
         "a list": _read("$a: Book { pages: [" + "1, " * (size // 3) + "1] }"),
         "a mixed list": _read("$a: Book $a.pages = [" + "1, " * (size // 3) + "true]"),
-        "a vector": _read("$a: Book", "return { $a } order { nearest($a.vec, [" + "1, " * (size // 3) + "1]) } limit 1"),
+        "a vector": _read(
+            "$a: Book", "return { $a } order { nearest($a.vec, [" + "1, " * (size // 3) + "1]) } limit 1"
+        ),
         "conditions": _read("$a: Book " + "$a.pages > 1 " * (size // 13)),
         "wrong conditions": _read("$a: Book " + _each('$a.pages = "#"', size)),
         "a wide pattern": _read("$a: Book { " + "pages: 1, " * (size // 10) + " }"),
@@ -121,12 +142,16 @@ def hostile_queries(size: int) -> dict[str, str]:
         "not group keys": _read("$a: Book", "return { count($a) " + "now() " * (size // 6) + " }"),
         "sort keys": _read("$a: Book", "return { $a } order { " + "$a.isbn, " * (size // 9) + "$a.isbn }"),
         "rankings": _read("$a: Book", "return { " + 'bm25($a.title, "x") ' * (size // 20) + " }"),
-        "fusions": _read("$a: Book", "return { " + 'rrf(bm25($a.title, "x"), bm25($a.title, "y")) ' * (size // 46) + " }"),
+        "fusions": _read(
+            "$a: Book", "return { " + 'rrf(bm25($a.title, "x"), bm25($a.title, "y")) ' * (size // 46) + " }"
+        ),
         "inserts": _write('insert Author { name: "x" } ' * (size // 28)),
         "wrong inserts": _write('insert Auther { name: "x" } ' * (size // 28)),
         "assignments": _write("insert Author { " + _each('nam#: "x"', size) + " }"),
         "inserts and deletes": _write('insert Author { name: "x" } delete Author where name = "x" ' * (size // 59)),
-        "comments before negations": _read("$a: Member " + "/**/" * (size // 5) + "not { $a mentors $_ " * 60 + "}" * 60),
+        "comments before negations": _read(
+            "$a: Member " + "/**/" * (size // 5) + "not { $a mentors $_ " * 60 + "}" * 60
+        ),
         "comments in a header": "query a(" + "/**/" * (size // 4) + "$a: I32) { match { $a: Book } return { $a } }",
         "comments in a list": _read("$a: Book", "return { " + "$a.isbn /**/ " * (size // 13) + " }"),
         "stray characters": "; " * half,
@@ -143,4 +168,4 @@ def hostile_queries(size: int) -> dict[str, str]:
         "a long datetime": _read('$a: Member { joined: datetime("2020-01-01T00:00:00.' + "1" * size + '") }'),
         "a long wrong date": _read('$a: Book { published: date("' + "1" * size + '") }'),
         "a string never closed": _read('$a: Book { isbn: "' + "x\n" * half),
-    }  # fmt: skip
+    }

@@ -17,9 +17,9 @@ HUGE = 100_000
 LONGEST = 150_000
 
 _STRANGE = (
-    "\x00", "\x1b", "\x7f", "\ufeff", "\u00a0", "\u2028", "\u200b", "\u202e", "\ud800", "\udfff", "é", "ß", "İ", "ſ", "🙂",
-    "А", "а", "Е", "ο", "＄", "｛", "；", "“", "’", "٣", "²", "\r", "\n", "\t", "\v", "\f", "\\", '"', "'", "`", "$", "@",
-    ";", "#", "~", "^", "&", "|", "/", "*", "//", "/*", "*/", "\\x", "\\u0041", "$$", "$A", "$1",
+    "\x00", "\x1b", "\x7f", "\ufeff", "\u00a0", "\u2028", "\u200b", "\u202e", "\ud800", "\udfff", "é", "ß", "İ", "ſ",
+    "🙂", "А", "а", "Е", "ο", "＄", "｛", "；", "“", "’", "٣", "²", "\r", "\n", "\t", "\v", "\f", "\\", '"', "'", "`",
+    "$", "@", ";", "#", "~", "^", "&", "|", "/", "*", "//", "/*", "*/", "\\x", "\\u0041", "$$", "$A", "$1",
 )  # fmt: skip
 _LOOKALIKES = str.maketrans("aeopcxysiABEHKMOPTX0", "аеорсхуѕіАВЕНКМОРТХО")
 _WORDS = (
@@ -28,36 +28,37 @@ _WORDS = (
     "now()", "count", "search", "fuzzy", "match_text", "nearest", "bm25", "rrf", "date", "datetime", "$_", "$x", "$x.p",
     "@key", "@unique", "@index", "@range", "@check", "@card", "@embed", "@description", "@rename_from", "..", "->", "<",
     ">", "=", "!=", "?", ":", ",", "(", ")", "[", "]", "{", "}", "{1,2}", "{0,}", "{}", "[]", "0", "1", "2.5", "0.0",
-    "18446744073709551615", "18446744073709551616", "-1", '""', '"x"', '"2024-02-30"', 'date("2024-02-29")', "id", "src",
-    "String", "Blob", "Bool", "I32", "U64", "F32", "Date", "DateTime", "T", "x", "_", "__nanograph_now",
+    "18446744073709551615", "18446744073709551616", "-1", '""', '"x"', '"2024-02-30"', 'date("2024-02-29")', "id",
+    "src", "String", "Blob", "Bool", "I32", "U64", "F32", "Date", "DateTime", "T", "x", "_", "__nanograph_now",
 )  # fmt: skip
 _KEYWORDS = frozenset({
-    "node", "edge", "interface", "implements", "enum", "Vector", "query", "match", "return", "order", "limit", "not", "as",
-    "asc", "desc", "insert", "update", "delete", "set", "where", "contains", "starts_with", "date", "datetime", "now",
+    "node", "edge", "interface", "implements", "enum", "Vector", "query", "match", "return", "order", "limit", "not",
+    "as", "asc", "desc", "insert", "update", "delete", "set", "where", "contains", "starts_with", "date", "datetime",
+    "now",
 })  # fmt: skip
 _TYPES = (
-    "String", "Blob", "Bool", "I32", "U64", "F32", "F64", "Date", "DateTime", "[I32]", "[String]?", "Vector(3)", "Vector(0)",
-    "enum(a, b)", "enum(a, a)", "Person", "Named", "Knows", "Nobody",
+    "String", "Blob", "Bool", "I32", "U64", "F32", "F64", "Date", "DateTime", "[I32]", "[String]?", "Vector(3)",
+    "Vector(0)", "enum(a, b)", "enum(a, a)", "Person", "Named", "Knows", "Nobody",
 )  # fmt: skip
 _VALUES = (
     "0", "1", "2.5", "18446744073709551615", "18446744073709551616", "true", "now()", "$x", '""', '" "', '"("', '"x"',
     '"base64:!"', "[]", "[1, 2, 3]", '[1, "x"]', "[[1]]", 'date("2024-02-29")', 'datetime("2024-02-29T10:00Z")',
 )  # fmt: skip
 _NAMES = (
-    "a", "id", "src", "dst", "from", "to", "name", "age", "key", "not", "true", "_rowid", "knows", "owns", "count", "sum",
-    "min", "search", "bm25", "vec", "photo", "tags", "mood",
+    "a", "id", "src", "dst", "from", "to", "name", "age", "key", "not", "true", "_rowid", "knows", "owns", "count",
+    "sum", "min", "search", "bm25", "vec", "photo", "tags", "mood",
 )  # fmt: skip
 _PIECES = (
     (re.compile(r"^ +\w+: [\w()]+\??", re.MULTILINE), (
         "@key", "@unique", "@index", "@embed", '@embed("bio")', '@embed("name", model="m")', '@embed("name", size=3)',
-        "@description", '@description("x")', '@description(" ")', '@instruction("x")', '@rename_from("x")', "@rename_from",
-        '@rename_from("x", y=1)', "@x(1, y=2)",
+        "@description", '@description("x")', '@description(" ")', '@instruction("x")', '@rename_from("x")',
+        "@rename_from", '@rename_from("x", y=1)', "@x(1, y=2)",
     )),
     (re.compile(r"^(node|edge|interface) .*\{", re.MULTILINE), (
-        "@key(name)", "@key(age)", "@unique(name, age)", "@index(src)", "@unique(tags)", "@index(photo)", "@index(nope)",
-        "@range(age, 1..0)", "@range(age, ..)", "@range(tags, 0..)", "@range(nope, 1..)", '@check(name, "(")',
-        '@check(tags, "x")', '@check(age, "x")', "_rowid: I32", "id: String", "from: Date", "name: Bool", "e: [Blob]",
-        "v: Vector(0)", "v: Vector(99999999999)",
+        "@key(name)", "@key(age)", "@unique(name, age)", "@index(src)", "@unique(tags)", "@index(photo)",
+        "@index(nope)", "@range(age, 1..0)", "@range(age, ..)", "@range(tags, 0..)", "@range(nope, 1..)",
+        '@check(name, "(")', '@check(tags, "x")', '@check(age, "x")', "_rowid: I32", "id: String", "from: Date",
+        "name: Bool", "e: [Blob]", "v: Vector(0)", "v: Vector(99999999999)",
     )),
     (re.compile(r"^edge .*-> \w+", re.MULTILINE), (
         "@card(2..1)", "@card(0..)", "@card(4294967296..)", '@description("x")', "@key", "@embed", "{ a: I32 @key }",
@@ -69,15 +70,17 @@ _PIECES = (
         '$p.name contains "x"', "$p.age starts_with 1", "$p.at = 1", "count($p) > 1", 'bm25($p.name, "x") > 1',
     )),
     (re.compile(r"return \{"), (
-        "$p.photo", "count($p)", "sum($p.name)", "min($p)", "count(count($p))", "nearest($p.vec, [1])", "nope", "$p.nope",
-        'rrf(bm25($p.name, "x"), nearest($p.vec, "x"))', "null", "[1, true]", "now()", 'search($p.name, "x")', "$e",
+        "$p.photo", "count($p)", "sum($p.name)", "min($p)", "count(count($p))", "nearest($p.vec, [1])", "nope",
+        "$p.nope", 'rrf(bm25($p.name, "x"), nearest($p.vec, "x"))', "null", "[1, true]", "now()",
+        'search($p.name, "x")', "$e",
     )),
     (re.compile(r"return \{.*\}$", re.MULTILINE), (
-        "limit 0", "order { nope }", "order { $p.name desc } limit 3", "order { nearest($p.vec, [1]) }", "order { $p.tags }",
-        'order { $p.name, bm25($p.bio, "x") }', "order { count($p) }", "order { 1 }",
+        "limit 0", "order { nope }", "order { $p.name desc } limit 3", "order { nearest($p.vec, [1]) }",
+        "order { $p.tags }", 'order { $p.name, bm25($p.bio, "x") }', "order { count($p) }", "order { 1 }",
     )),
     (re.compile(r"(insert|set) .*\{"), (
-        "name: 1,", 'name: "x" name: "y",', "nope: 1,", "from: 1,", "age: $nope,", "photo: 1,", "vec: [1],", "email: now(),",
+        "name: 1,", 'name: "x" name: "y",', "nope: 1,", "from: 1,", "age: $nope,", "photo: 1,", "vec: [1],",
+        "email: now(),",
     )),
 )  # fmt: skip
 _OPENERS = ("not {", "[", "[[", "count(", "count(count(", "{", "(", "enum(", "@a(", "rrf(bm25(", "$x: T {", "node N {")
@@ -278,7 +281,16 @@ def make_huge(text: str, random: Random, _: Sequence[str]) -> str:
     size = random.choice((40, 300, 5_000)) if random.random() < 0.9 else HUGE
     digits = random.choice("0179") * size
     new = random.choice(
-        (digits, digits + ".5", "0." + digits, f'"{"x" * size}"', "x" * size, "X" * size, "$" + "x" * size, f'"{digits}"')
+        (
+            digits,
+            digits + ".5",
+            "0." + digits,
+            f'"{"x" * size}"',
+            "x" * size,
+            "X" * size,
+            "$" + "x" * size,
+            f'"{digits}"',
+        )
     )
     return _put(text, token, new)
 

@@ -24,10 +24,12 @@ import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.graph import Graph
+from omnigraph.operations.create import create_graph
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import VARIABLE
 from omnigraph.storage.tables import Change
 from omnigraph.versioning import maintenance
+from omnigraph.versioning.ids import system_clock
 from omnigraph.versioning.records import Commit
 from omnigraph.versioning.recovery import Recovered, audit_rows, recover
 from omnigraph.versioning.repository import Repository
@@ -85,12 +87,19 @@ def repository_of(graph: Graph) -> Repository:
     return graph._repository
 
 
-def new_graph(uri: str | Path, pairs: int = 0, *, environ: Mapping[str, str] | None = None) -> Graph:
-    """A graph with so many commits, named `seed-0` and so on."""
-    graph = og.init(uri, SCHEMA, environ=environ)
+def new_graph(
+    uri: str | Path, pairs: int = 0, *, age: timedelta = timedelta(0), environ: Mapping[str, str] | None = None
+) -> Graph:
+    """A graph with so many commits, named `seed-0` and so on; with an age, it was all long ago."""
+    ago = int(age.total_seconds() * 1_000_000)
+    repository = create_graph(uri, SCHEMA, clock=lambda: system_clock() - ago, environ=environ)
     for number in range(pairs):
-        add_pair(repository_of(graph), f"seed-{number}")
-    return graph
+        add_pair(repository, f"seed-{number}")
+    if repository.location.path is not None:
+        then = time.time() - age.total_seconds()
+        for path in repository.location.path.rglob("*"):
+            os.utime(path, (then, then))
+    return og.open(uri, environ=environ)
 
 
 def seeds(pairs: int) -> set[str]:
@@ -145,7 +154,7 @@ class Worker:
         lines = self._out.read_bytes().split(b"\n")[:-1]
         return [json.loads(line) for line in lines]
 
-    def keys(self) -> list[str]:
+    def wrote(self) -> list[str]:
         """The keys of the commits it was told had happened."""
         return [line["key"] for line in self.said() if "key" in line]
 
@@ -291,25 +300,24 @@ def collect(graph: Graph) -> None:
 
 
 def strays(graph: Graph) -> set[str]:
-    """Files of the tables that no pinned version refers to."""
+    """Files of the tables that no head's version refers to, and whatever else a dead process may leave."""
     found: set[str] = set()
     location = repository_of(graph).location
-    for table in graph.snapshot().tables.values():
-        uri = location.child(table.folder)
-        dataset = lance.dataset(uri, version=table.pin.lance_version, storage_options=dict(location.options) or None)
-        tracked = dataset.tracked_files().read_all()
-        pinned = {row["path"] for row in tracked.to_pylist() if row["version"] == table.pin.lance_version}
+    pinned: dict[str, set[int]] = {}
+    for branch in graph.branches():
+        for table in graph.snapshot(branch).tables.values():
+            pinned.setdefault(table.folder, set()).add(table.pin.lance_version)
+    for folder, versions in pinned.items():
+        dataset = lance.dataset(location.child(folder), storage_options=dict(location.options) or None)
+        tracked = dataset.tracked_files().read_all().to_pylist()
+        needed = {row["path"] for row in tracked if row["version"] in versions}
         for batch in dataset.all_files():
-            found |= {
-                f"{table.folder}/{path}"
-                for path in batch.column("path").to_pylist()
-                if path not in pinned and not path.endswith("latest_version_hint.json")
-            }
+            paths = set(batch.column("path").to_pylist()) - needed
+            found |= {f"{folder}/{path}" for path in paths if not path.endswith("latest_version_hint.json")}
     if location.path is not None:
         root = location.path
-        known = {table.folder for table in graph.snapshot().tables.values()}
         folders = {f"{kind}/{folder.name}" for kind in ("nodes", "edges") for folder in (root / kind).glob("*")}
-        found |= folders - known
+        found |= folders - set(pinned)
         half = [path.relative_to(root) for name in (".writing-*", ".tmp*") for path in root.rglob(name)]
         found |= {str(path) for path in half if path.parts[0] != layout.AUDIT}
         found |= {path.name for path in root.glob("__init_claim*")}

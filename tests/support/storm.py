@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import omnigraph as og
-from support.store import Worker, check_sound, check_usable, collect, settle
+from support.store import Worker, check_sound, check_usable, collect, new_graph, seeds, settle
 
 GRACE_S = 15.0
 """Longer than any promoted version waits for its publish here."""
@@ -34,12 +33,11 @@ class Storm:
     seconds: float = 0.0
 
 
-def storm(folder: Path, seeded: Path, *, kills: int, writers: int, seconds: float) -> Storm:
+def storm(folder: Path, *, kills: int, writers: int, seconds: float) -> Storm:
     """Kill writers until `kills` or `seconds` are reached, then check that nothing is lost, doubled or half."""
-    root = Path(shutil.copytree(seeded, folder / "storm"))
-    make_old(root)
-    seeded_keys = [commit.metadata["key"] for commit in og.open(root).commits() if commit.kind == "write"]
-    done = rage(folder, root, kills=kills, writers=writers, seconds=seconds, known=seeded_keys)
+    root = folder / "storm"
+    new_graph(root, 6, age=timedelta(hours=1))
+    done = rage(folder, root, kills=kills, writers=writers, seconds=seconds, known=sorted(seeds(6)))
     collect(check_usable(root))
     return done
 
@@ -69,7 +67,7 @@ def rage(
 
         def retire(worker: Worker) -> None:
             worker.kill()
-            acknowledged.extend(worker.keys())
+            acknowledged.extend(worker.wrote())
             said = worker.said()
             done.optimized += sum(bool(line.get("optimized")) for line in said)
             done.versions_removed += sum(line.get("cleaned", 0) for line in said)
@@ -101,10 +99,3 @@ def rage(
     done.commits = len(commits)
     done.unacknowledged = sum(commit.kind == "write" for commit in commits) - len(acknowledged)
     return done
-
-
-def make_old(root: Path) -> None:
-    """Make every file an hour old, so that a cleanup beside writers has something to remove."""
-    then = time.time() - 3600
-    for path in root.rglob("*"):
-        os.utime(path, (then, then))

@@ -13,6 +13,7 @@ EVERY_TYPE = [
     *(PropertyType(scalar) for scalar in SCALARS),
     *(PropertyType(scalar, is_list=True) for scalar in SCALARS if scalar != "Blob"),
     VECTOR,
+    PropertyType("Vector", dim=VECTOR_DIM_MAX),
     ENUM,
 ]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from omnigraph.embedding.config import BASE_URL_VARIABLE, DEADLINE_VARIABLE, MODEL_VARIABLE, EmbeddingConfig
-from omnigraph.embedding.errors import EmbeddingError
+from omnigraph.errors import EmbeddingError
 
 T = TypeVar("T")
 

@@ -15,13 +15,12 @@ from typing import Self
 import numpy as np
 
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.errors import EmbeddingError
 from omnigraph.embedding.local import LocalVectors
 from omnigraph.embedding.mock import mock_vectors
 from omnigraph.embedding.provider import HttpProvider
 from omnigraph.embedding.vectors import Vectors
 from omnigraph.embedding.wire import Role
-from omnigraph.errors import InputError
+from omnigraph.errors import EmbeddingError, InputError
 
 
 class EmbeddingClient:

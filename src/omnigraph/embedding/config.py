@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from omnigraph.embedding.errors import EmbeddingError, ModelMismatch
 from omnigraph.embedding.local import choose_model
+from omnigraph.errors import EmbeddingError, ModelMismatch
 
 Provider = Literal["gemini", "openai", "openai-compatible", "mock", "local"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)

@@ -24,16 +24,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.embedding.errors import EmbeddingError
 from omnigraph.embedding.hashing import fnv1a, mix
 from omnigraph.embedding.mock import mock_vectors
 from omnigraph.embedding.vectors import NORM_MIN, Vectors, normalised, norms
 from omnigraph.embedding.words import installed_word_vectors, read_word_vectors
+from omnigraph.errors import EmbeddingError
 
 HASHED_MODEL = "local-hashed-ngrams-v1"
 
 _PLACES = 4
 """How many components one feature touches; more of them make accidental likeness smoother."""
+
+_PIECES_TO_WORD = 3.0
+"""How much the pieces of a word weigh together, in squares, when the word itself weighs 1."""
 
 _SHORT_WORD_WEIGHT = 0.5
 """Of words up to three letters: most of them (the, of, der, les) say little about a text."""
@@ -182,8 +185,7 @@ def _sum_hashed(counts: Sequence[Counter[str]], dim: int) -> NDArray[np.float64]
         pieces = [_pieces(word) for word in distinct]
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         firsts = np.cumsum(sizes) - sizes
-        # The word weighs 1; its pieces together as well.
-        piece_weights = np.repeat(1 / np.sqrt(np.maximum(sizes - 1, 1)), sizes)
+        piece_weights = np.repeat(np.sqrt(_PIECES_TO_WORD / np.maximum(sizes - 1, 1)), sizes)
         piece_weights[firsts] = 1
         # One entry per word of a text, then one per piece of that word.
         words = np.array([distinct[word] for one in counts for word in one], np.int64)
@@ -230,8 +232,8 @@ def _sum_known(counts: Sequence[Counter[str]], known: _WordVectors, dim: int) ->
                 known.take([place for place, _ in found]) * np.array([weight for _, weight in found])[:, np.newaxis]
             )
             sums[row] = np.add.accumulate(weighted, axis=0)[-1]
-    # A known word weighs as much as a hashed one, whose parts add up to twice the square.
-    sums *= np.sqrt(2.0)
+    # A known word weighs as much as a hashed one with its pieces.
+    sums *= np.sqrt(1 + _PIECES_TO_WORD)
     if known.width == dim:
         return sums
     # Another width: hash the components to places, which keeps angles on average.

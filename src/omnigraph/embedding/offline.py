@@ -16,11 +16,10 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from omnigraph.embedding.client import EmbeddingClient
-from omnigraph.embedding.errors import EmbeddingError, ModelMismatch
 from omnigraph.embedding.rows import EntityRow, Selector, is_selected, parse_row, row_text
 from omnigraph.embedding.specification import Specification
 from omnigraph.embedding.vectors import Vectors
-from omnigraph.errors import InputError, OmniGraphError, StorageError
+from omnigraph.errors import EmbeddingError, InputError, ModelMismatch, OmniGraphError, StorageError
 
 RequestedMode = Literal["fill", "reembed_all", "clean"]
 Mode = Literal["fill_missing", "reembed_selected", "reembed_all", "clean"]

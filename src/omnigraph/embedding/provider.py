@@ -12,10 +12,10 @@ import numpy as np
 
 from omnigraph.embedding.calls import Abandoned, Caller, TryFailed
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.errors import EmbeddingError
 from omnigraph.embedding.transport import Transport
 from omnigraph.embedding.vectors import BadVector, Vectors, checked
 from omnigraph.embedding.wire import GeminiWire, OpenAIWire, Role, Wire, WrongAnswer, error_text
+from omnigraph.errors import EmbeddingError
 from omnigraph.version import __version__
 
 _WORDS_MAX = 500

@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.embedding.errors import EmbeddingError
+from omnigraph.errors import EmbeddingError
 
 GROUP = "omnigraph.word_vectors"
 

@@ -6,12 +6,13 @@ once (`rules_of`) and know nothing of statements, files or jobs, so a mutation, 
 pipeline all run these and no others.
 
 The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then
-per edge type uniqueness, endpoints, cardinality. `check_delta` stops at the first violation; `violations` goes on.
+per edge type uniqueness, endpoints, cardinality. Within a rule, rows are reported in the order of the write.
+`check_delta` stops at the first violation; `violations` goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -29,7 +30,11 @@ RuleKind = Literal["range", "check", "enum", "unique", "endpoint", "orphan", "ca
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A row that breaks a rule; `row_id` is the row, `other_id` a second one it collides with."""
+    """A row that breaks a rule; `row_id` is the row, `other_id` a second one it collides with.
+
+    `position` is the row's place among the written ones. A committed row that is left behind has none, and
+    neither has the source of a cardinality: that is a node.
+    """
 
     rule: RuleKind
     table_key: str
@@ -37,6 +42,7 @@ class Violation:
     message: str
     property: str | None = None
     other_id: str | None = None
+    position: int | None = None
 
     def error(self) -> ConstraintViolation:
         """The violation as an error."""
@@ -104,6 +110,11 @@ def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
         yield from rule(delta)
 
 
+def first_failure(catalog: Catalog, delta: Delta) -> list[Violation]:
+    """All that breaks the first rule that is broken; later rules would judge rows that are wrong already."""
+    return next((found for rule in rules_of(catalog) if (found := list(rule(delta)))), [])
+
+
 def check_delta(catalog: Catalog, delta: Delta) -> None:
     """Raise the first violation."""
     for violation in violations(catalog, delta):
@@ -118,13 +129,10 @@ def _values_rule(type_: NodeType | EdgeType) -> Rule:
         table = delta.tables.get(type_.table_key)
         if table is None or not table.rows.num_rows:
             return
-        for range_ in type_.ranges:
-            yield from _range(type_, range_, table.rows)
-        for check in type_.checks:
-            yield from _check(type_, check, table.rows)
-        for property_ in type_.properties.values():
-            if property_.type.enum_values is not None:
-                yield from _enum(type_, property_.name, property_.type, table.rows)
+        yield from _in_order(_range(type_, range_, table.rows) for range_ in type_.ranges)
+        yield from _in_order(_check(type_, check, table.rows) for check in type_.checks)
+        enums = [p for p in type_.properties.values() if p.type.enum_values is not None]
+        yield from _in_order(_enum(type_, p.name, p.type, table.rows) for p in enums)
 
     return rule
 
@@ -137,32 +145,42 @@ def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterato
     if range_.high is not None:
         bad = pc.or_kleene(bad, pc.greater(column, range_.high))
     bounds = f"{_spell(range_.low)}..{_spell(range_.high)}"
-    for id_, value in _bad_rows(rows, bad, range_.column):
+    for position, id_, value in _bad_rows(rows, bad, range_.column):
         message = f"@range violation on {type_.name}.{range_.column}: {value} is not in {bounds}"
-        yield Violation("range", type_.table_key, id_, message, range_.column)
+        yield Violation("range", type_.table_key, id_, message, range_.column, position=position)
 
 
 def _check(type_: NodeType | EdgeType, check: Check, rows: pa.Table) -> Iterator[Violation]:
     bad = pc.invert(pc.match_substring_regex(rows[check.column], pattern=check.pattern))
-    for id_, value in _bad_rows(rows, bad, check.column):
+    for position, id_, value in _bad_rows(rows, bad, check.column):
         message = (
             f"@check violation on {type_.name}.{check.column}: '{_short(value)}' does not match \"{check.pattern}\""
         )
-        yield Violation("check", type_.table_key, id_, message, check.column)
+        yield Violation("check", type_.table_key, id_, message, check.column, position=position)
 
 
 def _enum(type_: NodeType | EdgeType, name: str, property_type: PropertyType, rows: pa.Table) -> Iterator[Violation]:
     allowed = property_type.enum_values or ()
     column = rows[name]
     bad = pc.and_(pc.is_valid(column), pc.invert(pc.is_in(column, value_set=pa.array(allowed, pa.utf8()))))
-    for id_, value in _bad_rows(rows, bad, name):
+    for position, id_, value in _bad_rows(rows, bad, name):
         message = f"invalid enum value '{_short(value)}' for {type_.name}.{name}: allowed are {listing(allowed)}"
-        yield Violation("enum", type_.table_key, id_, message, name)
+        yield Violation("enum", type_.table_key, id_, message, name, position=position)
 
 
-def _bad_rows(rows: pa.Table, bad: pa.ChunkedArray, column: str) -> Iterator[tuple[str, Any]]:
-    found = rows.select(["id", column]).filter(bad)
-    yield from zip(found["id"].to_pylist(), found[column].to_pylist(), strict=True)
+def _bad_rows(rows: pa.Table, bad: pa.ChunkedArray, column: str) -> Iterator[tuple[int, str, Any]]:
+    places = pc.indices_nonzero(pc.fill_null(bad, False))
+    found = rows.select(["id", column]).take(places)
+    yield from zip(places.to_pylist(), found["id"].to_pylist(), found[column].to_pylist(), strict=True)
+
+
+def _in_order(parts: Iterable[Iterator[Violation]]) -> Iterator[Violation]:
+    """Violations of several columns as they come in the write."""
+    yield from sorted((violation for part in parts for violation in part), key=_position)
+
+
+def _position(violation: Violation) -> int:
+    return violation.position if violation.position is not None else -1
 
 
 # -- uniqueness --------------------------------------------------------------------------------------
@@ -176,14 +194,20 @@ def _key_rule(node: NodeType) -> Rule:
         if table is None or pc.count_distinct(table.rows["id"]).as_py() == table.rows.num_rows:
             return
         where = node.key[0] if len(node.key) == 1 else f"({', '.join(node.key)})"
-        for entry in pc.value_counts(_array(table.rows["id"])).to_pylist():
-            if entry["counts"] > 1:
-                message = (
-                    f"@unique violation on {node.name}.{where}: the key '{_short(entry['values'])}' is written twice"
-                )
-                yield Violation("unique", node.table_key, entry["values"], message, node.key[0], entry["values"])
+        for position, id_ in _repeats(table.rows["id"].to_pylist()):
+            message = f"@unique violation on {node.name}.{where}: the key '{_short(id_)}' is written twice"
+            yield Violation("unique", node.table_key, id_, message, node.key[0], id_, position)
 
     return rule
+
+
+def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Every value that was there before, with its place."""
+    seen: set[str] = set()
+    for position, value in enumerate(values):
+        if value in seen:
+            yield position, value
+        seen.add(value)
 
 
 def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
@@ -196,22 +220,22 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
         seen: dict[str, str] = {}
         # Within the write. Arrow finds whether there is a repeat at all; only then are rows looked at.
         if pc.count_distinct(new["key"]).as_py() != new.num_rows:
-            for id_, key in zip(new["id"].to_pylist(), new["key"].to_pylist(), strict=True):
+            for position, id_, key in zip(*(new[name].to_pylist() for name in ("position", "id", "key")), strict=True):
                 other = seen.setdefault(key, id_)
                 if other != id_:
-                    yield _unique(type_, columns, types, table.rows, id_, other)
+                    yield _unique(type_, columns, types, table.rows, position, other)
         if table.replaces:
             return
-        for id_, other in _committed_collisions(type_, columns, new, table, delta.committed):
-            yield _unique(type_, columns, types, table.rows, id_, other)
+        for position, other in _committed_collisions(type_, columns, new, table, delta.committed):
+            yield _unique(type_, columns, types, table.rows, position, other)
 
     return rule
 
 
 def _committed_collisions(
     type_: NodeType | EdgeType, columns: tuple[str, ...], new: pa.Table, table: TableDelta, committed: Committed
-) -> Iterator[tuple[str, str]]:
-    """Pairs (written id, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
+) -> Iterator[tuple[int, str]]:
+    """Pairs (written row, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
     first = columns[0]
     if _column_type(type_, first).is_text:
         values = pc.unique(table.rows[first].drop_null())
@@ -222,27 +246,28 @@ def _committed_collisions(
     stored = stored.filter(pc.invert(pc.is_in(stored["id"], value_set=gone)))
     old = _tuples(stored, columns)
     place = pc.index_in(new["key"], value_set=_array(old["key"]))
-    for id_, where in zip(new["id"].to_pylist(), place.to_pylist(), strict=True):
-        if where is not None:
-            yield id_, old["id"][where].as_py()
+    hits = pc.indices_nonzero(pc.is_valid(place))
+    for position, where in zip(new["position"].take(hits).to_pylist(), place.take(hits).to_pylist(), strict=True):
+        yield position, old["id"][where].as_py()
 
 
 def _tuples(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """`id` and one `key` per row whose columns all have a value; equal tuples, and only they, have equal keys."""
+    """`id`, `position` and one `key` per row whose columns all have a value; only equal tuples have equal keys."""
     complete = None
     for column in columns:
         valid = pc.is_valid(rows[column])
         complete = valid if complete is None else pc.and_(complete, valid)
+    positions = pc.indices_nonzero(complete)
     rows = rows.filter(complete)
     parts = [_spellings(rows[column]) for column in columns]
     if len(parts) == 1:
-        return pa.table({"id": rows["id"], "key": parts[0]})
+        return pa.table({"id": rows["id"], "position": positions, "key": parts[0]})
     # Each part is preceded by its length, so that no choice of values can forge another tuple.
     framed: list[Any] = []
     for part in parts:
         framed += [pc.cast(pc.binary_length(part), pa.utf8()), part]
     key = pc.binary_join_element_wise(*framed, ":") if rows.num_rows else pa.array([], pa.utf8())
-    return pa.table({"id": rows["id"], "key": key})
+    return pa.table({"id": rows["id"], "position": positions, "key": key})
 
 
 def _spellings(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -262,15 +287,16 @@ def _unique(
     columns: tuple[str, ...],
     types: list[PropertyType],
     rows: pa.Table,
-    id_: str,
+    position: int,
     other: str,
 ) -> Violation:
-    row = rows.filter(pc.equal(rows["id"], id_)).slice(0, 1)
+    row = rows.slice(position, 1)
+    id_ = row["id"][0].as_py()
     values = [spell_key(_stored(row[column][0]), type_) for column, type_ in zip(columns, types, strict=True)]
     where = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
     value = values[0] if len(values) == 1 else f"({', '.join(values)})"
     message = f"@unique violation on {type_.name}.{where}: value '{_short(value)}' is held by '{other}' and '{id_}'"
-    return Violation("unique", type_.table_key, id_, message, columns[0], other)
+    return Violation("unique", type_.table_key, id_, message, columns[0], other, position)
 
 
 def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
@@ -283,10 +309,13 @@ def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
 def _endpoint_rule(edge: EdgeType) -> Rule:
     def rule(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(edge.table_key)
-        for column, node_type in (("src", edge.from_type), ("dst", edge.to_type)):
-            nodes = delta.tables.get(f"node:{node_type}")
-            if table is not None and table.rows.num_rows:
-                yield from _missing_nodes(edge, column, node_type, table, nodes, delta.committed)
+        ends = [
+            (column, node_type, delta.tables.get(f"node:{node_type}"))
+            for column, node_type in (("src", edge.from_type), ("dst", edge.to_type))
+        ]
+        if table is not None and table.rows.num_rows:
+            yield from _in_order(_missing_nodes(edge, *end, table, delta.committed) for end in ends)
+        for column, node_type, nodes in ends:
             if nodes is not None:
                 yield from _orphans(edge, column, node_type, table, nodes, delta.committed)
 
@@ -294,7 +323,7 @@ def _endpoint_rule(edge: EdgeType) -> Rule:
 
 
 def _missing_nodes(
-    edge: EdgeType, column: str, node_type: str, table: TableDelta, nodes: TableDelta | None, committed: Committed
+    edge: EdgeType, column: str, node_type: str, nodes: TableDelta | None, table: TableDelta, committed: Committed
 ) -> Iterator[Violation]:
     """New edges must end at nodes that exist once the write is done."""
     wanted = pc.unique(table.rows[column])
@@ -308,10 +337,9 @@ def _missing_nodes(
         wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=found)))
     if not len(wanted):
         return
-    bad = table.rows.filter(pc.is_in(table.rows[column], value_set=wanted))
-    for id_, missing in zip(bad["id"].to_pylist(), bad[column].to_pylist(), strict=True):
+    for position, id_, missing in _bad_rows(table.rows, pc.is_in(table.rows[column], value_set=wanted), column):
         message = f"edge {edge.name}: {column} '{_short(missing)}' not found in {node_type}"
-        yield Violation("endpoint", edge.table_key, id_, message, column)
+        yield Violation("endpoint", edge.table_key, id_, message, column, position=position)
 
 
 def _orphans(

@@ -22,6 +22,10 @@ UNCONFIGURED = (
 )
 
 
+class Unconfigured(Exception):
+    """Nobody is there to embed; raised by an embedder on first need."""
+
+
 class Embedder(Protocol):
     """Turns stored text into vectors of unit length."""
 
@@ -50,28 +54,30 @@ def fill_vectors(
         count = pc.sum(needed).as_py() or 0
         if not count:
             continue
-        if embedder is None:
+        wanted = texts.filter(needed)
+        distinct = pc.unique(wanted).to_pylist()
+        assert type_.dim is not None
+        try:
+            if embedder is None:
+                raise Unconfigured
+            embedder.check_model(node.name, target, embed.model)
+            made = embedder.embed_documents(distinct, type_.dim)
+        except Unconfigured:
             if not type_.nullable:
                 raise InputError(
                     f"'{node.name}.{target}' must be embedded from '{embed.source}', and no provider is configured",
                     code="embedding_unconfigured",
                     hint=UNCONFIGURED,
-                )
+                ) from None
             waiting += count
             continue
-        embedder.check_model(node.name, target, embed.model)
-        wanted = texts.filter(needed)
-        distinct = pc.unique(wanted).to_pylist()
-        assert type_.dim is not None
-        vectors = dict(zip(distinct, embedder.embed_documents(distinct, type_.dim), strict=True))
-        made = pa.array([list(map(float, vectors[text])) for text in wanted.to_pylist()], arrow_type(type_))
-        place = pc.subtract(pc.cumulative_sum(needed.cast(pa.int64())), 1)
-        filled = made.take(pc.if_else(needed, place, None))
-        old = rows[target].combine_chunks()
-        column = pa.array(
-            [new if new is not None else kept for new, kept in zip(filled.to_pylist(), old.to_pylist(), strict=True)],
-            arrow_type(type_),
-        )
+        vectors = {text: list(map(float, vector)) for text, vector in zip(distinct, made, strict=True)}
+        old = rows[target].to_pylist()
+        fill = needed.to_pylist()
+        filled = [
+            vectors[text] if missing else kept for text, missing, kept in zip(texts.to_pylist(), fill, old, strict=True)
+        ]
+        column = pa.array(filled, arrow_type(type_))
         rows = rows.set_column(rows.schema.get_field_index(target), rows.schema.field(target), column)
         computed += count
     return rows, computed, waiting

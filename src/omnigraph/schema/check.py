@@ -455,7 +455,7 @@ class _Checker:
         if property_ is None:
             return None
         if not property_.type.is_numeric:
-            code = "S23" if property_.type.is_list else "S19"
+            code = "S23" if property_.type.is_list or property_.type.scalar == "Vector" else "S19"
             self.say(code, f"'@range' needs a number, but '{rule.column}' is {property_.type}", rule.column.span)
             return None
         low, high = (None if bound is None else float(bound.text) + 0.0 for bound in (rule.low, rule.high))

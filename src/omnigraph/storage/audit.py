@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from omnigraph.storage import layout
 from omnigraph.storage.durable import sync_tree
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import PRIMARY_KEY, STORAGE_VERSION, sql_text
+from omnigraph.storage.tables import PRIMARY_KEY, create_once, sql_text
 
 _SCHEMA = pa.schema(
     [
@@ -60,11 +60,8 @@ class AuditTable:
         }
         rows = pa.Table.from_pylist([row], schema=_SCHEMA)
         try:
-            dataset = self._open() or self._create()
-            if not dataset.count_rows(filter=f"operation_id = {sql_text(operation_id)}"):
-                # Two processes may settle one note: with a keyed insert one of them finds the other's row.
-                insert = dataset.merge_insert("operation_id").when_not_matched_insert_all()
-                insert.conflict_retries(_TRIES).execute(rows)
+            if not self._create(rows):
+                self._insert(rows, operation_id)
         except LANCE_ERRORS as error:
             raise storage_failure(error, self._location, "the recovery audit cannot be written") from error
         if self._sync and self._location.path is not None:
@@ -87,18 +84,20 @@ class AuditTable:
                 return None
             raise
 
-    def _create(self) -> lance.LanceDataset:
+    def _create(self, rows: pa.Table) -> bool:
+        """Create the table with these rows; False when it is there."""
+        if self._open() is not None:
+            return False
         try:
-            return lance.write_dataset(
-                _SCHEMA.empty_table(),
-                self._uri,
-                mode="create",
-                enable_stable_row_ids=True,
-                data_storage_version=STORAGE_VERSION,
-                storage_options=self._options,
-            )
-        except LANCE_ERRORS as error:
-            dataset = self._open() if is_conflict(error) or "already exists" in str(error).lower() else None
-            if dataset is None:
-                raise
-            return dataset
+            create_once(self._uri, rows, self._options)
+        except FileExistsError:
+            return False
+        return True
+
+    def _insert(self, rows: pa.Table, operation_id: str) -> None:
+        dataset = self._open()
+        assert dataset is not None
+        if not dataset.count_rows(filter=f"operation_id = {sql_text(operation_id)}"):
+            # Two processes may settle one note: with a keyed insert the second finds the row of the first.
+            insert = dataset.merge_insert("operation_id").when_not_matched_insert_all()
+            insert.conflict_retries(_TRIES).execute(rows)

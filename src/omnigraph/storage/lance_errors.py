@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from omnigraph.errors import Damaged, OmniGraphError, StorageError
 from omnigraph.storage.location import Location
-from omnigraph.storage.objects import object_store_error
+from omnigraph.storage.objects import is_bucket_missing, is_denied, object_store_error
 
 LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 
@@ -23,15 +23,15 @@ def is_conflict(error: BaseException) -> bool:
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether a version or file is not there."""
+    """Whether a version or file is not there: its store was reached, and said so."""
     text = str(error).lower()
-    return any(words in text for words in _MISSING)
+    return any(words in text for words in _MISSING) and not is_denied(error) and not is_bucket_missing(error)
 
 
 def storage_failure(error: BaseException, location: Location, what: str) -> OmniGraphError:
     """The typed error for a failed read or write of a table."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
-    if not location.is_local:
+    if not location.is_local and not is_missing(error):
         return object_store_error(error, location.uri)
     lowered = text.lower()
     if "no space left" in lowered or "os error 28" in lowered or "disk quota" in lowered:
@@ -50,6 +50,6 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
         return Damaged(
             f"{what}: a file that should be there is missing ({text})",
             code="missing_file",
-            hint="restore it from a copy of the graph's folder; 'omnigraph verify' lists what is affected",
+            hint="restore it from a copy of the graph; 'omnigraph verify' lists what is affected",
         )
     return StorageError(f"{what}: {text}")

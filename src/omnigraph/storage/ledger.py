@@ -37,7 +37,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
 from omnigraph.storage.layout import MANIFEST
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import PRIMARY_KEY, STORAGE_VERSION, manifest_file, sql_text
+from omnigraph.storage.tables import PRIMARY_KEY, create_once, manifest_file, sql_text
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 STATE_TYPES = ("table", "graph_head", "graph_abort", "graph_identity")
@@ -179,25 +179,16 @@ class Ledger:
         is_state = _is_state(rows)
         state, history = rows.filter(is_state), rows.filter(pc.invert(is_state))
         assert history.num_rows >= state.num_rows > 0, "the anchor is the first file, and the state fits the second"
+        ordered = pa.concat_tables([history, state]).cast(schema)
         try:
-            dataset = lance.write_dataset(
-                pa.concat_tables([history, state]).cast(schema),
-                self._uri,
-                mode="create",
-                schema=schema,
-                max_rows_per_file=history.num_rows,
-                enable_stable_row_ids=True,
-                data_storage_version=STORAGE_VERSION,
-                storage_options=self._options,
-                session=self._session,
-            )
+            create_once(self._uri, ordered, self._options, rows_per_file_max=history.num_rows)
+        except FileExistsError as error:
+            raise PublishConflict from error
         except LANCE_ERRORS as error:
-            if is_conflict(error) or "already exists" in str(error).lower():
-                raise PublishConflict from error
             raise storage_failure(error, self.location, "the graph manifest cannot be created") from error
         if self.sync and self.location.path is not None:
             sync_tree(self.location.path / MANIFEST)
-        return self._version(dataset)
+        return self.read()
 
     def publish(self, base: LedgerVersion, state: pa.Table, added: pa.Table) -> LedgerVersion:
         """Replace the state and add history rows in one commit on exactly `base`, or raise `PublishConflict`.

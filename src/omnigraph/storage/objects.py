@@ -21,6 +21,20 @@ from omnigraph.storage.durable import sync_files
 from omnigraph.storage.location import Location
 
 _TEMPORARY = ".writing-"
+_DENIED = (
+    "credential",
+    "accessdenied",
+    "access denied",
+    "invalidaccesskeyid",
+    "signaturedoesnotmatch",
+    "lacked the necessary privileges",
+    "status code: 401",
+    "status code: 403",
+    "forbidden",
+    "unauthorized",
+    "169.254.169.254",
+)
+"""What object stores and their clients say when they do not let the caller in; no file has such a name."""
 
 
 class ObjectStore(ABC):
@@ -285,19 +299,31 @@ class S3Objects(ObjectStore):
 def object_store_error(error: BaseException, where: str) -> OmniGraphError:
     """What a failed request to an object store means for the user."""
     text = str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
-    lowered = str(error).lower()
-    if any(
-        word in lowered
-        for word in ("credential", "accessdenied", "access denied", "forbidden", "401", "403", "169.254")
-    ):
+    if is_denied(error):
         return StorageError(
             f"no access to '{where}': {text}",
             code="no_access",
             hint="set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a store of your own, AWS_ENDPOINT_URL_S3",
         )
-    if "nosuchbucket" in lowered or "no such bucket" in lowered:
+    if is_bucket_missing(error):
         return InputError(f"there is no bucket for '{where}'", code="no_such_bucket", hint="create the bucket first")
-    return StorageError(f"'{where}' cannot be reached: {text}", code="unreachable")
+    return StorageError(
+        f"'{where}' cannot be reached: {text}",
+        code="unreachable",
+        hint="check the network and, for a store of your own, AWS_ENDPOINT_URL_S3",
+    )
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether an object store knows the caller too little to answer; what it does not show may well be there."""
+    text = str(error).lower()
+    return any(word in text for word in _DENIED)
+
+
+def is_bucket_missing(error: BaseException) -> bool:
+    """Whether not the object but its bucket is not there."""
+    text = str(error).lower()
+    return "nosuchbucket" in text or "no such bucket" in text
 
 
 def _local_error(error: OSError, path: Path) -> OmniGraphError:

@@ -170,6 +170,13 @@ class Table:
         """In how many pieces the version is stored."""
         return len(self.dataset.get_fragments())
 
+    def property(self, key: str) -> str | None:
+        """What the change that made this version was given under `key` when it was staged."""
+        with self._reading():
+            transaction = self.dataset.read_transaction(self.version)
+        found: str | None = (transaction.transaction_properties or {}).get(key) if transaction is not None else None
+        return found
+
     def read(
         self, columns: Sequence[str] | None = None, *, filter: str | None = None, limit: int | None = None
     ) -> pa.Table:
@@ -403,6 +410,36 @@ def _stored_field(field: pa.Field) -> pa.Field:
 
 def _is_blob(field: pa.Field) -> bool:
     return isinstance(field.type, pa.BaseExtensionType) or (field.metadata or {}).get(b"lance-encoding:blob") == b"true"
+
+
+def create_once(
+    uri: str, rows: pa.Table, options: dict[str, str] | None, *, rows_per_file_max: int = 1_000_000
+) -> None:
+    """Write version 1 of a table; of several creators exactly one succeeds, the others get `FileExistsError`.
+
+    Lance's own create looks first and commits then: whoever loses that race replaces the winner's rows by a
+    version 2. A commit on no version at all and without a second try has nothing to replace.
+    """
+    try:
+        fragments = write_fragments(
+            rows,
+            uri,
+            schema=rows.schema,
+            mode="create",
+            max_rows_per_file=rows_per_file_max,
+            enable_stable_row_ids=True,
+            data_storage_version=STORAGE_VERSION,
+            storage_options=options,
+        )
+        operation = lance.LanceOperation.Overwrite(rows.schema, fragments)
+        lance.LanceDataset.commit(
+            uri, operation, read_version=0, max_retries=0, enable_stable_row_ids=True, storage_options=options
+        )
+    except LANCE_ERRORS as error:
+        text = str(error).lower()
+        if is_conflict(error) or "already exists" in text or "_versions/0.manifest" in text:
+            raise FileExistsError(uri) from error
+        raise
 
 
 def manifest_file(folder: Path, version: int) -> Path:

@@ -28,6 +28,19 @@ from omnigraph.versioning.state import Publication, State
 from omnigraph.versioning.transaction import COMMIT_PROPERTY
 
 Outcome = Literal["rolled_forward", "rolled_back", "in_progress", "unreadable"]
+_OPTIONAL_TEXT = str | None
+_NOTE = {
+    "operation_id": str,
+    "graph_commit_id": str,
+    "branch": str,
+    "lease_until": int,
+    "tables": list,
+    "actor_id": _OPTIONAL_TEXT,
+    "writer_kind": _OPTIONAL_TEXT,
+    "writer": dict | None,
+}
+_WRITER = {"host": _OPTIONAL_TEXT, "pid": int | None}
+_TABLE = {"table_key": str, "table_path": str, "expected_version": int}
 _ABORTS_KEPT_US = 24 * 3600 * 1_000_000
 
 
@@ -161,16 +174,24 @@ def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | Non
             return Recovered(
                 name, "unreadable", detail=f"written by a newer release (generation {note['schema_version']})"
             )
-        for field in ("operation_id", "graph_commit_id", "branch", "lease_until", "tables"):
-            note[field]
+        _check(note, _NOTE)
+        _check(note.get("writer") or {}, _WRITER)
         for table in note["tables"]:
-            table["table_key"], table["table_path"], int(table["expected_version"])
+            _check(table, _TABLE)
     except OmniGraphError as error:
         return Recovered(name, "unreadable", detail=error.message)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         return Recovered(name, "unreadable", detail=f"not an intent: {error}")
     assert isinstance(note, dict)
     return note
+
+
+def _check(document: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Refuse a document in which a field is missing or of another kind."""
+    for field, kind in fields.items():
+        value = document.get(field)
+        if not isinstance(value, kind):
+            raise TypeError(f"'{field}' is {'missing' if value is None else type(value).__name__}")
 
 
 def _may_live(note: Mapping[str, Any], now: int) -> bool:

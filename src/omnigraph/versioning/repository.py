@@ -480,7 +480,7 @@ def process_start(pid: int) -> str | None:
         pass
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return None
     except OSError:
         return ""

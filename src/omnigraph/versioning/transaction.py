@@ -14,6 +14,7 @@ publish demands that the branch is where the snapshot found it; if it moved, `He
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -117,8 +118,7 @@ class Transaction:
 
     def change(self, key: str, change: Change) -> None:
         """Change a table; once per table."""
-        if key not in self.snapshot.tables:
-            raise TypeNotFound(f"there is no table '{key}' on branch '{self.options.branch}'")
+        self._check_table(key)
         assert key not in self._changes, f"'{key}' is changed twice in one transaction"
         self._changes[key] = change
 
@@ -132,10 +132,12 @@ class Transaction:
 
     def drop_table(self, key: str) -> None:
         """Take a table off the branch; older commits keep it."""
+        self._check_table(key)
         self._dropped.append(key)
 
     def rename_table(self, old: str, new: str) -> None:
         """Give a table another key; rows, versions and history stay."""
+        self._check_table(old)
         self._renamed[old] = new
 
     def set_schema(self, schema: SchemaRecord, *, first_identity: int, next_identity: int) -> None:
@@ -146,10 +148,22 @@ class Transaction:
         self._schema = schema
         self._identities = (first_identity, next_identity)
 
+    def _check_table(self, key: str) -> None:
+        if key not in self.snapshot.tables:
+            raise TypeNotFound(f"there is no table '{key}' on branch '{self.options.branch}'")
+
+    def _check_keys(self) -> None:
+        """No two tables of a branch may have one key."""
+        kept = [self._renamed.get(key, key) for key in self.snapshot.tables if key not in self._dropped]
+        for key, count in Counter([*kept, *(spec.key for spec in self._created)]).items():
+            if count > 1:
+                raise InputError(f"there is a table '{key}' on branch '{self.options.branch}' already")
+
     # -- doing it --------------------------------------------------------------------------------
 
     def commit(self) -> Commit | None:
         """Do everything and return the commit; None when nothing changes, and then nothing is left behind."""
+        self._check_keys()
         repository, options = self.repository, self.options
         now = repository.clock()
         commit_id = new_ulid(now)
@@ -163,10 +177,10 @@ class Transaction:
             return None
         operation_id = new_ulid(now)
         intent = layout.intent_name(operation_id)
-        if staged:
-            self._write_intent(intent, operation_id, commit_id, now, sorted(staged))
         settled = True
         try:
+            if staged:
+                self._write_intent(intent, operation_id, commit_id, now, sorted(staged))
             written: dict[str, _Written] = {}
             for key, stage in staged.items():
                 table, promoted = stage.promote()

@@ -1,24 +1,26 @@
 """Re-reads a graph and proves its invariants. Reports; changes nothing.
 
-What must hold: the stamp is ours; every head names a commit that exists, with the same pins; every
-commit's parents exist; manifest versions only grow along parents; every pinned version opens, has the rows
-its pin counts and the transaction its pin was made by; ids are unique; edges end at nodes that exist; no
-manifest row is there twice; every table's columns are those of its schema.
+What must hold: the stamp is ours; no manifest row is there twice, and each can be read; every head names a
+commit that exists, with the same pins; every commit's parents exist; manifest versions only grow along
+parents; every pinned version opens, has the rows its pin counts and was made by the commit that published
+it; ids are unique; and as far as the caller says what its schema means, every table's columns are those of
+its type and edges end at nodes that exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.versioning.records import Commit, Pin
+from omnigraph.versioning.records import Commit, Head, Pin, read_metadata, row_to_commit
 from omnigraph.versioning.repository import Repository, check_stamp
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.state import State
+from omnigraph.versioning.transaction import COMMIT_PROPERTY
 
 
 @dataclass(frozen=True)
@@ -38,40 +40,96 @@ class EdgeEnds:
     dst_key: str
 
 
-def verify(repository: Repository, edges: Mapping[str, Iterable[EdgeEnds]] | None = None) -> list[Problem]:
-    """Check everything that can be reached from a head; `edges` says, per branch, where edges end."""
-    problems: list[Problem] = []
+@dataclass(frozen=True)
+class Expected:
+    """What a schema says: the columns of each table, and where edges end."""
+
+    columns: Mapping[str, pa.Schema]
+    edges: Sequence[EdgeEnds]
+
+
+_PinnedVersion = tuple[int, int, int]
+"""Table id, incarnation, Lance version."""
+
+
+def verify(repository: Repository, expected: Callable[[Snapshot], Expected] | None = None) -> list[Problem]:
+    """Check everything that can be reached from a head; `expected` tells what the schema of a snapshot means."""
     state = repository.state()
     check_stamp(state.ledger, repository.location)
-    problems += _manifest_rows(repository, state)
-    try:
-        commits = repository.all_commits(state)
-        heads = state.heads()
-    except OmniGraphError as error:
-        return [*problems, Problem("manifest", error.message)]
+    problems = _manifest_rows(repository, state)
+    commits = _commits(repository, state, problems)
+    makers = _makers(repository, state, commits, problems)
     problems += _lineage(commits)
-    opened: dict[tuple[str, int], list[Problem]] = {}
-    for head in heads:
-        where = f"branch {head.branch}"
-        found = repository.find_commit(head.commit_id, state)
-        if found is None:
-            problems.append(Problem(where, f"its head {head.commit_id} is not a commit"))
-            continue
-        if _versions(found[1]) != _versions(head.pins):
-            problems.append(Problem(where, f"its pins differ from those of its head {head.commit_id}"))
+    opened: dict[_PinnedVersion, list[Problem]] = {}
+    for head in _heads(state, problems):
+        problems += _head(repository, state, head)
         try:
             snapshot = repository.snapshot(head.branch)
+            for key, table in snapshot.tables.items():
+                spot = (table.pin.table_id, table.pin.incarnation, table.pin.lance_version)
+                if spot not in opened:
+                    opened[spot] = _table(snapshot, key, table.pin, makers.get(spot))
+                problems += opened[spot]
+            if expected is not None:
+                problems += _against(snapshot, expected(snapshot))
         except OmniGraphError as error:
-            problems.append(Problem(where, error.message))
-            continue
-        for key, table in snapshot.tables.items():
-            spot = (table.folder, table.pin.lance_version)
-            if spot not in opened:
-                opened[spot] = _table(snapshot, key, table.pin)
-            problems += opened[spot]
-        for ends in (edges or {}).get(head.branch, ()):
-            problems += _edge_ends(snapshot, ends)
+            problems.append(Problem(f"branch {head.branch}", error.message))
     return problems
+
+
+def _commits(repository: Repository, state: State, problems: list[Problem]) -> dict[str, Commit]:
+    """Every commit that can be read; what is wrong with the others goes to `problems`."""
+    commits: dict[str, Commit] = {}
+    for row in repository.ledger.history(state.ledger, "object_type = 'graph_commit'").to_pylist():
+        try:
+            commits[row["object_id"]] = row_to_commit(row)
+        except OmniGraphError as error:
+            problems.append(Problem("manifest", error.message))
+    return commits
+
+
+def _makers(
+    repository: Repository, state: State, commits: Mapping[str, Commit], problems: list[Problem]
+) -> dict[_PinnedVersion, str]:
+    """Table version → the commit that wrote its rows, where one did."""
+    by_version = {commit.manifest_version: commit.id for commit in commits.values()}
+    makers: dict[_PinnedVersion, str] = {}
+    for row in repository.ledger.history(state.ledger, "object_type = 'table_version'").to_pylist():
+        try:
+            details = read_metadata(row)
+            if "transaction_uuid" in details:
+                maker = by_version.get(int(row["object_id"].rpartition(":")[2]), "")
+                makers[row["stable_table_id"], row["table_incarnation_id"], details["lance_version"]] = maker
+        except OmniGraphError as error:
+            problems.append(Problem("manifest", error.message))
+    return makers
+
+
+def _heads(state: State, problems: list[Problem]) -> list[Head]:
+    """Every head that can be read; what is wrong with the others goes to `problems`."""
+    heads: list[Head] = []
+    try:
+        for branch in state.branches():
+            try:
+                heads.append(state.get_head(branch))
+            except OmniGraphError as error:
+                problems.append(Problem(f"branch {branch}", error.message))
+    except OmniGraphError as error:
+        problems.append(Problem("manifest", error.message))
+    return heads
+
+
+def _head(repository: Repository, state: State, head: Head) -> list[Problem]:
+    where = f"branch {head.branch}"
+    try:
+        found = repository.find_commit(head.commit_id, state)
+    except OmniGraphError as error:
+        return [Problem(where, error.message)]
+    if found is None:
+        return [Problem(where, f"its head {head.commit_id} is not a commit")]
+    if _versions(found[1]) != _versions(head.pins):
+        return [Problem(where, f"its pins differ from those of its head {head.commit_id}")]
+    return []
 
 
 def _manifest_rows(repository: Repository, state: State) -> list[Problem]:
@@ -107,7 +165,7 @@ def _versions(pins: Iterable[Pin]) -> set[tuple[int, int, int, int]]:
     return {(pin.table_id, pin.incarnation, pin.lance_version, pin.row_count) for pin in pins}
 
 
-def _table(snapshot: Snapshot, key: str, pin: Pin) -> list[Problem]:
+def _table(snapshot: Snapshot, key: str, pin: Pin, maker: str | None) -> list[Problem]:
     where = f"{key} at version {pin.lance_version}"
     try:
         table = snapshot.table(key)
@@ -118,11 +176,32 @@ def _table(snapshot: Snapshot, key: str, pin: Pin) -> list[Problem]:
             return [Problem(where, f"{len(ids)} rows could be read, its pin says {pin.row_count}")]
         if pc.count_distinct(ids).as_py() != len(ids):
             return [Problem(where, "an id occurs twice")]
+        if maker is not None and (found := table.property(COMMIT_PROPERTY)) != maker:
+            return [Problem(where, f"was made by commit {found}, and published by commit {maker}")]
         for _ in table.batches():
             pass
     except OmniGraphError as error:
         return [Problem(where, error.message)]
     return []
+
+
+def _against(snapshot: Snapshot, expected: Expected) -> list[Problem]:
+    problems: list[Problem] = []
+    for key in sorted(set(snapshot.tables) ^ set(expected.columns)):
+        side = "no type in the schema" if key in snapshot.tables else "no table"
+        problems.append(Problem(f"branch {snapshot.branch}", f"'{key}' has {side}"))
+    for key in sorted(set(snapshot.tables) & set(expected.columns)):
+        found, wanted = _columns(snapshot.table(key).schema), _columns(expected.columns[key])
+        if found != wanted:
+            names = ", ".join(sorted({name for name, _ in found ^ wanted}))
+            problems.append(Problem(key, f"has other columns than its type: {names}"))
+    for ends in expected.edges:
+        problems += _edge_ends(snapshot, ends)
+    return problems
+
+
+def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
+    return {(field.name, field.type) for field in schema}
 
 
 def _edge_ends(snapshot: Snapshot, ends: EdgeEnds) -> list[Problem]:

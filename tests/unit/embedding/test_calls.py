@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.embedding.calls import Abandoned, Caller, TryFailed
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.errors import EmbeddingError
+from omnigraph.errors import EmbeddingError
 
 
 class Attempts:
@@ -68,7 +68,7 @@ def test_after_the_last_try_there_is_no_wait(fake_time, attempts, tries):
 
 def test_what_cannot_succeed_is_not_repeated(fake_time):
     attempt = Attempts(fake_time, [TryFailed("status 400", retryable=False, status=400)])
-    with pytest.raises(EmbeddingError, match="after 1 try: status 400$"):
+    with pytest.raises(EmbeddingError, match=r"after 1 try: status 400$"):
         call(fake_time, attempt)
     assert fake_time.slept == []
 

@@ -19,8 +19,7 @@ import pytest
 from omnigraph.embedding import provider as provider_module
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.errors import EmbeddingError, ModelMismatch
-from omnigraph.errors import InputError
+from omnigraph.errors import EmbeddingError, InputError, ModelMismatch
 
 STYLES = ["openai", "openai-compatible", "gemini"]
 
@@ -131,7 +130,9 @@ def test_four_at_once_counts_over_all_threads(connect, provider):
 @pytest.mark.parametrize("style", STYLES)
 def test_identical_texts_are_embedded_once(connect, provider, style):
     vectors = connect(style).embed(["a", "b", "a", "b", "b", "c"], 4)
-    asked = [seen.body["input"] if style != "gemini" else seen.body["content"]["parts"][0]["text"] for seen in provider.seen]
+    asked = [
+        seen.body["input"] if style != "gemini" else seen.body["content"]["parts"][0]["text"] for seen in provider.seen
+    ]
     assert asked == [["a", "b", "c"]] if style != "gemini" else sorted(asked) == ["a", "b", "c"]
     assert (vectors[0] == vectors[2]).all()
     assert (vectors[1] == vectors[[3, 4]]).all()
@@ -154,7 +155,7 @@ def test_connections_are_opened_late_and_kept(connect, provider):
 
 
 def test_a_connection_the_server_has_closed_is_replaced_without_a_retry(connect, provider, reply, fake_time):
-    provider.script = [lambda seen: reply(body=answer([1.0, 2.0]), headers={"Keep-Alive": "timeout=0"}), hang_up_later(reply)]
+    provider.script = [reply(body=answer([1.0, 2.0])), hang_up_later(reply)]
     client = connect()
     client.embed(["one"], 2)
     client.embed(["two"], 2)
@@ -259,8 +260,7 @@ def test_the_text_that_failed_is_told_in_the_callers_count(connect, provider, re
     assert failing(connect(), texts).text_index == 4
     provider.script = [reply(body=answer(FOUR, [1.0], FOUR))]
     assert failing(connect(), texts).text_index == 2
-    provider.script = [reply(), reply(status=400)]
-    provider.script[0] = lambda seen: reply(body=answer(*[FOUR] * 64))
+    provider.script = [reply(body=answer(*[FOUR] * 64)), reply(status=400)]
     assert failing(connect(), [f"{number}" for number in range(70)]).text_index == 64
 
 
@@ -363,9 +363,9 @@ def test_retry_after_beyond_the_deadline_ends_it_at_once(connect, provider, repl
 
 
 def test_a_slow_answer_times_out(connect, provider, reply, fake_time):
-    provider.script = [reply(delay_s=0.4)] * 2
-    error = failing(connect(timeout_ms=60, attempts=2))
-    assert "failed after 2 tries: timeout after 60 ms" in error.message
+    provider.script = [reply(delay_s=0.9)] * 2
+    error = failing(connect(timeout_ms=150, attempts=2))
+    assert "failed after 2 tries: timeout after 150 ms" in error.message
     assert len(provider.seen) == 2
     assert fake_time.slept == [0.2]
 
@@ -380,16 +380,16 @@ def test_an_answer_that_trickles_in_times_out_as_a_whole(connect, provider, repl
     provider.script = [reply(body=body, trickle_s=0.03)]
     started = time.perf_counter()
     assert "timeout after 150 ms" in failing(connect(timeout_ms=150, attempts=1)).message
-    assert time.perf_counter() - started < 0.8
+    assert time.perf_counter() - started < 1
 
 
 def test_the_deadline_cuts_a_request_short(provider, reply):
-    provider.script = [reply(delay_s=0.5)]
-    with EmbeddingClient(provider.config(deadline_ms=100)) as client:
+    provider.script = [reply(delay_s=1.5)]
+    with EmbeddingClient(provider.config(deadline_ms=200)) as client:
         started = time.perf_counter()
         error = failing(client)
-    assert "deadline of 100 ms" in error.message
-    assert time.perf_counter() - started < 0.4
+    assert "deadline of 200 ms" in error.message
+    assert time.perf_counter() - started < 1
     assert len(provider.seen) == 1
 
 
@@ -459,7 +459,7 @@ def test_no_dimensions_is_an_error_before_any_call(connect, provider, dim, style
 
 @pytest.mark.parametrize("style", [*STYLES, "mock"])
 def test_half_a_surrogate_pair_is_an_error_before_any_call(connect, provider, style):
-    with pytest.raises(InputError, match="text 1 .*surrogate"):
+    with pytest.raises(InputError, match=r"text 1 .*surrogate"):
         connect(style).embed(["fine", "half \ud800"], 4)
     assert provider.seen == []
 

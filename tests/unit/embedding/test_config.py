@@ -7,8 +7,7 @@ import logging
 import pytest
 
 from omnigraph.embedding.config import EmbeddingConfig, find_config, get_config
-from omnigraph.embedding.errors import EmbeddingError, ModelMismatch
-from omnigraph.errors import InputError
+from omnigraph.errors import EmbeddingError, InputError, ModelMismatch
 
 G, O, R = {"GEMINI_API_KEY": "g-key"}, {"OPENAI_API_KEY": "o-key"}, {"OPENROUTER_API_KEY": "r-key"}  # noqa: E741
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -45,7 +44,8 @@ RESOLVED = {
     "openai's own base URL": (
         O | {"OPENAI_BASE_URL": "http://b:8080///"}, "openai", "text-embedding-3-small", "http://b:8080", "o-key"),
     "gemini's own base URL": (
-        G | {"OMNIGRAPH_GEMINI_BASE_URL": "http://c/x/"}, "gemini", "gemini-embedding-2-preview", "http://c/x", "g-key"),
+        G | {"OMNIGRAPH_GEMINI_BASE_URL": "http://c/x/"},
+        "gemini", "gemini-embedding-2-preview", "http://c/x", "g-key"),
     "common before gemini's": (
         G | {"OMNIGRAPH_GEMINI_BASE_URL": "http://c", "OMNIGRAPH_EMBED_BASE_URL": "http://d"},
         "gemini", "gemini-embedding-2-preview", "http://d", "g-key"),

@@ -139,7 +139,10 @@ def test_hint_about_exponents() -> None:
     assert hint == "numbers are written as digits, with an optional fraction, and without exponent"
 
 
-UNCLOSED = {'a "bc': ("a string that is never closed", Span(2, 3)), "a /* b": ("a comment that is never closed", Span(2, 4))}
+UNCLOSED = {
+    'a "bc': ("a string that is never closed", Span(2, 3)),
+    "a /* b": ("a comment that is never closed", Span(2, 4)),
+}
 
 
 @pytest.mark.parametrize(("text", "expected"), UNCLOSED.items(), ids=["string", "comment"])

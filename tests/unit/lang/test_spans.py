@@ -68,7 +68,7 @@ def underlined(excerpt: str) -> str:
     return shown[start : start + carets.count("^")]
 
 
-@pytest.mark.parametrize("place", [0, 10, 79, 80, 140, 159, 160, 300, 800, 840, 990, 997])
+@pytest.mark.parametrize("place", [0, 10, 20, 21, 79, 80, 140, 159, 160, 300, 800, 840, 990, 997])
 def test_long_lines_are_cut_around_the_span(place: int) -> None:
     text = "".join(chr(ord("a") + number % 26) for number in range(1000))
     excerpt = Source(f"first\n{text}\nlast", "test").excerpt(Span(6 + place, 9 + place))

@@ -251,7 +251,12 @@ def test_spans_cover_what_was_written() -> None:
 
 SYNTAX = {
     "no declaration": ("x", (1, 1), "expected 'node', 'edge' or 'interface', found 'x'", None),
-    "a misspelt one": ("nod A {}", (1, 1), "expected 'node', 'edge' or 'interface', found 'nod'", "did you mean 'node'?"),
+    "a misspelt one": (
+        "nod A {}",
+        (1, 1),
+        "expected 'node', 'edge' or 'interface', found 'nod'",
+        "did you mean 'node'?",
+    ),
     "a number": ("1", (1, 1), "expected 'node', 'edge' or 'interface', found '1'", None),
     "no name": ("node {}", (1, 6), "expected a node type name, found '{'", None),
     "a lower-case name": (
@@ -261,22 +266,42 @@ SYNTAX = {
         "a node type name begins with an upper-case letter: 'Person'",
     ),
     "no body": ("node A", (1, 7), "expected '{' to open the node's body, found the end of the text", None),
-    "an interface without body": ("interface I node A {}", (1, 13), "expected '{' to open the interface, found 'node'", None),
-    "an interface with annotation": ("interface I @x {}", (1, 13), "expected '{' to open the interface, found '@'", None),
+    "an interface without body": (
+        "interface I node A {}",
+        (1, 13),
+        "expected '{' to open the interface, found 'node'",
+        None,
+    ),
+    "an interface with annotation": (
+        "interface I @x {}",
+        (1, 13),
+        "expected '{' to open the interface, found '@'",
+        None,
+    ),
     "an interface that implements": (
         "interface I implements J {}",
         (1, 13),
         "expected '{' to open the interface, found 'implements'",
         None,
     ),
-    "annotations behind implements": ("node A implements I @x {}", (1, 21), "expected '{' to open the node's body, found '@'", None),
+    "annotations behind implements": (
+        "node A implements I @x {}",
+        (1, 21),
+        "expected '{' to open the node's body, found '@'",
+        None,
+    ),
     "implements nothing": ("node A implements {}", (1, 19), "expected an interface name, found '{'", None),
     "implements and a comma": ("node A implements I, {}", (1, 22), "expected an interface name, found '{'", None),
     "never closed": ("node A {\n a: I32\n", (3, 1), "expected '}' to close the body, found the end of the text", None),
     "closed twice": ("node A {}\n}", (2, 1), "expected 'node', 'edge' or 'interface', found '}'", None),
     "an edge without colon": ("edge E A -> B", (1, 8), "expected ':' and the edge's source type, found 'A'", None),
     "an edge without arrow": ("edge E: A - B", (1, 11), "expected '->' and the edge's target type, found '-'", None),
-    "an edge without target": ("edge E: A ->", (1, 13), "expected the target node type, found the end of the text", None),
+    "an edge without target": (
+        "edge E: A ->",
+        (1, 13),
+        "expected the target node type, found the end of the text",
+        None,
+    ),
     "a card without bounds": ("edge E: A -> B @card", (1, 21), "expected '(', found the end of the text", None),
     "a card of one number": ("edge E: A -> B @card(1)", (1, 23), "expected '..' between the bounds, found ')'", None),
     "a card without minimum": (
@@ -325,7 +350,12 @@ SYNTAX = {
         "lists of enums, of vectors and of lists do not exist",
     ),
     "nullable items": ("node A { a: [I32?] }", (1, 17), "expected ']' to close the list type, found '?'", None),
-    "a vector without dimension": ("node A { a: Vector }", (1, 20), "expected '(' and the number of dimensions, found '}'", None),
+    "a vector without dimension": (
+        "node A { a: Vector }",
+        (1, 20),
+        "expected '(' and the number of dimensions, found '}'",
+        None,
+    ),
     "a vector of a word": ("node A { a: Vector(n) }", (1, 20), "expected the number of dimensions, found 'n'", None),
     "a vector of -1": ("node A { a: Vector(-1) }", (1, 20), "expected the number of dimensions, found '-'", None),
     "an empty enum": ("node A { a: enum() }", (1, 18), "expected an enum value, found ')'", None),
@@ -358,7 +388,12 @@ SYNTAX = {
     ),
     "two values": ("node A { a: I32 @x(1, 2) }", (1, 23), "expected an argument name, found '2'", None),
     "a keyword first": ("node A { a: I32 @x(y=1) }", (1, 21), "expected ')' to close the annotation, found '='", None),
-    "a name as argument": ("node A { a: I32 @x(1, y=z) }", (1, 25), "expected a string, a number, true or false, found 'z'", None),
+    "a name as argument": (
+        "node A { a: I32 @x(1, y=z) }",
+        (1, 25),
+        "expected a string, a number, true or false, found 'z'",
+        None,
+    ),
     "an argument twice": ("node A { a: I32 @x(1, y=1, y=2) }", (1, 28), "the argument 'y' is given twice", None),
     "an annotation alone": (
         "node A {\n  @describe(x)\n}",
@@ -368,7 +403,12 @@ SYNTAX = {
     ),
     "a misspelt rule": ("node A { @uniqe(x) }", (1, 10), "'@uniqe' stands alone in a body", "did you mean 'unique'?"),
     "a rule without columns": ("node A { @key() }", (1, 15), "expected a property name, found ')'", None),
-    "a bare rule at the top of a body": ("node A { @key }", (1, 15), "expected '(' and the columns of @key, found '}'", None),
+    "a bare rule at the top of a body": (
+        "node A { @key }",
+        (1, 15),
+        "expected '(' and the columns of @key, found '}'",
+        None,
+    ),
     "an exponent": (
         "node A { @range(a, 1e5..) }",
         (1, 21),
@@ -410,7 +450,7 @@ SYNTAX = {
         "names are written in the letters a to z, digits and underscores",
     ),
     "half a character": ("node A {} // \ud800", (1, 14), "half a surrogate pair: the text is not valid Unicode", None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "place", "message", "hint"), SYNTAX.values(), ids=SYNTAX)
@@ -428,8 +468,9 @@ node A {
     b: I32
     c: Vector(0)
     @range(b, ..)
-    d I32
-    e: I32 @x(
+    d: I32 @x()
+    fine: I32
+    e I32
     f: enum(u, u)
 }
 nod B {}
@@ -444,11 +485,11 @@ node C { ok: I32 }
         (4, "S3"),
         (5, "S19"),
         (6, "parse_error"),
-        (7, "parse_error"),
-        (8, "S5"),
-        (10, "parse_error"),
+        (8, "parse_error"),
+        (9, "S5"),
         (11, "parse_error"),
         (12, "parse_error"),
+        (13, "parse_error"),
     ]
 
 

@@ -248,7 +248,7 @@ def test_a_write_starts_over_on_the_new_head(repository, root):
 
 def test_a_write_gives_up_after_a_bounded_number_of_lost_races(repository, root, monkeypatch):
     monkeypatch.setattr(transaction_module, "WRITE_TRIES", 3)
-    monkeypatch.setattr(transaction_module, "pause", lambda attempt: None)
+    monkeypatch.setattr(transaction_module, "pause", lambda _: None)
     other = open_repository(root)
     tried = []
 
@@ -442,7 +442,7 @@ def test_a_publish_that_did_not_land_is_tried_once_more(repository):
     with arm("publish.before_commit", lose):
         commit = add_people(repository, "a")
     assert len(lost) == 2
-    assert [one.id for one in repository.commits()][0] == commit.id
+    assert repository.commits()[0].id == commit.id
     assert verify(repository) == []
 
 
@@ -482,7 +482,7 @@ def test_a_commit_that_was_given_up_cannot_be_published(repository, monkeypatch)
     def fence():
         (note,) = repository.objects.list("__recovery")
         ids.append(json.loads(repository.objects.read(note))["graph_commit_id"])
-        repository.publish(lambda state: Publication(put=(abort_to_row(ids[0], "operation", repository.clock()),)))
+        repository.publish(lambda _: Publication(put=(abort_to_row(ids[0], "operation", repository.clock()),)))
 
     with pytest.raises(HeadMoved, match="given up"), arm("table.promoted", fence):
         transaction.commit()
@@ -499,7 +499,7 @@ def test_a_fenced_write_starts_over_under_another_id(repository):
             (note,) = repository.objects.list("__recovery")
             fenced.append(json.loads(repository.objects.read(note))["graph_commit_id"])
             row = abort_to_row(fenced[0], "operation", repository.clock())
-            repository.publish(lambda state: Publication(put=(row,)))
+            repository.publish(lambda _: Publication(put=(row,)))
 
     with arm("table.promoted", fence):
         commit = add_people(repository, "slow")

@@ -1,0 +1,105 @@
+"""Tables in memory: columns of a pinned table version, kept for the next query.
+
+A node or edge is known by its number, the position of its row in the version's own order. Columns are
+read once per version, when a query first needs them, and all queries on that version share them. What is
+kept is bounded by bytes; the least recently used goes first. A version never changes, so nothing here
+can be stale.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.tables import Table
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Derived = TypeVar("Derived")
+
+CACHE_BYTES = 2 * 1024**3
+
+
+class TableData:
+    """The columns of one table at one version."""
+
+    def __init__(self, table: Table, cache: DataCache) -> None:
+        self._table = table
+        self._cache = cache
+        self.key = (table.folder, table.version)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return len(self.column("id"))
+
+    def column(self, name: str) -> pa.Array:
+        """A whole column in row order, as one chunk."""
+        return self.derived(f"column:{name}", lambda: self._read(name))
+
+    def _read(self, name: str) -> pa.Array:
+        chunks = self._table.read([name])[name]
+        return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """The values of some rows."""
+        return self.column(name).take(pa.array(numbers))
+
+    def find(self, id_: str) -> int | None:
+        """The number of the row with this id."""
+        place = pc.index(self.column("id"), pa.scalar(id_, pa.utf8())).as_py()
+        return None if place < 0 else int(place)
+
+    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """Something computed from the version, computed once."""
+        return self._cache.get((*self.key, name), make)
+
+
+class DataCache:
+    """What was read or computed, by version and name, bounded by bytes."""
+
+    def __init__(self, bytes_max: int = CACHE_BYTES) -> None:
+        self._bytes_max = bytes_max
+        self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = RLock()
+
+    def table(self, table: Table) -> TableData:
+        """The data of a table version."""
+        return TableData(table, self)
+
+    def get(self, key: tuple[Any, ...], make: Callable[[], Derived]) -> Derived:
+        """What is kept under a key, made if it is not there."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return cast(Derived, found[0])
+        value = make()
+        size = _size(value)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = (value, size)
+                self._bytes += size
+            while self._bytes > self._bytes_max and len(self._kept) > 1:
+                _, (_, freed) = self._kept.popitem(last=False)
+                self._bytes -= freed
+        return value
+
+    @property
+    def bytes(self) -> int:
+        """How much is kept."""
+        return self._bytes
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray):
+        return int(value.nbytes)
+    size = getattr(value, "nbytes", None)
+    return int(size) if isinstance(size, int) else 1024

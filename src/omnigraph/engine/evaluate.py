@@ -1,0 +1,225 @@
+"""Expressions over rows: Arrow columns for values, masks for conditions, numbers that sort for keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.filters import Op, flipped, make_test
+from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.search import Searcher
+from omnigraph.query import ir
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog
+from omnigraph.types import PropertyType
+
+_ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+
+
+class Evaluator:
+    """Evaluates the expressions of one execution."""
+
+    def __init__(self, catalog: Catalog, params: Mapping[str, Any], searcher: Searcher) -> None:
+        self.catalog = catalog
+        self.params = params
+        self.searcher = searcher
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def mask(self, condition: ir.Condition, frame: Frame) -> Mask:
+        """Where the condition is definitely true."""
+        variables = list(dict.fromkeys(_variables(condition)))
+        if len(variables) == 1:
+            bound = frame.bound[variables[0]]
+            size = bound.data.row_count
+            if frame.count > size:
+                # Every entity is judged once, however often it occurs.
+                whole = Frame(size, {variables[0]: Bound(bound.data, np.arange(size))})
+                return self._mask(condition, whole)[bound.numbers]
+        return self._mask(condition, frame)
+
+    def _mask(self, condition: ir.Condition, frame: Frame) -> Mask:
+        if isinstance(condition, ir.TextMatch):
+            return self.searcher.matches(condition, frame.bound[condition.prop.var])
+        result = self._compare(condition, frame)
+        if isinstance(result, pa.Array | pa.ChunkedArray):
+            filled = pc.fill_null(result, False)
+            return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=bool)
+        return np.full(frame.count, bool(result))
+
+    def _compare(self, compare: ir.Compare, frame: Frame) -> pa.Array | bool:
+        left, right, op = compare.left, compare.right, compare.op
+        if (
+            op in _ORDERED
+            and isinstance(left, ir.Const | ir.ParamRef)
+            and not isinstance(right, ir.Const | ir.ParamRef)
+        ):
+            left, right, op = right, left, flipped(cast(Op, op))
+        if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop):
+            return self._with_constant(left, op, self.constant(right), frame)
+        return _general(op, self.value(left, frame), self.value(right, frame))
+
+    def _with_constant(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> pa.Array | bool:
+        if value is None:
+            return False
+        column = self.value(prop, frame)
+        if op == "contains_text":
+            return pc.match_substring(column, pattern=value)
+        if op == "starts_with":
+            return pc.starts_with(column, pattern=value)
+        if op == "contains_item":
+            return _holds(column, prop.type.item, value)
+        return make_test(prop.name, prop.type, cast(Op, op), value).mask(column)
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def constant(self, expr: ir.Const | ir.ParamRef) -> Any:
+        """The value of a constant or parameter, in stored form."""
+        return self.params[expr.name] if isinstance(expr, ir.ParamRef) else expr.value
+
+    def value(self, expr: ir.Expr, frame: Frame) -> pa.Array:
+        """The value of an expression in every row."""
+        match expr:
+            case ir.Prop():
+                bound = frame.bound[expr.var]
+                return bound.data.take(expr.name, bound.numbers)
+            case ir.Const() | ir.ParamRef():
+                scalar = stored_array([self.constant(expr)], expr.type)
+                return scalar.take(pa.array(np.zeros(frame.count, np.int64)))
+            case ir.Compare() | ir.TextMatch():
+                return pa.array(self.mask(expr, frame))
+            case ir.Nearest():
+                distances, known = self.searcher.distances(expr, frame.bound[expr.prop.var])
+                return pa.array(distances, mask=~known)
+            case ir.Bm25():
+                return pa.array(self.searcher.scores(expr, frame.bound[expr.prop.var]))
+            case ir.Entity():
+                return self.entity(expr, frame)
+            case _:
+                raise AssertionError(f"{type(expr).__name__} has no value of its own")
+
+    def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
+        """Whole nodes as structs of their id and properties; Blobs are left out."""
+        bound = frame.bound[expr.var]
+        node = self.catalog.nodes[expr.type_name]
+        names = ["id", *(p.name for p in node.properties.values() if p.type.scalar != "Blob")]
+        return pa.StructArray.from_arrays([bound.data.take(name, bound.numbers) for name in names], names=names)
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    def codes(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any]:
+        """Numbers in the order of the values, equal where they are equal; null is -1, below everything."""
+        if isinstance(expr, ir.Entity):
+            bound = frame.bound[expr.var]
+            return id_ranks(bound.data)[bound.numbers]
+        if isinstance(expr, ir.Prop):
+            bound = frame.bound[expr.var]
+            if frame.count * 4 > bound.data.row_count:
+                name = expr.name
+                ranks = bound.data.derived(f"ranks:{name}", lambda: ranks_of(bound.data.column(name)))
+                return ranks[bound.numbers]
+        return ranks_of(self.value(expr, frame))
+
+
+def id_ranks(data: TableData) -> Numbers:
+    """The place of every row's id in the order of ids."""
+    return data.derived("ranks:id", lambda: ranks_of(data.column("id")))
+
+
+def ranks_of(values: pa.Array) -> Numbers:
+    """Dense ranks of values: equal values have equal ranks, null has -1."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    elif pa.types.is_date(values.type):
+        values = values.cast(pa.int64() if values.type == pa.date64() else pa.int32())
+    encoded = values.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(len(order))
+    rank[-1] = -1
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    result: Numbers = rank[codes]
+    return result
+
+
+def stored_array(values: list[Any], type_: PropertyType) -> pa.Array:
+    """Values in stored form as an Arrow array."""
+    if type_.scalar in ("Date", "DateTime") and not type_.is_list:
+        number = pa.int32() if type_.scalar == "Date" else pa.int64()
+        return pa.array(values, number).cast(arrow_type(type_))
+    return pa.array(values, arrow_type(type_))
+
+
+def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
+    """Which lists hold a value; null where the list is."""
+    test = make_test("item", item, "=", value)
+    if isinstance(lists, pa.ChunkedArray):
+        lists = lists.combine_chunks()
+    hits = pc.fill_null(test.mask(pc.list_flatten(lists)), False)
+    parents = pc.list_parent_indices(lists).filter(hits)
+    found = np.zeros(len(lists), bool)
+    found[parents.to_numpy(zero_copy_only=False)] = True
+    return pa.array(found, mask=pc.is_null(lists).to_numpy(zero_copy_only=False))
+
+
+def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
+    """Two columns against each other."""
+    if op in ("contains_text", "starts_with", "contains_item") or _needs_python(a.type, b.type):
+        return pa.array([_pair(op, x, y) for x, y in zip(_plain(a), _plain(b), strict=True)], pa.bool_())
+    if pa.types.is_boolean(a.type):
+        a, b = a.cast(pa.int8()), b.cast(pa.int8())
+    if pa.types.is_float32(a.type) or pa.types.is_float32(b.type):
+        a, b = a.cast(pa.float32(), safe=False), b.cast(pa.float32(), safe=False)
+    compute = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
+    return pc.call_function(compute[op], [a, b])
+
+
+def _needs_python(a: pa.DataType, b: pa.DataType) -> bool:
+    """Whether Arrow would compare these numbers by rounding one of them."""
+    if pa.types.is_float32(a) or pa.types.is_float32(b):
+        return False
+    mixed = pa.types.is_integer(a) != pa.types.is_integer(b) and pa.types.is_floating(a) != pa.types.is_floating(b)
+    return mixed or {a, b} == {pa.uint64(), pa.int64()} or (pa.uint64() in (a, b) and pa.int32() in (a, b))
+
+
+def _plain(values: pa.Array) -> list[Any]:
+    return list(values.to_pylist())
+
+
+def _pair(op: str, x: Any, y: Any) -> bool | None:
+    if x is None or y is None:
+        return None
+    match op:
+        case "contains_text" | "contains_item":
+            return y in x
+        case "starts_with":
+            return bool(x.startswith(y))
+        case "=":
+            return bool(x == y)
+        case "!=":
+            return bool(x != y)
+        case "<":
+            return bool(x < y)
+        case "<=":
+            return bool(x <= y)
+        case ">":
+            return bool(x > y)
+        case _:
+            return bool(x >= y)
+
+
+def _variables(expr: ir.Expr) -> list[str]:
+    match expr:
+        case ir.Prop() | ir.Entity():
+            return [expr.var]
+        case ir.Compare():
+            return [*_variables(expr.left), *_variables(expr.right)]
+        case ir.TextMatch() | ir.Nearest() | ir.Bm25():
+            return [expr.prop.var]
+        case _:
+            return []

@@ -1,0 +1,328 @@
+"""Runs a read: the pipeline over numbers, then columns, groups, order, limit.
+
+Rows are columns of numbers until the end; properties are fetched for the rows that survive. A query sees
+one snapshot, its work is bounded (`Limits`), and it can be stopped between operations.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.adjacency import Adjacency, reach
+from omnigraph.engine.aggregate import aggregate
+from omnigraph.engine.data import DataCache, Mask, Numbers, TableData
+from omnigraph.engine.evaluate import Evaluator, id_ranks
+from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.search import EmbedQuery, Searcher
+from omnigraph.engine.text import Scores
+from omnigraph.errors import LimitReached
+from omnigraph.query import ir
+from omnigraph.schema.catalog import Catalog
+from omnigraph.versioning.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a query may do."""
+
+    rows_max: int = 50_000_000
+    """Rows at any point of the match."""
+    timeout_s: float | None = None
+
+
+@dataclass
+class Profile:
+    """What happened: one line per operation."""
+
+    steps: list[tuple[str, int, float]] = field(default_factory=list)
+
+    def note(self, what: str, rows: int, started: float) -> None:
+        """Remember an operation, the rows after it, and how long it took."""
+        self.steps.append((what, rows, (time.perf_counter() - started) * 1000))
+
+
+class Execution:
+    """One run of one plan on one snapshot."""
+
+    def __init__(
+        self,
+        plan: ir.QueryIR,
+        catalog: Catalog,
+        snapshot: Snapshot,
+        params: Mapping[str, Any],
+        cache: DataCache,
+        *,
+        now_ms: int,
+        embed: EmbedQuery | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.plan = plan
+        self.catalog = catalog
+        self.snapshot = snapshot
+        self.limits = limits or Limits()
+        self.profile = Profile()
+        self._cache = cache
+        self._tables: dict[str, TableData] = {}
+        values = {**params, ir.NOW: now_ms}
+        searcher = Searcher(catalog, values, embed, dict(_types(plan.pipeline)))
+        self._searcher = searcher
+        self._evaluator = Evaluator(catalog, values, searcher)
+        timeout = self.limits.timeout_s
+        self._deadline = time.monotonic() + timeout if timeout is not None else None
+
+    def run(self) -> pa.Table:
+        """The result; column names may repeat."""
+        frame = self._pipeline(self.plan.pipeline, Frame())
+        started = time.perf_counter()
+        if self.plan.is_aggregate:
+            table = aggregate(self.plan, frame, self._evaluator)
+        else:
+            table = self._project(*self._ordered(frame))
+        self.profile.note("result", table.num_rows, started)
+        return table
+
+    # -- the match -------------------------------------------------------------------------------
+
+    def _pipeline(self, pipeline: ir.Pipeline, frame: Frame) -> Frame:
+        for op in pipeline:
+            self._check()
+            started = time.perf_counter()
+            match op:
+                case ir.NodeScan():
+                    frame = self._scan(op, frame)
+                case ir.Expand():
+                    frame = self._expand(op, frame)
+                case ir.Filter():
+                    frame = frame.keep(self._evaluator.mask(op.condition, frame))
+                case ir.AntiJoin():
+                    frame = self._anti_join(op, frame)
+            self.profile.note(type(op).__name__, frame.count, started)
+        return frame
+
+    def _scan(self, op: ir.NodeScan, frame: Frame) -> Frame:
+        data = self._table(f"node:{op.type_name}")
+        numbers = np.arange(data.row_count)
+        found = Frame(len(numbers), {op.var: Bound(data, numbers)})
+        for condition in op.filters:
+            found = found.keep(self._evaluator.mask(condition, found))
+        numbers = found.bound[op.var].numbers
+        if not frame.bound and frame.count == 1:
+            return found
+        self._room(frame.count * len(numbers))
+        crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
+        return crossed.bind(op.var, data, np.tile(numbers, frame.count))
+
+    def _expand(self, op: ir.Expand, frame: Frame) -> Frame:
+        edge = self.catalog.edges[op.edge_type]
+        edges = self._table(edge.table_key)
+        far = self._table(f"node:{op.dst_type}")
+        adjacency = Adjacency(edges, self._table(f"node:{edge.from_type}"), self._table(f"node:{edge.to_type}"))
+        sources = frame.bound[op.src_var].numbers
+        if op.max_hops < op.min_hops:
+            return self._nothing(op, frame, far, edges)
+        if op.edge_var is not None:
+            return self._expand_edges(op, frame, adjacency, edges, far)
+        neighbours = adjacency.neighbours(op.direction)
+        if (op.min_hops, op.max_hops) == (1, 1):
+            if op.dst_bound:
+                return frame.keep(neighbours.connected(sources, frame.bound[op.dst_var].numbers))
+            self._room(int(neighbours.degrees(sources).sum()))
+            positions, targets = neighbours.expand(sources)
+        else:
+            positions, targets = self._reach(op, adjacency, sources)
+        if op.dst_bound:
+            wanted = frame.bound[op.dst_var].numbers
+            hit = targets == wanted[positions]
+            return frame.take(np.unique(positions[hit]))
+        return self._arrive(op, frame, far, positions, targets)
+
+    def _reach(self, op: ir.Expand, adjacency: Adjacency, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """Bounded hops; every distinct source is walked once."""
+        distinct, places = np.unique(sources, return_inverse=True)
+        neighbours = adjacency.neighbours(op.direction)
+        at, found = reach(neighbours, adjacency.loops(), distinct, op.min_hops, op.max_hops)
+        counts = np.bincount(at, minlength=len(distinct))
+        starts = np.cumsum(counts) - counts
+        per_row = counts[places]
+        self._room(int(per_row.sum()))
+        positions = np.repeat(np.arange(len(sources)), per_row)
+        within = np.arange(len(positions)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+        return positions, found[np.repeat(starts[places], per_row) + within]
+
+    def _arrive(self, op: ir.Expand, frame: Frame, far: TableData, positions: Numbers, targets: Numbers) -> Frame:
+        """Bind the far node; its own conditions are judged before anything else is copied."""
+        keep = self._passing(op.dst_var, far, targets, op.dst_filters)
+        if keep is not None:
+            positions, targets = positions[keep], targets[keep]
+        return frame.take(positions).bind(op.dst_var, far, targets)
+
+    def _expand_edges(
+        self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData, far: TableData
+    ) -> Frame:
+        sources = frame.bound[op.src_var].numbers
+        assert op.edge_var is not None
+        positions, rows, targets = adjacency.edge_rows(op.direction).expand(sources)
+        self._room(len(positions))
+        if op.dst_bound:
+            hit = targets == frame.bound[op.dst_var].numbers[positions]
+            positions, rows, targets = positions[hit], rows[hit], targets[hit]
+        for var, data, numbers, filters in (
+            (op.edge_var, edges, rows, op.edge_filters),
+            (op.dst_var, far, targets, op.dst_filters),
+        ):
+            keep = self._passing(var, data, numbers, filters)
+            if keep is not None:
+                positions, rows, targets = positions[keep], rows[keep], targets[keep]
+                if var == op.edge_var:
+                    continue
+        result = frame.take(positions).bind(op.edge_var, edges, rows)
+        return result if op.dst_bound else result.bind(op.dst_var, far, targets)
+
+    def _passing(self, var: str, data: TableData, numbers: Numbers, filters: tuple[ir.Condition, ...]) -> Mask | None:
+        if not filters:
+            return None
+        some = Frame(len(numbers), {var: Bound(data, numbers)})
+        mask = np.ones(len(numbers), bool)
+        for condition in filters:
+            mask &= self._evaluator.mask(condition, some)
+        return mask
+
+    def _nothing(self, op: ir.Expand, frame: Frame, far: TableData, edges: TableData) -> Frame:
+        empty = np.zeros(0, np.int64)
+        result = frame.take(empty)
+        if not op.dst_bound:
+            result = result.bind(op.dst_var, far, empty)
+        return result.bind(op.edge_var, edges, empty) if op.edge_var else result
+
+    def _anti_join(self, op: ir.AntiJoin, frame: Frame) -> Frame:
+        """Rows that agree in the outer variables stand or fall together: each combination is tried once."""
+        if not frame.count:
+            return frame
+        columns = [frame.bound[name].numbers for name in op.outer_vars]
+        first, places = _distinct(columns)
+        outer = frame.only(op.outer_vars).take(first)
+        inner = self._pipeline(op.inner, outer.bind(_ROW, _NO_TABLE, np.arange(outer.count)))
+        matched = np.zeros(outer.count, bool)
+        matched[inner.bound[_ROW].numbers] = True
+        return frame.keep(~matched[places])
+
+    # -- the result ------------------------------------------------------------------------------
+
+    def _ordered(self, frame: Frame) -> tuple[Frame, Scores | None]:
+        """The rows in their final order, and the fused scores they were ordered by, if they were."""
+        keys: list[np.ndarray[Any, Any]] = []
+        ranked: str | None = None
+        fused: Scores | None = None
+        for key in self.plan.order_by:
+            expr = key.expr
+            if isinstance(expr, ir.Nearest | ir.Bm25 | ir.Rrf):
+                ranked = (expr.arms[0] if isinstance(expr, ir.Rrf) else expr).prop.var
+                frame, rank_keys = self._rank(expr, frame)
+                keys += rank_keys
+                fused = -rank_keys[0] if isinstance(expr, ir.Rrf) else None
+                continue
+            if isinstance(expr, ir.ColumnRef):
+                expr = self._column_expr(expr)
+            codes = self._evaluator.codes(expr, frame)
+            keys.append(-codes if key.descending else codes)
+        if not self.plan.order_by:
+            limit = self.plan.limit
+            return (frame if limit is None or limit >= frame.count else frame.take(np.arange(limit))), None
+        names = frame.named()
+        if ranked is not None:
+            names = [ranked, *(name for name in names if name != ranked)]
+        keys += [id_ranks(frame.bound[name].data)[frame.bound[name].numbers] for name in names]
+        order = np.lexsort(tuple(reversed(keys)))
+        if self.plan.limit is not None:
+            order = order[: self.plan.limit]
+        return frame.take(order), fused[order] if fused is not None else None
+
+    def _rank(self, rank: ir.Rank, frame: Frame) -> tuple[Frame, list[np.ndarray[Any, Any]]]:
+        """Drop the rows a ranking does not take, and give its sort keys."""
+        if isinstance(rank, ir.Rrf):
+            bound = frame.bound[rank.arms[0].prop.var]
+            limit = self.plan.limit if self.plan.limit is not None else frame.count
+            score, first, second = self._searcher.fuse(rank, bound, id_ranks(bound.data), limit)
+            kept = np.flatnonzero(score > 0)
+            return frame.take(kept), [-score[kept], first[kept], second[kept]]
+        bound = frame.bound[rank.prop.var]
+        if isinstance(rank, ir.Nearest):
+            distances, known = self._searcher.distances(rank, bound)
+            kept = np.flatnonzero(known)
+            return frame.take(kept), [distances[kept]]
+        scores = self._searcher.scores(rank, bound)
+        kept = np.flatnonzero(scores > 0)
+        return frame.take(kept), [-scores[kept]]
+
+    def _project(self, frame: Frame, fused: Scores | None) -> pa.Table:
+        exprs = [self._column_expr(column.expr) for column in self.plan.columns]
+        # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
+        arrays = [pa.array(fused) if isinstance(e, ir.Rrf) else self._evaluator.value(e, frame) for e in exprs]
+        return pa.Table.from_arrays(arrays, names=[column.name for column in self.plan.columns])
+
+    def _column_expr(self, expr: ir.Expr) -> ir.Expr:
+        while isinstance(expr, ir.ColumnRef):
+            expr = self.plan.columns[expr.index].expr
+        return expr
+
+    # -- small things ----------------------------------------------------------------------------
+
+    def _table(self, key: str) -> TableData:
+        if key not in self._tables:
+            self._tables[key] = self._cache.table(self.snapshot.table(key))
+        return self._tables[key]
+
+    def _room(self, rows: int) -> None:
+        self._check()
+        if rows > self.limits.rows_max:
+            raise LimitReached(
+                f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",
+                hint="raise rows_max, or add a filter or a hop bound that narrows the match",
+            )
+
+    def _check(self) -> None:
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise LimitReached(
+                f"the query took longer than {self.limits.timeout_s} s", hint="raise timeout_s, or narrow the match"
+            )
+
+
+class _NoTable(TableData):
+    """Stands behind the number of an outer row inside an anti-join: it has no columns."""
+
+    def __init__(self) -> None:
+        self.key = ("", 0)
+
+
+_ROW = "_#row"
+_NO_TABLE = _NoTable()
+
+
+def _distinct(columns: list[Numbers]) -> tuple[Numbers, Numbers]:
+    """(the first row of each distinct combination, which combination each row is)."""
+    if len(columns) == 1:
+        _, first, places = np.unique(columns[0], return_index=True, return_inverse=True)
+        return first, places
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        _, narrow = np.unique(column, return_inverse=True)
+        _, codes = np.unique(codes * (int(narrow.max(initial=0)) + 1) + narrow, return_inverse=True)
+    _, first = np.unique(codes, return_index=True)
+    return first, codes
+
+
+def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
+    """Variable → node type."""
+    for op in pipeline:
+        if isinstance(op, ir.NodeScan):
+            yield op.var, op.type_name
+        elif isinstance(op, ir.Expand):
+            yield op.dst_var, op.dst_type
+        elif isinstance(op, ir.AntiJoin):
+            yield from _types(op.inner)

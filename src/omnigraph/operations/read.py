@@ -1,0 +1,82 @@
+"""Runs a read: resolve the snapshot once, compile against its schema, execute."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from threading import Lock
+from typing import Any
+
+from omnigraph.engine.data import DataCache
+from omnigraph.engine.result import Result
+from omnigraph.engine.run import Execution, Limits, Profile
+from omnigraph.engine.search import EmbedQuery
+from omnigraph.errors import InputError
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.query import ir
+from omnigraph.query.compile import compile_query
+from omnigraph.query.params import bind_params
+from omnigraph.versioning.ids import Clock
+from omnigraph.versioning.snapshot import Snapshot
+
+_PLANS_MAX = 512
+
+
+class Plans:
+    """Compiled reads and changes, by schema and text."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, str | None], ir.AnyIR] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, catalogs: Catalogs, snapshot: Snapshot, source: str, name: str | None, source_name: str) -> ir.AnyIR:
+        """The plan of a query against a snapshot's schema."""
+        key = (snapshot.schema_hash, source, name)
+        with self._lock:
+            plan = self._known.get(key)
+            if plan is not None:
+                self._known.move_to_end(key)
+                return plan
+        plan = compile_query(catalogs.of(snapshot), source, name, source_name=source_name)
+        with self._lock:
+            self._known[key] = plan
+            while len(self._known) > _PLANS_MAX:
+                self._known.popitem(last=False)
+        return plan
+
+
+def read(
+    snapshot: Snapshot,
+    catalogs: Catalogs,
+    plans: Plans,
+    cache: DataCache,
+    source: str,
+    name: str | None,
+    params: dict[str, Any] | None,
+    *,
+    clock: Clock,
+    embed: EmbedQuery | None = None,
+    limits: Limits | None = None,
+    source_name: str = "<query>",
+) -> tuple[Result, Profile]:
+    """Run one read query of `source` on a snapshot; the result, and what happened."""
+    started = time.perf_counter()
+    plan = plans.get(catalogs, snapshot, source, name, source_name)
+    if not isinstance(plan, ir.QueryIR):
+        raise InputError(f"query '{plan.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
+    bound = bind_params(plan.params, params)
+    execution = Execution(
+        plan,
+        catalogs.of(snapshot),
+        snapshot,
+        bound.values,
+        cache,
+        now_ms=clock() // 1000,
+        embed=embed,
+        limits=limits,
+    )
+    table = execution.run()
+    elapsed = (time.perf_counter() - started) * 1000
+    types = [column.type for column in plan.columns]
+    result = Result(table, types, query_name=plan.name, commit_id=snapshot.commit_id, elapsed_ms=elapsed)
+    return result, execution.profile
