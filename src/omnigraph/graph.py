@@ -19,7 +19,7 @@ import pyarrow as pa
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Limits, Profile
-from omnigraph.errors import TypeNotFound
+from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
@@ -43,6 +43,10 @@ from omnigraph.versioning.transaction import WriteOptions
 from omnigraph.versioning.verify import EdgeEnds, Expected
 
 At = str | int | datetime | None
+_TIMES = {
+    pa.date64(): pa.timestamp("ms", "UTC"),
+    pa.list_(pa.field("item", pa.date64())): pa.list_(pa.field("item", pa.timestamp("ms", "UTC"))),
+}
 
 
 @dataclass(frozen=True)
@@ -316,14 +320,29 @@ class Graph:
     def entity_at(self, type_name: str, id: str, at: At) -> dict[str, Any] | None:
         """One node or edge as it was; None when it was not there."""
         snapshot = self.snapshot(at=at)
-        return snapshot.entity(self._table_key(snapshot, type_name), id)
+        key = self._table_key(snapshot, type_name)
+        rows = snapshot.table(key).rows_of([id], self._columns(snapshot, key))
+        # Arrow calls our times dates, and Python would forget the time of day.
+        times = [_TIMES.get(field.type, field.type) for field in rows.schema]
+        found = rows.cast(pa.schema(zip(rows.schema.names, times, strict=True))).to_pylist()
+        return found[0] if found else None
 
     def to_arrow(
         self, type_name: str, *, columns: Sequence[str] | None = None, branch: str | None = None, at: At = None
     ) -> pa.Table:
-        """All rows of a type as an Arrow table."""
+        """All rows of a type as an Arrow table, by default every column: ids first, then properties by name."""
         snapshot = self.snapshot(branch, at)
-        return snapshot.table(self._table_key(snapshot, type_name)).read(columns)
+        key = self._table_key(snapshot, type_name)
+        known = self._columns(snapshot, key)
+        for name in columns or ():
+            if name not in known:
+                raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
+        return snapshot.table(key).read(known if columns is None else columns)
+
+    def _columns(self, snapshot: Snapshot, table_key: str) -> list[str]:
+        """The columns of a table in the order of its schema; the table itself keeps them in order of age."""
+        type_ = next(type_ for type_ in self._catalogs.of(snapshot).tables() if type_.table_key == table_key)
+        return list(table_schema(type_).names)
 
     def _table_key(self, snapshot: Snapshot, type_name: str) -> str:
         """A name means a node type first, then an edge type."""

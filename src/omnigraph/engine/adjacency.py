@@ -40,6 +40,14 @@ class Neighbours:
         """How many far ends each source has."""
         return self.offsets[sources + 1] - self.offsets[sources]
 
+    def totals(self, values: Numbers) -> Numbers:
+        """For each node the sum of its far ends' values."""
+        if (values == 1).all():
+            return np.diff(self.offsets)
+        running = np.concatenate([np.zeros(1, np.int64), np.cumsum(values[self.targets])])
+        sums: Numbers = running[self.offsets[1:]] - running[self.offsets[:-1]]
+        return sums
+
     @cached_property
     def pairs(self) -> U64:
         """Every (source, target) as one number, ascending."""
@@ -89,7 +97,8 @@ class Adjacency:
         """The nodes with an edge to themselves, ascending."""
         return self._edges.derived(f"loops:{self._key}", self._loops)
 
-    def _ends(self) -> tuple[Numbers, Numbers]:
+    def ends(self) -> tuple[Numbers, Numbers]:
+        """The numbers of every edge's source and target, in row order."""
         return self._edges.derived(
             f"ends:{self._key}",
             lambda: (
@@ -99,11 +108,11 @@ class Adjacency:
         )
 
     def _loops(self) -> Numbers:
-        src, dst = self._ends()
+        src, dst = self.ends()
         return np.unique(src[src == dst])
 
     def _neighbours(self, direction: Direction) -> Neighbours:
-        src, dst = self._ends()
+        src, dst = self.ends()
         count = (self._source_nodes if direction != "in" else self._target_nodes).row_count
         if direction == "both":
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
@@ -114,7 +123,7 @@ class Adjacency:
         return Neighbours(_offsets(sources, count), (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64))
 
     def _edge_rows(self, direction: Direction) -> EdgeRows:
-        src, dst = self._ends()
+        src, dst = self.ends()
         rows = np.arange(len(src), dtype=np.int64)
         count = (self._source_nodes if direction != "in" else self._target_nodes).row_count
         if direction == "both":
@@ -138,6 +147,8 @@ def reach(neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, 
     A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with
     a loop counts once more at its distance plus one.
     """
+    if len(sources) == 1:
+        return _reach_from_one(neighbours, loops, int(sources[0]), least, most)
     count = len(neighbours.offsets) - 1
     seen = np.sort(_pack(np.arange(len(sources)), sources))
     frontier_at, frontier = np.arange(len(sources)), sources
@@ -160,6 +171,33 @@ def reach(neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, 
         frontier = (new & np.uint64(0xFFFFFFFF)).astype(np.int64)
     pairs = np.unique(np.concatenate(found)) if found else np.zeros(0, np.uint64)
     return (pairs >> np.uint64(32)).astype(np.int64), (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def _reach_from_one(
+    neighbours: Neighbours, loops: Numbers, source: int, least: int, most: int
+) -> tuple[Numbers, Numbers]:
+    """`reach` for one source: what was seen is a bit per node."""
+    count = len(neighbours.offsets) - 1
+    seen, found = np.zeros(count, bool), np.zeros(count, bool)
+    looped = np.zeros(count, bool)
+    looped[loops] = True
+    frontier = np.array([source])
+    seen[source] = True
+    for distance in range(most + 1):
+        if distance and least <= distance:
+            found[frontier] = True
+        if least <= distance + 1 <= most:
+            found[frontier[looped[frontier]]] = True
+        if distance == most or not len(frontier):
+            break
+        _, targets = neighbours.expand(frontier)
+        fresh = np.zeros(count, bool)
+        fresh[targets] = True
+        fresh &= ~seen
+        seen |= fresh
+        frontier = np.flatnonzero(fresh)
+    nodes = np.flatnonzero(found)
+    return np.zeros(len(nodes), np.int64), nodes
 
 
 def _pack(high: Numbers, low: Numbers) -> U64:

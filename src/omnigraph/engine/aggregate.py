@@ -40,26 +40,44 @@ def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
 def _groups(keys: Sequence[ir.Expr], frame: Frame, evaluator: Evaluator) -> tuple[Numbers, Numbers]:
     """(the group of each row, the first row of each group)."""
     groups = np.zeros(frame.count, np.int64)
-    for key in keys:
-        codes = evaluator.codes(key, frame) + 1
-        _, groups = np.unique(groups * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
     if not keys:
         return groups, np.zeros(0, np.int64)
-    _, first = np.unique(groups, return_index=True)
+    count = 1
+    for key in keys:
+        codes = evaluator.codes(key, frame) + 1
+        groups, count = _dense(groups * (int(codes.max(initial=0)) + 1) + codes)
+    first = np.zeros(count, np.int64)
+    first[groups[::-1]] = np.arange(frame.count)[::-1]  # The last write to a place is the first row of its group.
     return groups, first
 
 
+def _dense(codes: Numbers) -> tuple[Numbers, int]:
+    """The same codes without gaps, and how many there are."""
+    space = int(codes.max(initial=-1)) + 1
+    if space > 4 * len(codes) + 1024:
+        distinct, places = np.unique(codes, return_inverse=True)
+        return places, len(distinct)
+    present = np.zeros(space, bool)
+    present[codes] = True
+    numbers: Numbers = np.cumsum(present) - 1
+    return numbers[codes], int(present.sum())
+
+
 def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers, count: int, evaluator: Evaluator) -> pa.Array:
+    weight = frame.weight
     if isinstance(call.argument, ir.Entity):
-        return pa.array(np.bincount(groups, minlength=count).astype(np.int64)[:count])
+        return pa.array(np.bincount(groups, weights=weight, minlength=count).astype(np.int64)[:count])
     values = evaluator.value(call.argument, frame)
     known = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
-    sizes: np.ndarray[Any, Any] = np.bincount(groups[known], minlength=count)[:count]
+    some = weight[known] if weight is not None else None
+    sizes: np.ndarray[Any, Any] = np.bincount(groups[known], weights=some, minlength=count)[:count]
     if call.function == "count":
         return pa.array(sizes.astype(np.int64))
     empty = sizes == 0
     if call.function in ("sum", "avg"):
         numbers = pc.fill_null(values.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
+        if weight is not None:
+            numbers = numbers * weight
         totals: np.ndarray[Any, Any] = np.bincount(groups, weights=numbers, minlength=count)[:count]
         if call.function == "avg":
             totals = totals / np.where(empty, 1, sizes)

@@ -23,6 +23,9 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Derived = TypeVar("Derived")
 
+_LOOKUPS_BEFORE_INDEX = 3
+"""A few lookups are cheaper by looking; after that a map of all ids pays."""
+
 CACHE_BYTES = 2 * 1024**3
 
 
@@ -53,8 +56,15 @@ class TableData:
 
     def find(self, id_: str) -> int | None:
         """The number of the row with this id."""
+        uses = self.derived("uses:id", lambda: [0])
+        uses[0] += 1
+        if uses[0] > _LOOKUPS_BEFORE_INDEX:
+            return self.derived("places:id", self._places).get(id_)
         place = pc.index(self.column("id"), pa.scalar(id_, pa.utf8())).as_py()
         return None if place < 0 else int(place)
+
+    def _places(self) -> dict[str, int]:
+        return {id_: place for place, id_ in enumerate(self.column("id").to_pylist())}
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Something computed from the version, computed once."""
@@ -101,5 +111,9 @@ class DataCache:
 def _size(value: Any) -> int:
     if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray):
         return int(value.nbytes)
+    if isinstance(value, dict):
+        return 120 * len(value)
+    if isinstance(value, tuple):
+        return sum(map(_size, value))
     size = getattr(value, "nbytes", None)
     return int(size) if isinstance(size, int) else 1024

@@ -36,6 +36,31 @@ class Embedder(Protocol):
         """Refuse a model other than the recorded one."""
 
 
+class Remembered:
+    """An embedder that is asked for each text once, however often a write has to start over."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[tuple[int, str], Sequence[float]] = {}
+
+    def embed_documents(self, texts: Sequence[str], dim: int) -> Sequence[Sequence[float]]:
+        """One vector per text."""
+        new = [text for text in dict.fromkeys(texts) if (dim, text) not in self._known]
+        if new:
+            vectors = self._embedder.embed_documents(new, dim)
+            self._known.update(zip(((dim, text) for text in new), vectors, strict=True))
+        return [self._known[dim, text] for text in texts]
+
+    def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
+        """Refuse a model other than the recorded one."""
+        self._embedder.check_model(type_name, property_name, recorded)
+
+
+def has_text(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Where there is something to embed: not null, and more than white space."""
+    return pc.fill_null(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(texts)), 0), False)
+
+
 def fill_vectors(
     node: NodeType, rows: pa.Table, embedder: Embedder | None, *, targets: Sequence[str] | None = None
 ) -> tuple[pa.Table, int, int]:
@@ -49,8 +74,7 @@ def fill_vectors(
             continue
         type_ = node.properties[target].type
         texts = rows[embed.source]
-        needed = pc.and_(pc.is_null(rows[target]), pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(texts)), 0))
-        needed = pc.fill_null(needed, False)
+        needed = pc.and_(pc.is_null(rows[target]), has_text(texts))
         count = pc.sum(needed).as_py() or 0
         if not count:
             continue

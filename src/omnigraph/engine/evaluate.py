@@ -33,11 +33,11 @@ class Evaluator:
 
     def mask(self, condition: ir.Condition, frame: Frame) -> Mask:
         """Where the condition is definitely true."""
-        variables = list(dict.fromkeys(_variables(condition)))
+        variables = list(dict.fromkeys(variables_of(condition)))
         if len(variables) == 1:
             bound = frame.bound[variables[0]]
             size = bound.data.row_count
-            if frame.count > size:
+            if frame.count >= size:
                 # Every entity is judged once, however often it occurs.
                 whole = Frame(size, {variables[0]: Bound(bound.data, np.arange(size))})
                 return self._mask(condition, whole)[bound.numbers]
@@ -213,12 +213,13 @@ def _pair(op: str, x: Any, y: Any) -> bool | None:
             return bool(x >= y)
 
 
-def _variables(expr: ir.Expr) -> list[str]:
+def variables_of(expr: ir.Expr) -> list[str]:
+    """The variables an expression reads."""
     match expr:
         case ir.Prop() | ir.Entity():
             return [expr.var]
         case ir.Compare():
-            return [*_variables(expr.left), *_variables(expr.right)]
+            return [*variables_of(expr.left), *variables_of(expr.right)]
         case ir.TextMatch() | ir.Nearest() | ir.Bm25():
             return [expr.prop.var]
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,11 +25,13 @@ class Frame:
 
     count: int = 1
     bound: Mapping[str, Bound] = field(default_factory=dict)
+    weight: Numbers | None = None
+    """How many rows of the match each row stands for; one each when there is none."""
 
     def take(self, positions: Numbers) -> Frame:
         """The rows at these positions, in their order."""
         bound = {name: Bound(b.data, b.numbers[positions]) for name, b in self.bound.items()}
-        return Frame(len(positions), bound)
+        return Frame(len(positions), bound, self.weight[positions] if self.weight is not None else None)
 
     def keep(self, mask: Mask) -> Frame:
         """The rows where the mask is true."""
@@ -37,11 +39,30 @@ class Frame:
 
     def bind(self, name: str, data: TableData, numbers: Numbers) -> Frame:
         """The same rows with one more variable."""
-        return Frame(self.count, {**self.bound, name: Bound(data, numbers)})
+        return Frame(self.count, {**self.bound, name: Bound(data, numbers)}, self.weight)
 
-    def only(self, names: tuple[str, ...]) -> Frame:
+    def only(self, names: Iterable[str]) -> Frame:
         """The same rows with some of their variables."""
-        return Frame(self.count, {name: self.bound[name] for name in names})
+        return Frame(self.count, {name: self.bound[name] for name in names}, self.weight)
+
+    def weighted(self, factor: Numbers) -> Frame:
+        """The same rows, each standing for `factor` times as many."""
+        return Frame(self.count, self.bound, factor if self.weight is None else self.weight * factor)
+
+    def merged(self) -> Frame:
+        """The same bag with equal rows put together, where that is cheap: no variable, or one that repeats much."""
+        if not self.bound:
+            total = self.count if self.weight is None else int(self.weight.sum())
+            return Frame(1 if total else 0, {}, np.array([total] if total else [], np.int64))
+        if len(self.bound) != 1:
+            return self
+        ((name, bound),) = self.bound.items()
+        size = bound.data.row_count
+        if self.count * 2 < size:
+            return self
+        counts = np.bincount(bound.numbers, weights=self.weight, minlength=size).astype(np.int64)
+        numbers = np.flatnonzero(counts)
+        return Frame(len(numbers), {name: Bound(bound.data, numbers)}, counts[numbers])
 
     def named(self) -> list[str]:
         """The variables a user can name, by name."""

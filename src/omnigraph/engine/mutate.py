@@ -118,7 +118,8 @@ class MutationRun:
         for property_ in type_.properties.values():
             if not property_.type.nullable and rows[property_.name].null_count:
                 raise InputError(
-                    f"'{type_.name}.{property_.name}' is required and cannot be null", code="required_property"
+                    f"'{type_.name}.{property_.name}' ({property_.type}) is required and cannot be null",
+                    code="required_property",
                 )
 
     # -- updates and deletes ---------------------------------------------------------------------
@@ -144,7 +145,8 @@ class MutationRun:
 
     def _delete_nodes(self, op: ir.DeleteNodes) -> None:
         table = self.pending.table(f"node:{op.type_name}")
-        ids = _ids(table.matching(self._test(op.where), ["id", self._test(op.where).column]))
+        test = self._test(op.where)
+        ids = _ids(table.matching(test, ["id", test.column]))
         self.counts.nodes += table.delete(ids)
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.pending.table(edge.table_key)
@@ -170,14 +172,12 @@ class MutationRun:
 
     def _value(self, expr: ir.Expr, type_: PropertyType, what: str) -> Any:
         """An assigned value in the column's stored form."""
-        if isinstance(expr, ir.Const):
-            return managed_blob(expr.value) if type_.scalar == "Blob" else expr.value
-        assert isinstance(expr, ir.ParamRef)
-        value = self._params[expr.name]
+        assert isinstance(expr, ir.Const | ir.ParamRef)
+        value = expr.value if isinstance(expr, ir.Const) else self._params[expr.name]
         try:
             if type_.scalar == "Blob" and value is not None:
                 return managed_blob(read_blob(value) if isinstance(value, str) else value)
-            return read_json(value, type_)
+            return value if isinstance(expr, ir.Const) else read_json(value, type_)
         except ValueFormatError as error:
             raise InputError(f"{what}: {error.message}", code="bad_value", hint=error.hint) from None
 

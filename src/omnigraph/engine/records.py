@@ -10,8 +10,10 @@ Every mistake is a `RecordError` with its place. `Faults` either raises the firs
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -19,15 +21,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.columns import build_column
+from omnigraph.engine.embed import has_text
 from omnigraph.errors import RecordError, ValueFormatError
 from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog, EdgeType, NodeType
-from omnigraph.values import derive_id, describe_json, parse_date, parse_datetime, spell_key
+from omnigraph.types import PropertyType
+from omnigraph.values import derive_id, describe_json, parse_date, parse_datetime, read_float, spell_key
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
+STRUCTURE_MAX = 131_072
+"""How many brackets, commas and colons a line may have, strings not counted."""
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRUCTURE = re.compile(rb"[{}\[\],:]")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
 
 AnyType = NodeType | EdgeType
+_TEXT = PropertyType("String", nullable=True)
 
 
 @dataclass
@@ -58,14 +70,32 @@ class Records:
 
 @dataclass
 class Rows:
-    """The rows of one type, with the line each came from."""
+    """The rows of one type, with the file and the line each came from."""
 
     type: AnyType
-    source: str | None
-    lines: pa.Array
     table: pa.Table
+    sources: pa.Array
+    lines: pa.Array
     aliases: dict[str, str] = field(default_factory=dict)
     """Old spelling of an id → the id; edges of the same input may still use it."""
+
+    def keep(self, which: pa.Array) -> None:
+        """Leave out the rows for which `which` is not true."""
+        self.table, self.sources, self.lines = (part.filter(which) for part in (self.table, self.sources, self.lines))
+
+    def fault(
+        self, position: int, message: str, property_name: str | None, rule: str, hint: str | None = None
+    ) -> RecordError:
+        """What is wrong with a row, and where it came from."""
+        return RecordError(
+            message,
+            source=self.sources[position].as_py(),
+            line=self.lines[position].as_py(),
+            type_name=self.type.name,
+            property_name=property_name,
+            rule=rule,
+            hint=hint,
+        )
 
 
 # -- reading lines -----------------------------------------------------------------------------------
@@ -82,13 +112,12 @@ def read_jsonl(
         if not text or text.startswith(b"//"):
             continue
         try:
-            if len(text) > LINE_BYTES_MAX:
-                raise sorter.error(number, f"a line may have at most {LINE_BYTES_MAX} bytes, this one has {len(text)}")
+            _check_size(text, number, sorter)
             try:
                 record = decode(text)
+                _refuse_repeats(text, record, number, sorter)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise sorter.error(number, f"not valid JSON: {error}") from None
-            _refuse_repeats(text, record, number, sorter)
             sorter.add(number, record)
         except RecordError as error:
             faults.add(error)
@@ -106,6 +135,14 @@ def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict
     return sorter.records
 
 
+def _check_size(text: bytes, number: int, sorter: _Sorter) -> None:
+    if len(text) > LINE_BYTES_MAX:
+        raise sorter.error(number, f"a line may have at most {LINE_BYTES_MAX} bytes, this one has {len(text)}")
+    # A line that is short enough cannot have too many.
+    if len(text) > STRUCTURE_MAX and len(_STRUCTURE.findall(_STRING.sub(b"", text))) > STRUCTURE_MAX:
+        raise sorter.error(number, f"a line may have at most {STRUCTURE_MAX} brackets, commas and colons")
+
+
 def _refuse_repeats(text: bytes, record: Any, number: int, sorter: _Sorter) -> None:
     """A member name twice in one object is an error; the decoder keeps the last and says nothing.
 
@@ -115,7 +152,7 @@ def _refuse_repeats(text: bytes, record: Any, number: int, sorter: _Sorter) -> N
     if type(record) is dict:
         data = record.get("data")
         members = len(record) + (len(data) if type(data) is dict else 0)
-        if text.count(b'":') == members and b'" ' not in text and b'"\t' not in text:
+        if text.count(b'":') == members and not any(space in text for space in (b'" ', b'"\t', b'"\r')):
             return
     json.loads(text, object_pairs_hook=_unique_members(number, sorter))
 
@@ -163,9 +200,10 @@ class _Sorter:
         data = record.get("data", {})
         if type(data) is not dict:
             raise self.error(number, f"'data' is an object, not {describe_json(data)}", type_name=name)
-        expected = 2 if kind == "type" else 4
-        if len(record) > expected or (len(record) < expected and "data" in record) or kind == "edge":
-            self._members(number, kind, record)
+        members = (1 if kind == "type" else 3) + ("data" in record)
+        ends = kind == "type" or (type(record.get("from")) is str and type(record.get("to")) is str)
+        if len(record) != members or not ends:
+            raise self._members(number, kind, record)
         if not data.keys() <= allowed:
             raise self._unknown_property(number, records.type, data, allowed)
         records.lines.append(number)
@@ -174,17 +212,15 @@ class _Sorter:
             records.src.append(record["from"])
             records.dst.append(record["to"])
 
-    def _members(self, number: int, kind: str, record: Mapping[str, Any]) -> None:
+    def _members(self, number: int, kind: str, record: Mapping[str, Any]) -> RecordError:
         allowed = {"type", "data"} if kind == "type" else {"edge", "from", "to", "data"}
         strange = [name for name in record if name not in allowed]
         if strange:
-            raise self.error(number, f"'{strange[0]}' does not belong in a record", hint="properties go inside 'data'")
-        for end in ("from", "to") if kind == "edge" else ():
-            if type(record.get(end)) is not str:
-                given = describe_json(record[end]) if end in record else "nothing"
-                raise self.error(
-                    number, f"edge {record['edge']}: '{end}' must be the id of a node, a string; {given} was given"
-                )
+            return self.error(number, f"'{strange[0]}' does not belong in a record", hint="properties go inside 'data'")
+        end = "from" if type(record.get("from")) is not str else "to"
+        given = describe_json(record[end]) if end in record else "nothing"
+        message = f"edge {record['edge']}: '{end}' must be the id of a node, a string; {given} was given"
+        return self.error(number, message, type_name=record["edge"], rule="endpoint")
 
     def _type(self, number: int, kind: str, name: str) -> tuple[Records, frozenset[str]]:
         type_: AnyType | None = self.catalog.nodes.get(name) if kind == "type" else self.catalog.find_edge(name)
@@ -211,78 +247,82 @@ class _Sorter:
 # -- records to rows ---------------------------------------------------------------------------------
 
 
-def build_rows(records: Records, faults: Faults, new_id: Callable[[], str]) -> Rows:
-    """Type every value and derive every id; wrong rows are reported and left out."""
-    type_ = records.type
-    wrong: set[int] = set()
+def build_rows(parts: Sequence[Records], faults: Faults, new_id: Callable[[], str]) -> Rows:
+    """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out."""
+    type_ = parts[0].type
+    data = list(chain.from_iterable(part.data for part in parts))
+    wrong: dict[int, tuple[str, str, str, str | None]] = {}
 
-    def say(position: int, message: str, property_name: str | None, rule: str, hint: str | None = None) -> None:
-        if position not in wrong:
-            wrong.add(position)
-            faults.add(
-                RecordError(
-                    message,
-                    source=records.source,
-                    line=records.lines[position],
-                    type_name=type_.name,
-                    property_name=property_name,
-                    rule=rule,
-                    hint=hint,
-                )
-            )
+    def column(name: str, property_type: PropertyType, values: list[Any], rule: str = "value") -> pa.Array:
+        def bad(position: int, error: ValueFormatError) -> None:
+            wrong.setdefault(position, (f"{type_.name}.{name}: {error.message}", name, rule, error.hint))
+
+        return build_column(values, property_type, bad)
 
     fields: dict[str, pa.Array] = {}
     for property_ in type_.properties.values():
         name = property_.name
-
-        def bad(position: int, error: ValueFormatError, name: str = name) -> None:
-            say(position, f"{type_.name}.{name}: {error.message}", name, "value", error.hint)
-
-        column = build_column([data.get(name) for data in records.data], property_.type, bad)
-        if column.null_count and not property_.type.nullable and property_.embed is None:
-            for position, missing in enumerate(pc.is_null(column).to_pylist()):
-                if missing:
-                    say(position, f"{type_.name}.{name} is required", name, "required")
-        fields[name] = column
+        fields[name] = column(name, property_.type, [values.get(name) for values in data])
     if isinstance(type_, EdgeType):
-        fields["src"] = pa.array(records.src, pa.utf8())
-        fields["dst"] = pa.array(records.dst, pa.utf8())
-    ids, aliases = _ids(records, fields, wrong, say, new_id)
-    fields["id"] = ids
+        for end, word in (("src", "from"), ("dst", "to")):
+            given = list(chain.from_iterable(getattr(part, end) for part in parts))
+            fields[end] = column(word, _TEXT, given, "endpoint")
+    for name, missing in _missing(type_, fields):
+        for position in pc.indices_nonzero(missing).to_pylist():
+            reason = f"{type_.name}.{name} is required ({type_.properties[name].type})"
+            wrong.setdefault(position, (reason, name, "required", None))
+    explicit = column("id", _TEXT, [values.get("id") for values in data], "id")
+    fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_id)
     schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
-    table = pa.table({name: fields[name] for name in schema.names}, schema=schema)
-    lines = pa.array(records.lines, pa.int64())
+    rows = Rows(
+        type_,
+        pa.table({name: fields[name] for name in schema.names}, schema=schema),
+        pa.concat_arrays([pa.repeat(pa.scalar(part.source, pa.utf8()), len(part.lines)) for part in parts]),
+        pa.array(chain.from_iterable(part.lines for part in parts), pa.int64()),
+        aliases,
+    )
+    for position in sorted(wrong):
+        faults.add(rows.fault(position, *wrong[position]))
     if wrong:
-        keep = pa.array([position not in wrong for position in range(len(records.lines))])
-        table, lines = table.filter(keep), lines.filter(keep)
-    return Rows(type_, records.source, lines, table, aliases)
+        rows.keep(pa.array([position not in wrong for position in range(len(data))]))
+    return rows
 
 
-Say = Callable[[int, str, str | None, str], None]
+def _missing(type_: AnyType, fields: Mapping[str, pa.Array]) -> Iterator[tuple[str, pa.Array]]:
+    """Required properties and the rows that lack them; a vector may still come from its text."""
+    for property_ in type_.properties.values():
+        column = fields[property_.name]
+        if property_.type.nullable or not column.null_count:
+            continue
+        missing = pc.is_null(column)
+        if property_.embed is not None:
+            missing = pc.and_(missing, pc.invert(has_text(fields[property_.embed.source])))
+        yield property_.name, missing
 
 
 def _ids(
-    records: Records, fields: Mapping[str, pa.Array], wrong: set[int], say: Say, new_id: Callable[[], str]
+    type_: AnyType,
+    explicit: pa.Array,
+    fields: Mapping[str, pa.Array],
+    wrong: dict[int, tuple[str, str, str, str | None]],
+    new_id: Callable[[], str],
 ) -> tuple[pa.Array, dict[str, str]]:
-    type_ = records.type
-    given = [data.get("id") for data in records.data]
-    for position, id_ in enumerate(given):
-        if id_ is not None and type(id_) is not str:
-            say(position, f"the id of a {type_.name} is a string, not {describe_json(id_)}", "id", "id")
     if not isinstance(type_, NodeType) or not type_.key:
-        made = [id_ if type(id_) is str else new_id() for id_ in given]
+        made = [new_id() if id_ is None else id_ for id_ in explicit.to_pylist()]
         return pa.array(made, pa.utf8()), {}
     derived = _derived_ids(type_, fields)
     aliases: dict[str, str] = {}
-    if any(id_ is not None for id_ in given):
-        ids = derived.to_pylist()
-        for position, id_ in enumerate(given):
-            if id_ is None or position in wrong or id_ == ids[position]:
-                continue
-            if not _is_old_spelling(type_, id_, fields, position) or aliases.get(id_, ids[position]) != ids[position]:
-                say(position, f"the id '{id_}' of {type_.name} differs from its key '{ids[position]}'", "id", "id")
-            else:
-                aliases[id_] = ids[position]
+    for position in pc.indices_nonzero(pc.fill_null(pc.not_equal(explicit, derived), False)).to_pylist():
+        if position in wrong:
+            continue
+        old, id_ = explicit[position].as_py(), derived[position].as_py()
+        if not _is_old_spelling(type_, old, fields, position):
+            reason = f"the id '{old}' of {type_.name} differs from its key '{id_}'"
+        elif aliases.setdefault(old, id_) != id_:
+            reason = f"the id '{old}' of {type_.name} stands for two keys, '{aliases[old]}' and '{id_}'"
+        else:
+            continue
+        wrong[position] = (reason, "id", "id", None)
     return derived, aliases
 
 
@@ -313,22 +353,22 @@ def _stored(column: pa.Array) -> list[Any]:
 
 
 def _is_old_spelling(node: NodeType, id_: str, fields: Mapping[str, pa.Array], position: int) -> bool:
-    """Whether an id is another way to write one key column's value: `00042` for 42, a date as text."""
+    """Whether an id is a way to write one key column's value: `00042` for 42, a date as text."""
     for name in node.key:
         type_ = node.properties[name].type
         value = _stored(fields[name].slice(position, 1))[0]
         try:
             if type_.is_integer:
-                same = id_.lstrip("-").isdecimal() and len(id_) <= 40 and int(id_) == value
+                same = _INTEGER.fullmatch(id_) is not None and int(id_) == value
             elif type_.is_float:
-                same = float(id_) == value
+                same = _NUMBER.fullmatch(id_) is not None and read_float(float(id_), type_) == value
             elif type_.scalar == "Date":
                 same = parse_date(id_) == value
             elif type_.scalar == "DateTime":
                 same = parse_datetime(id_) == value
             else:
-                same = False
-        except (ValueError, ValueFormatError):
+                same = id_ == spell_key(value, type_)
+        except ValueFormatError:
             same = False
         if same:
             return True

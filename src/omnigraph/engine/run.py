@@ -7,7 +7,7 @@ one snapshot, its work is bounded (`Limits`), and it can be stopped between oper
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from omnigraph.engine.adjacency import Adjacency, reach
 from omnigraph.engine.aggregate import aggregate
 from omnigraph.engine.data import DataCache, Mask, Numbers, TableData
-from omnigraph.engine.evaluate import Evaluator, id_ranks
+from omnigraph.engine.evaluate import Evaluator, id_ranks, variables_of
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.text import Scores
@@ -78,7 +78,8 @@ class Execution:
 
     def run(self) -> pa.Table:
         """The result; column names may repeat."""
-        frame = self._pipeline(self.plan.pipeline, Frame())
+        live = live_after(self.plan) if self.plan.is_aggregate else None
+        frame = self._pipeline(self.plan.pipeline, Frame(), live)
         started = time.perf_counter()
         if self.plan.is_aggregate:
             table = aggregate(self.plan, frame, self._evaluator)
@@ -89,10 +90,17 @@ class Execution:
 
     # -- the match -------------------------------------------------------------------------------
 
-    def _pipeline(self, pipeline: ir.Pipeline, frame: Frame) -> Frame:
-        for op in pipeline:
+    def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
+        """Run some operations; with `live`, rows are only counted, and what nobody asks for is not kept."""
+        for place, op in enumerate(pipeline):
             self._check()
             started = time.perf_counter()
+            if live is not None and isinstance(op, ir.Expand):
+                counted = self._count(op, frame, live[place])
+                if counted is not None:
+                    frame = _forget(counted, live[place])
+                    self.profile.note("Count", frame.count, started)
+                    continue
             match op:
                 case ir.NodeScan():
                     frame = self._scan(op, frame)
@@ -102,14 +110,19 @@ class Execution:
                     frame = frame.keep(self._evaluator.mask(op.condition, frame))
                 case ir.AntiJoin():
                     frame = self._anti_join(op, frame)
+            if live is not None:
+                frame = _forget(frame, live[place])
             self.profile.note(type(op).__name__, frame.count, started)
         return frame
 
     def _scan(self, op: ir.NodeScan, frame: Frame) -> Frame:
         data = self._table(f"node:{op.type_name}")
-        numbers = np.arange(data.row_count)
+        filters = op.filters
+        numbers = self._by_key(op, data)
+        if numbers is None:
+            numbers = np.arange(data.row_count)
         found = Frame(len(numbers), {op.var: Bound(data, numbers)})
-        for condition in op.filters:
+        for condition in filters:
             found = found.keep(self._evaluator.mask(condition, found))
         numbers = found.bound[op.var].numbers
         if not frame.bound and frame.count == 1:
@@ -117,6 +130,22 @@ class Execution:
         self._room(frame.count * len(numbers))
         crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
         return crossed.bind(op.var, data, np.tile(numbers, frame.count))
+
+    def _by_key(self, op: ir.NodeScan, data: TableData) -> Numbers | None:
+        """The one row a scan can find when a key column is given; None when none is."""
+        key = self.catalog.nodes[op.type_name].key
+        if len(key) != 1:
+            return None
+        for condition in op.filters:
+            if not isinstance(condition, ir.Compare) or condition.op != "=":
+                continue
+            left, right = condition.left, condition.right
+            if isinstance(left, ir.Prop) and left.name == key[0] and isinstance(right, ir.Const | ir.ParamRef):
+                value = self._evaluator.constant(right)
+                if isinstance(value, str) and left.type.is_text:
+                    place = data.find(value)
+                    return np.array([] if place is None else [place], np.int64)
+        return None
 
     def _expand(self, op: ir.Expand, frame: Frame) -> Frame:
         edge = self.catalog.edges[op.edge_type]
@@ -142,6 +171,38 @@ class Execution:
             return frame.take(np.unique(positions[hit]))
         return self._arrive(op, frame, far, positions, targets)
 
+    def _count(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> Frame | None:
+        """A hop in a query that only counts, done without writing its rows out; None when that is not possible.
+
+        If nobody looks at the far end, rows are multiplied by their degrees. If nobody looks at anything but
+        the far end, each far node adds up the rows that lead to it.
+        """
+        simple = op.edge_var is None and (op.min_hops, op.max_hops) == (1, 1) and not op.dst_bound
+        onward = op.dst_var in live
+        if not simple or op.dst_filters or (onward and not self._only_onward(op, frame, live)):
+            return None
+        edge = self.catalog.edges[op.edge_type]
+        adjacency = Adjacency(
+            self._table(edge.table_key), self._table(f"node:{edge.from_type}"), self._table(f"node:{edge.to_type}")
+        )
+        sources = frame.bound[op.src_var]
+        if onward:
+            back = adjacency.neighbours(_BACK[op.direction])
+            rows = np.bincount(sources.numbers, weights=frame.weight, minlength=sources.data.row_count)
+            counts = back.totals(rows.astype(np.int64))
+            numbers = np.flatnonzero(counts)
+            far = self._table(f"node:{op.dst_type}")
+            return Frame(len(numbers), {op.dst_var: Bound(far, numbers)}, counts[numbers])
+        degrees = adjacency.neighbours(op.direction).degrees(sources.numbers)
+        kept = np.flatnonzero(degrees)
+        return frame.take(kept).weighted(degrees[kept])
+
+    def _only_onward(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
+        """Whether nothing but the far end matters, and enough rows lead there to go through the whole edge table."""
+        bound = frame.bound
+        alone = len(bound) == 1 and op.src_var not in live
+        return alone and frame.count * 4 >= bound[op.src_var].data.row_count
+
     def _reach(self, op: ir.Expand, adjacency: Adjacency, sources: Numbers) -> tuple[Numbers, Numbers]:
         """Bounded hops; every distinct source is walked once."""
         distinct, places = np.unique(sources, return_inverse=True)
@@ -165,24 +226,35 @@ class Execution:
     def _expand_edges(
         self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData, far: TableData
     ) -> Frame:
-        sources = frame.bound[op.src_var].numbers
         assert op.edge_var is not None
-        positions, rows, targets = adjacency.edge_rows(op.direction).expand(sources)
+        positions, rows, targets = self._edges_at(op, frame, adjacency, edges)
         self._room(len(positions))
         if op.dst_bound:
             hit = targets == frame.bound[op.dst_var].numbers[positions]
             positions, rows, targets = positions[hit], rows[hit], targets[hit]
-        for var, data, numbers, filters in (
-            (op.edge_var, edges, rows, op.edge_filters),
-            (op.dst_var, far, targets, op.dst_filters),
-        ):
-            keep = self._passing(var, data, numbers, filters)
-            if keep is not None:
-                positions, rows, targets = positions[keep], rows[keep], targets[keep]
-                if var == op.edge_var:
-                    continue
+        keep = self._passing(op.dst_var, far, targets, op.dst_filters)
+        if keep is not None:
+            positions, rows, targets = positions[keep], rows[keep], targets[keep]
         result = frame.take(positions).bind(op.edge_var, edges, rows)
         return result if op.dst_bound else result.bind(op.dst_var, far, targets)
+
+    def _edges_at(
+        self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """The edges of each row that pass their own conditions: (row, edge, far end)."""
+        bound = frame.bound[op.src_var]
+        assert op.edge_var is not None
+        if op.direction != "both" and op.edge_filters and _is_everything(bound):
+            # Every node is a source: the edges are chosen first, and each knows its source.
+            everything = np.arange(edges.row_count)
+            mask = self._passing(op.edge_var, edges, everything, op.edge_filters)
+            chosen = np.flatnonzero(mask) if mask is not None else everything
+            src, dst = adjacency.ends()
+            near, far = (src, dst) if op.direction == "out" else (dst, src)
+            return near[chosen], chosen, far[chosen]
+        positions, rows, targets = adjacency.edge_rows(op.direction).expand(bound.numbers)
+        keep = self._passing(op.edge_var, edges, rows, op.edge_filters)
+        return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
 
     def _passing(self, var: str, data: TableData, numbers: Numbers, filters: tuple[ir.Condition, ...]) -> Mask | None:
         if not filters:
@@ -300,8 +372,48 @@ class _NoTable(TableData):
         self.key = ("", 0)
 
 
+_BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 _ROW = "_#row"
 _NO_TABLE = _NoTable()
+
+
+def _is_everything(bound: Bound) -> bool:
+    """Whether a variable runs over its whole table, in order."""
+    size = bound.data.row_count
+    return len(bound.numbers) == size and bool(np.array_equal(bound.numbers, np.arange(size)))
+
+
+def live_after(plan: ir.QueryIR) -> list[frozenset[str]]:
+    """For each operation of an aggregate query the variables that matter after it.
+
+    `count($x)` counts rows, whatever `$x` is, so it makes nothing matter.
+    """
+    needed: set[str] = set()
+    for column in plan.columns:
+        expr = column.expr
+        if isinstance(expr, ir.Aggregate):
+            needed |= set() if isinstance(expr.argument, ir.Entity) else set(variables_of(expr.argument))
+        else:
+            needed |= set(variables_of(expr))
+    live: list[frozenset[str]] = []
+    for op in reversed(plan.pipeline):
+        live.append(frozenset(needed))
+        match op:
+            case ir.Expand():
+                needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
+            case ir.Filter():
+                needed |= set(variables_of(op.condition))
+            case ir.AntiJoin():
+                needed |= set(op.outer_vars)
+            case ir.NodeScan():
+                pass
+    return live[::-1]
+
+
+def _forget(frame: Frame, live: frozenset[str]) -> Frame:
+    """Without the variables that no longer matter, equal rows put together."""
+    kept = [name for name in frame.bound if name in live]
+    return frame if len(kept) == len(frame.bound) else frame.only(kept).merged()
 
 
 def _distinct(columns: list[Numbers]) -> tuple[Numbers, Numbers]:

@@ -9,21 +9,28 @@ are JSON.
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.engine.records import Faults, Records
+from omnigraph.engine.records import LINE_BYTES_MAX, Faults, Records
 from omnigraph.errors import InputError, RecordError, TypeNotFound
 from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
+from omnigraph.values import DAY_MS, format_date, format_datetime
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
-_CSV_HEADER_LINES = 1
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_TEXT = PropertyType("String")
+_TICKS = {"s": (1_000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
+"""Unit of an Arrow timestamp → how to multiply and divide it to get milliseconds."""
 
 
 def read_table_file(path: Path, catalog: Catalog, faults: Faults) -> dict[str, Records]:
@@ -49,72 +56,81 @@ def read_arrow(
     """The records of an Arrow table, or of anything that turns into one; rows are numbered from 1."""
     type_ = _type(name, catalog)
     table = _as_arrow(name, data)
-    columns = {given: _json_values(table[given]) for given in table.column_names}
-    return _records(type_, columns, table.num_rows, faults, source, first_line=1)
+    meanings = _meanings(type_, table.column_names)
+    columns = {meaning: _json_values(table[given], _type_of(type_, meaning)) for meaning, given in meanings.items()}
+    return _records(type_, columns, list(range(1, table.num_rows + 1)), faults, source)
 
 
 def _read_csv(path: Path, catalog: Catalog, faults: Faults) -> dict[str, Records]:
-    import pyarrow.csv as csv  # noqa: PLC0415
-
     type_ = _type(path.stem, catalog)
-    header = csv.open_csv(path).schema.names
-    options = csv.ConvertOptions(
-        column_types=dict.fromkeys(header, pa.utf8()), strings_can_be_null=True, null_values=[""]
-    )
-    table = csv.read_csv(path, convert_options=options)
+    source = str(path)
+    # The limit is the process's, and by itself too low for a vector or a Blob.
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_BYTES_MAX))
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header = next(reader, None)
+            if header is None:
+                raise InputError(f"'{path}' is empty", code="unreadable_file", hint="its first line names the columns")
+            meanings = _meanings(type_, header)
+            before = reader.line_num
+            for row in reader:
+                line, before = before + 1, reader.line_num
+                if row and len(row) != len(header):
+                    message = f"a row has {len(header)} cells, this one has {len(row)}"
+                    faults.add(RecordError(message, source=source, line=line, type_name=type_.name, rule="csv"))
+                elif row:
+                    lines.append(line)
+                    rows.append(row)
+        except csv.Error as error:
+            message = f"not valid CSV: {error}"
+            raise RecordError(message, source=source, line=reader.line_num, type_name=type_.name, rule="csv") from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"'{path}' cannot be read: {error}", code="unreadable_file") from None
     columns: dict[str, list[Any]] = {}
-    for given in table.column_names:
-        property_ = type_.properties.get(given)
-        cells = table[given].to_pylist()
-        columns[given] = cells if property_ is None else [_cell(text, property_.type) for text in cells]
-    return _records(type_, columns, table.num_rows, faults, str(path), first_line=1 + _CSV_HEADER_LINES)
+    for meaning, given in meanings.items():
+        place, property_type = header.index(given), _type_of(type_, meaning)
+        columns[meaning] = [_cell(row[place], property_type) for row in rows]
+    return _records(type_, columns, lines, faults, source)
 
 
 def _records(
-    type_: NodeType | EdgeType,
-    columns: dict[str, list[Any]],
-    count: int,
-    faults: Faults,
-    source: str | None,
-    *,
-    first_line: int,
+    type_: NodeType | EdgeType, columns: dict[str, list[Any]], lines: list[int], faults: Faults, source: str | None
 ) -> dict[str, Records]:
-    meanings = _meanings(type_, list(columns))
     records = Records(type_, source)
-    values = {meaning: columns[given] for meaning, given in meanings.items() if meaning not in ("src", "dst")}
-    rows = (
-        [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)] if values else [{}] * count
-    )
-    sources = columns[meanings["src"]] if isinstance(type_, EdgeType) else [""] * count
-    targets = columns[meanings["dst"]] if isinstance(type_, EdgeType) else [""] * count
-    for position, (row, src, dst) in enumerate(zip(rows, sources, targets, strict=True)):
-        line = first_line + position
-        if type(src) is not str or type(dst) is not str:
-            end = "from" if type(src) is not str else "to"
-            message = f"edge {type_.name}: '{end}' must be the id of a node, a string"
-            faults.add(RecordError(message, source=source, line=line, type_name=type_.name, rule="endpoint"))
-            continue
-        records.lines.append(line)
-        records.data.append(row)
-        if isinstance(type_, EdgeType):
-            records.src.append(src)
-            records.dst.append(dst)
+    ends = [columns.pop(end) for end in ("src", "dst")] if isinstance(type_, EdgeType) else []
+    names = list(columns)
+    rows = zip(*columns.values(), strict=True) if columns else iter([()] * len(lines))
+    for position, (line, row) in enumerate(zip(lines, rows, strict=True)):
+        for end, word in zip(ends, ("from", "to"), strict=False):
+            if type(end[position]) is not str:
+                message = f"edge {type_.name}: '{word}' must be the id of a node, a string"
+                faults.add(RecordError(message, source=source, line=line, type_name=type_.name, rule="endpoint"))
+                break
+        else:
+            records.lines.append(line)
+            records.data.append(dict(zip(names, row, strict=True)))
+            if ends:
+                records.src.append(ends[0][position])
+                records.dst.append(ends[1][position])
     return {type_.table_key: records}
 
 
-def _cell(text: str | None, type_: PropertyType) -> Any:
+def _cell(text: str, type_: PropertyType) -> Any:
     """A cell as the JSON value it stands for; what is none stays text, and is refused later with its line."""
-    if text is None or type_.is_text:
-        return text
-    try:
-        if type_.is_list or type_.scalar == "Vector":
+    if text == "":
+        return None
+    if type_.is_list or type_.scalar == "Vector":
+        try:
             return json.loads(text)
-        if type_.is_integer:
-            return int(text) if _INTEGER.fullmatch(text) else text
-        if type_.is_float:
-            return float(text)
-    except ValueError:
-        return text
+        except (ValueError, RecursionError):
+            return text
+    if type_.is_integer:
+        return int(text) if _INTEGER.fullmatch(text) else text
+    if type_.is_float:
+        return float(text) if _NUMBER.fullmatch(text) else text
     if type_.scalar == "Bool":
         return {"true": True, "false": False}.get(text, text)
     return text
@@ -134,10 +150,10 @@ def _as_arrow(name: str, data: Any) -> pa.Table:
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
     if type(data).__module__.partition(".")[0] == "pandas":
         return pa.Table.from_pandas(data, preserve_index=False)
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.table(data)
     raise InputError(
         f"'{name}': cannot load a {type(data).__name__}", hint="give an Arrow table, or a pandas or polars frame"
     )
@@ -166,15 +182,34 @@ def _meanings(type_: NodeType | EdgeType, given: list[str]) -> dict[str, str]:
     return found
 
 
-def _json_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values as JSON would have given them: dates and times as their numbers, bytes as base64."""
+def _type_of(type_: NodeType | EdgeType, meaning: str) -> PropertyType:
+    return type_.properties[meaning].type if meaning in type_.properties else _TEXT
+
+
+def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
+    """The values as JSON would have given them to a property of the wanted type."""
     type_ = column.type
-    if pa.types.is_date32(type_):
-        return list(column.cast(pa.int32()).to_pylist())
-    if pa.types.is_date64(type_):
-        return list(column.cast(pa.int64()).to_pylist())
-    if pa.types.is_timestamp(type_):
-        return list(column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64()).to_pylist())
-    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
+        return _moments(column, wanted)
+    if wanted.scalar == "Blob" and (pa.types.is_binary(type_) or pa.types.is_large_binary(type_)):
         return [None if v is None else "base64:" + base64.b64encode(v).decode() for v in column.to_pylist()]
+    if wanted.is_list and (pa.types.is_list(type_) or pa.types.is_large_list(type_)):
+        items = iter(_json_values(pc.list_flatten(column), wanted.item))
+        lengths = pc.list_value_length(column).to_pylist()
+        return [None if length is None else list(islice(items, length)) for length in lengths]
     return list(column.to_pylist())
+
+
+def _moments(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
+    """Dates and times in the form the wanted type takes: days or milliseconds; for any other type as text."""
+    type_ = column.type
+    times, by = (DAY_MS, 1) if pa.types.is_date32(type_) else _TICKS[type_.unit if hasattr(type_, "unit") else "ms"]
+    numbers = column.cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).to_pylist()
+    moments = [None if number is None else number * times // by for number in numbers]
+    if wanted.scalar == "DateTime":
+        return moments
+    if wanted.scalar == "Date":
+        return [None if moment is None else moment // DAY_MS for moment in moments]
+    if pa.types.is_date32(type_):
+        return [None if moment is None else format_date(moment // DAY_MS) for moment in moments]
+    return [None if moment is None else format_datetime(moment) for moment in moments]

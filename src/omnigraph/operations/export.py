@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -27,15 +28,14 @@ def export_records(
     for name in types or ():
         if name not in known:
             raise TypeNotFound(f"there is no node or edge type '{name}'", hint=did_you_mean(name, known))
-    for type_ in catalog.tables():
-        if types is None or type_.name in types:
-            yield from _rows(snapshot, type_)
+    chosen = [type_ for type_ in catalog.tables() if types is None or type_.name in types]
+    return chain.from_iterable(_rows(snapshot, type_) for type_ in chosen)
 
 
 def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None) -> Iterator[str]:
     """The same as lines of JSONL."""
-    for record in export_records(snapshot, catalog, types):
-        yield json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+    records = export_records(snapshot, catalog, types)
+    return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n" for record in records)
 
 
 def _rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict[str, Any]]:

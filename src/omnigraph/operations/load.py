@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,12 +17,12 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints import Delta, TableDelta, Violation, violations
-from omnigraph.engine.embed import Embedder, fill_vectors
+from omnigraph.engine.constraints import Delta, TableDelta, Violation, first_failure, violations
+from omnigraph.engine.embed import Embedder, Remembered, fill_vectors
 from omnigraph.engine.pending import CommittedRows
 from omnigraph.engine.records import Faults, Records, Rows, build_rows, iterate_lines, read_dicts, read_jsonl
 from omnigraph.engine.tabular import read_arrow, read_table_file
-from omnigraph.errors import BranchNotFound, InputError, KeyConflict, RecordError
+from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.tables import Change
@@ -102,6 +102,7 @@ def load(
     if mode not in MODES:
         raise InputError(f"there is no load mode '{mode}'", hint=f"the modes are {', '.join(MODES)}")
     source = open_source(data)
+    embedder = Remembered(embedder) if embedder is not None else None
     created = _ensure_branch(repository, options, from_branch)
     result: LoadResult | None = None
 
@@ -110,25 +111,24 @@ def load(
         catalog = catalogs.of(transaction.snapshot)
         faults = Faults(collect=set_aside)
         tables = _tables(source(catalog, faults), catalog, faults, repository)
-        counts = {key: rows.table.num_rows for key, rows in tables.items()}
+        repeated = {key: _without_repeats(rows, mode, faults) for key, rows in tables.items()}
+        _judge(catalog, tables, mode, CommittedRows(transaction.snapshot), faults)
+        loaded = tuple((key, rows.table.num_rows + repeated[key]) for key, rows in sorted(tables.items()))
         embedded = waiting = 0
-        for rows in tables.values():
-            if isinstance(rows.type, NodeType) and rows.type.embeds:
-                rows.table, done, left = _embed(rows, embedder)
-                embedded, waiting = embedded + done, waiting + left
-        committed = CommittedRows(transaction.snapshot)
-        _judge(catalog, tables, mode, committed, faults)
-        if mode == "append":
-            _admit(tables, committed, faults)
         for key, rows in tables.items():
-            transaction.change(key, _change(rows.table, mode))
-        rejects = tuple(_reject(error) for error in faults.found)
-        loaded = tuple(
-            sorted((key, counts[key] if not set_aside else rows.table.num_rows) for key, rows in tables.items())
-        )
-        result = LoadResult(options.branch, mode, None, loaded, rejects, embedded, waiting)
+            table = rows.table
+            if isinstance(rows.type, NodeType) and rows.type.embeds:
+                table, done, left = fill_vectors(rows.type, table, embedder)
+                embedded, waiting = embedded + done, waiting + left
+            transaction.change(key, _change(table, mode))
+        result = LoadResult(options.branch, mode, None, loaded, _rejects(faults), embedded, waiting)
 
-    commit = write(repository, prepare, replace(options, kind="load", always_commit=True))
+    try:
+        commit = write(repository, prepare, replace(options, kind="load", always_commit=True))
+    except OmniGraphError as error:
+        if created:
+            _say(error, f"{error.message}; branch '{options.branch}' was created from '{from_branch}' and stays there")
+        raise
     assert result is not None
     return replace(result, commit_id=commit.id if commit else None, base_branch=from_branch, branch_created=created)
 
@@ -165,7 +165,9 @@ def open_source(data: Any) -> Source:
 def _files(patterns: list[str]) -> Source:
     paths: list[str] = []
     for pattern in patterns:
-        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
+        # A name with brackets in it may be just that.
+        by_pattern = glob.has_magic(pattern) and not Path(pattern).is_file()
+        found = sorted(glob.glob(pattern)) if by_pattern else [pattern]  # noqa: PTH207
         if not found or not all(Path(path).is_file() for path in found):
             raise InputError(f"there is no file '{pattern}'", code="no_such_file")
         paths += found
@@ -200,16 +202,10 @@ def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[
 def _tables(
     parts: Mapping[str, list[Records]], catalog: Catalog, faults: Faults, repository: Repository
 ) -> dict[str, Rows]:
-    """One set of rows per table, edge ends written in old spellings put right."""
+    """One set of rows per table, types by name; edge ends written in old spellings are put right."""
     tables: dict[str, Rows] = {}
-    for key in sorted(parts):
-        built = [build_rows(part, faults, lambda: new_ulid(repository.clock())) for part in parts[key]]
-        first = built[0]
-        for other in built[1:]:
-            first.table = pa.concat_tables([first.table, other.table])
-            first.lines = pa.concat_arrays([first.lines, other.lines])
-            first.aliases |= other.aliases
-        tables[key] = first
+    for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
+        tables[key] = build_rows(parts[key], faults, lambda: new_ulid(repository.clock()))
     for rows in tables.values():
         if isinstance(rows.type, EdgeType):
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
@@ -227,27 +223,27 @@ def _renamed(table: pa.Table, column: str, aliases: Mapping[str, str]) -> pa.Tab
 # -- judging -----------------------------------------------------------------------------------------
 
 
-def _embed(rows: Rows, embedder: Embedder | None) -> tuple[pa.Table, int, int]:
-    assert isinstance(rows.type, NodeType)
-    table, done, left = fill_vectors(rows.type, rows.table, embedder)
-    for target in rows.type.embeds:
-        if not rows.type.properties[target].type.nullable and table[target].null_count:
-            line = rows.lines.filter(pc.is_null(table[target]).combine_chunks())[0].as_py()
-            raise RecordError(
-                f"{rows.type.name}.{target} is required, and its text is missing",
-                source=rows.source,
-                line=line,
-                type_name=rows.type.name,
-                property_name=target,
-                rule="required",
-            )
-    return table, done, left
+def _without_repeats(rows: Rows, mode: str, faults: Faults) -> int:
+    """One explicit id twice: in a merge the last record wins; elsewhere the later ones can only be set aside.
+
+    Keys are a rule's. Returns how many records gave way to a later one.
+    """
+    ids = rows.table["id"]
+    keyed = isinstance(rows.type, NodeType) and rows.type.key
+    if keyed or pc.count_distinct(ids).as_py() == len(ids) or (mode != "merge" and not faults.collect):
+        return 0
+    places = list(enumerate(ids.to_pylist()))
+    chosen = set({id_: place for place, id_ in (places if mode == "merge" else reversed(places))}.values())
+    if mode != "merge":
+        for place, id_ in places:
+            if place not in chosen:
+                faults.add(rows.fault(place, f"the id '{id_}' is given twice", "id", "unique"))
+    rows.keep(pa.array([place in chosen for place, _ in places]))
+    return len(places) - len(chosen) if mode == "merge" else 0
 
 
 def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: CommittedRows, faults: Faults) -> None:
     """Apply every rule; with wrong records set aside, again until what is left is sound."""
-    for rows in tables.values():
-        _repeats(rows, mode, faults)
     while True:
         delta = Delta(
             {key: TableDelta(rows.table, replaces=mode == "overwrite") for key, rows in tables.items()}, committed
@@ -255,95 +251,79 @@ def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: Comm
         if not faults.collect:
             for violation in violations(catalog, delta):
                 raise _placed(violation, tables)
+            _admit(tables, mode, committed)
             return
-        found = list(violations(catalog, delta))
+        found = first_failure(catalog, delta) or list(_not_admitted(tables, mode, committed))
         if not found:
             return
-        removed = 0
-        for key in {violation.table_key for violation in found}:
-            mine = [violation for violation in found if violation.table_key == key]
-            if key in tables:
-                removed += _set_aside(tables[key], mine, faults)
-        if not removed:
+        if not _set_aside(found, tables, faults):
             raise _placed(found[0], tables)
 
 
-def _repeats(rows: Rows, mode: str, faults: Faults) -> None:
-    """One explicit id twice: the last record wins in a merge, elsewhere it is a conflict. Keys are a rule's."""
-    if isinstance(rows.type, NodeType) and rows.type.key:
-        return
-    ids = rows.table["id"]
-    if pc.count_distinct(ids).as_py() == len(ids):
-        return
-    last: dict[str, int] = {id_: place for place, id_ in enumerate(ids.to_pylist())}
-    if mode != "merge":
-        seen: set[str] = set()
-        twice = next(id_ for id_ in ids.to_pylist() if id_ in seen or seen.add(id_))  # type: ignore[func-returns-value]
-        error = KeyConflict(
-            rows.type.table_key, twice, f"{rows.type.name}: the id '{twice}' is given twice", hint="give each id once"
-        )
-        if not faults.collect:
-            raise error
-    keep = pa.array(sorted(last.values()), pa.int64())
-    rows.table, rows.lines = rows.table.take(keep), rows.lines.take(keep)
+def _admit(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> None:
+    """Refuse ids that are given twice, or that an append finds there already; in a merge they mean a row."""
+    for violation in _not_admitted(tables, mode, committed):
+        key, id_ = violation.table_key, violation.row_id
+        error = KeyConflict(key, id_, f"{violation.message}; nothing was written")
+        if violation.other_id is None:
+            error.hint = "load with mode 'merge' to replace it"
+        raise _at_line(error, tables[key], violation.position)
 
 
-def _admit(tables: Mapping[str, Rows], committed: CommittedRows, faults: Faults) -> None:
-    """An append may not meet an id that is there already."""
-    for key, rows in tables.items():
-        there = committed.ids_among(key, rows.table["id"].combine_chunks())
-        if not len(there):
+def _not_admitted(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> Iterator[Violation]:
+    for key, rows in tables.items() if mode != "merge" else ():
+        ids = rows.table["id"].combine_chunks()
+        there = committed.ids_among(key, ids) if mode == "append" else pa.array([], pa.utf8())
+        if not len(there) and pc.count_distinct(ids).as_py() == len(ids):
             continue
-        if not faults.collect:
-            id_ = there[0].as_py()
-            raise KeyConflict(
-                key,
-                id_,
-                f"{rows.type.name}: the id '{id_}' exists already; nothing was written",
-                hint="load with mode 'merge' to replace it",
-            )
-        for id_ in there.to_pylist():
-            violation = Violation("unique", key, id_, f"the id '{id_}' exists already", "id")
-            _set_aside(rows, [violation], faults)
+        taken, seen = set(there.to_pylist()), set[str]()
+        for position, id_ in enumerate(ids.to_pylist()):
+            if id_ in seen or id_ in taken:
+                what, other = ("is given twice", id_) if id_ in seen else ("exists already", None)
+                message = f"{rows.type.name}: the id '{id_}' {what}"
+                yield Violation("unique", key, id_, message, "id", other, position)
+            seen.add(id_)
 
 
-def _set_aside(rows: Rows, found: list[Violation], faults: Faults) -> int:
-    """Take the rows of some violations out of a load and note why; how many went."""
-    by_id = {violation.row_id: violation for violation in reversed(found)}
-    column = "src" if found[0].rule == "cardinality" else "id"
-    bad = pc.is_in(rows.table[column], value_set=pa.array(list(by_id), pa.utf8())).combine_chunks()
-    going = rows.table.filter(bad)
-    for line, id_ in zip(rows.lines.filter(bad).to_pylist(), going[column].to_pylist(), strict=True):
-        violation = by_id[id_]
-        faults.add(
-            RecordError(
-                violation.message,
-                source=rows.source,
-                line=line,
-                type_name=rows.type.name,
-                property_name=violation.property,
-                rule=violation.rule,
-            )
-        )
-    keep = pc.invert(bad)
-    rows.table, rows.lines = rows.table.filter(keep), rows.lines.filter(keep)
-    return int(going.num_rows)
-
-
-def _placed(violation: Violation, tables: Mapping[str, Rows]) -> Exception:
-    """The violation as an error that names the line, when the row came from this input."""
-    rows = tables.get(violation.table_key)
-    error = violation.error()
+def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Faults) -> int:
+    """Take the rows that break a rule out of the load and note why; how many went."""
+    rows = tables.get(found[0].table_key)
     if rows is None:
-        return error
-    column = "src" if violation.rule == "cardinality" else "id"
-    where = pc.index(rows.table[column], pa.scalar(violation.row_id, pa.utf8())).as_py()
-    if where >= 0:
-        line = rows.lines[where].as_py()
-        place = f"{rows.source}, line {line}" if rows.source else f"line {line}"
-        error.message = f"{place}: {error.message}"
-        error.args = (error.message,)
+        return 0
+    why: dict[int, Violation] = {}
+    if found[0].rule == "cardinality":
+        sources = {violation.row_id: violation for violation in found}
+        for position, source in enumerate(rows.table["src"].to_pylist()):
+            if source in sources:
+                why[position] = sources[source]
+    for violation in found:
+        if violation.position is not None:
+            why.setdefault(violation.position, violation)
+    for position, violation in sorted(why.items()):
+        faults.add(rows.fault(position, violation.message, violation.property, violation.rule))
+    rows.keep(pa.array([position not in why for position in range(rows.table.num_rows)], pa.bool_()))
+    return len(why)
+
+
+def _placed(violation: Violation, tables: Mapping[str, Rows]) -> OmniGraphError:
+    """The violation as an error that names the line, when the row came from this input."""
+    rows, position = tables.get(violation.table_key), violation.position
+    if rows is not None and violation.rule == "cardinality":
+        found = pc.index(rows.table["src"], pa.scalar(violation.row_id, pa.utf8())).as_py()
+        position = found if found >= 0 else None
+    return _at_line(violation.error(), rows, position)
+
+
+def _at_line(error: OmniGraphError, rows: Rows | None, position: int | None) -> OmniGraphError:
+    if rows is not None and position is not None:
+        source, line = rows.sources[position].as_py(), rows.lines[position].as_py()
+        _say(error, f"{source}, line {line}: {error.message}" if source else f"line {line}: {error.message}")
     return error
+
+
+def _say(error: OmniGraphError, message: str) -> None:
+    error.message = message
+    error.args = (message,)
 
 
 def _change(table: pa.Table, mode: str) -> Change:
@@ -352,5 +332,7 @@ def _change(table: pa.Table, mode: str) -> Change:
     return Change(append=table) if mode == "append" else Change(upsert=table)
 
 
-def _reject(error: RecordError) -> Reject:
-    return Reject(error.source, error.line, error.type_name, error.property_name, error.rule, error.reason)
+def _rejects(faults: Faults) -> tuple[Reject, ...]:
+    """What was set aside, file by file in the order of lines."""
+    found = sorted(faults.found, key=lambda error: (error.source or "", error.line or 0))
+    return tuple(Reject(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason) for e in found)

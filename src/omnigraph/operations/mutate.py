@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.engine.constraints import check_delta
-from omnigraph.engine.embed import Embedder
+from omnigraph.engine.embed import Embedder, Remembered
 from omnigraph.engine.mutate import Counts, MutationRun
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
@@ -16,6 +18,9 @@ from omnigraph.query.params import bind_params
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+COUNTS = "affected"
+"""Where a commit that can be asked for again keeps its counts."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,10 @@ def mutate(
     """Run one mutation query of `source` as one commit."""
     now = repository.clock()
     counts = Counts()
+    embedder = Remembered(embedder) if embedder is not None else None
+    if options.idempotency_key is not None:
+        options = replace(options, request_hash=_request_hash(options.branch, source, name, params))
+    outcome = dict(options.metadata)
 
     def prepare(transaction: Transaction) -> None:
         nonlocal counts
@@ -73,6 +82,16 @@ def mutate(
         for table in pending.touched():
             transaction.change(table.key, table.change())
         counts = run.counts
+        if options.idempotency_key is not None:
+            # Whoever repeats the request gets the same answer.
+            outcome[COUNTS] = [counts.nodes, counts.edges]
 
-    commit = write(repository, prepare, replace(options, kind="mutation"))
+    commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome))
+    if commit is not None and COUNTS in commit.metadata:
+        counts = Counts(*commit.metadata[COUNTS])
     return MutationResult(counts.nodes, counts.edges, commit.id if commit else None)
+
+
+def _request_hash(branch: str, source: str, name: str | None, params: dict[str, Any] | None) -> str:
+    request = json.dumps([branch, source, name, params], sort_keys=True, default=repr)
+    return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()
