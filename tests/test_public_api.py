@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_the_public_names():
-    assert omnigraph.__all__ == ["Graph", "Snapshot", "__version__", "errors", "init", "open"]
+    assert omnigraph.__all__ == ["Graph", "Result", "Snapshot", "__version__", "errors", "init", "open"]
     assert all(hasattr(omnigraph, name) for name in omnigraph.__all__)
     assert dir(omnigraph) == sorted(omnigraph.__all__)
 
@@ -38,7 +38,11 @@ def test_the_tour_runs():
     done = subprocess.run([sys.executable, ROOT / "examples/tour.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "rrf(nearest($n.embedding, $question), bm25($n.body, $question), 60)" in done.stdout
-    assert done.stdout.count("$ omnigraph") == 7
+    assert done.stdout.count("$ omnigraph") == 6
+    assert "Flood maps" in done.stdout
+    assert "dst 'atlas'" not in done.stdout
+    assert "src 'nobody' not found in Person" in done.stdout
+    assert "problems found by verify: 0" in done.stdout
 
 
 def test_a_broken_layer_is_noticed(tmp_path):

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph, init, open
     from omnigraph.versioning.snapshot import Snapshot
 
-__all__ = ["Graph", "Snapshot", "__version__", "errors", "init", "open"]
+__all__ = ["Graph", "Result", "Snapshot", "__version__", "errors", "init", "open"]
 
 _HOMES = {
     "Graph": "omnigraph.graph",
+    "Result": "omnigraph.engine.result",
     "init": "omnigraph.graph",
     "open": "omnigraph.graph",
     "Snapshot": "omnigraph.versioning.snapshot",
