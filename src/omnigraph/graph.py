@@ -17,6 +17,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from omnigraph.engine.data import DataCache
+from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Limits, Profile
 from omnigraph.errors import InputError, TypeNotFound
@@ -55,9 +56,16 @@ class _Shared:
 
     repository: Repository
     embedder: GraphEmbedder
+    cache: DataCache
     catalogs: Catalogs = field(default_factory=Catalogs)
     plans: Plans = field(default_factory=Plans)
-    cache: DataCache = field(default_factory=DataCache)
+
+    @classmethod
+    def of(cls, repository: Repository, environ: Mapping[str, str]) -> _Shared:
+        """Everything a newly opened graph starts with."""
+        path = repository.location.path
+        keep = path / CACHE_FOLDER if path is not None and not repository.read_only else None
+        return cls(repository, GraphEmbedder(environ), DataCache(folder=keep))
 
 
 class Graph:
@@ -407,7 +415,7 @@ def init(
     """Create a graph from a schema (its text, or the path of a file) and open it; `GraphExists` if there is one."""
     environ = os.environ if environ is None else environ
     repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
-    return Graph(_Shared(repository, GraphEmbedder(environ)), actor=actor)
+    return Graph(_Shared.of(repository, environ), actor=actor)
 
 
 def open(
@@ -424,6 +432,6 @@ def open(
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(_Shared(repository, GraphEmbedder(environ)), branch=branch, actor=actor)
+    graph = Graph(_Shared.of(repository, environ), branch=branch, actor=actor)
     repository.state().get_head(branch)
     return graph

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine import persisted
+from omnigraph.engine.data import DataCache, Fragments, Mask, Numbers, TableData
 from omnigraph.errors import Damaged
 from omnigraph.query.ir import Direction
 
@@ -41,7 +42,7 @@ class Neighbours:
         return self.offsets[sources + 1] - self.offsets[sources]
 
     def totals(self, values: Numbers) -> Numbers:
-        """For each node the sum of its far ends' values."""
+        """For each node the sum of its far ends' values; values beyond the ends it knows do not matter."""
         if (values == 1).all():
             return np.diff(self.offsets)
         running = np.concatenate([np.zeros(1, np.int64), np.cumsum(values[self.targets])])
@@ -76,26 +77,75 @@ class EdgeRows:
         return np.repeat(np.arange(len(sources)), counts), self.edges[places], self.targets[places]
 
 
+class Layered:
+    """Neighbours of an earlier version, and those added since: what a small commit costs is what it added."""
+
+    def __init__(self, base: Neighbours, added: Neighbours) -> None:
+        self.base = base
+        self.added = added
+        self.offsets = added.offsets
+        self._known = len(base.offsets) - 1
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """As `Neighbours`; far ends of one source are not in order."""
+        old = np.flatnonzero(sources < self._known)
+        positions, targets = self.base.expand(sources[old])
+        more, others = self.added.expand(sources)
+        return np.concatenate([old[positions], more]), np.concatenate([targets, others])
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """As `Neighbours`."""
+        degrees = self.added.degrees(sources)
+        old = sources < self._known
+        degrees[old] += self.base.degrees(sources[old])
+        return degrees
+
+    def totals(self, values: Numbers) -> Numbers:
+        """As `Neighbours`."""
+        totals = self.added.totals(values).copy()
+        totals[: self._known] += self.base.totals(values)
+        return totals
+
+    def connected(self, sources: Numbers, targets: Numbers) -> Mask:
+        """As `Neighbours`."""
+        return self.base.connected(sources, targets) | self.added.connected(sources, targets)
+
+
+AnyNeighbours = Neighbours | Layered
+
+
+@dataclass(frozen=True)
+class Base:
+    """Adjacency that was built in full, and the pieces of the tables it was built from."""
+
+    edges: Fragments
+    sources: Fragments
+    targets: Fragments
+    neighbours: Neighbours
+    loops: Numbers
+
+
 class Adjacency:
     """One edge table between two node tables, all at pinned versions."""
 
-    def __init__(self, edges: TableData, sources: TableData, targets: TableData) -> None:
+    def __init__(self, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> None:
         self._edges = edges
         self._source_nodes = sources
         self._target_nodes = targets
+        self._cache = cache
         self._key = ":".join(str(part) for data in (edges, sources, targets) for part in data.key)
 
-    def neighbours(self, direction: Direction) -> Neighbours:
+    def neighbours(self, direction: Direction) -> AnyNeighbours:
         """Far ends by walking the edges out, in, or both ways."""
-        return self._edges.derived(f"neighbours:{direction}:{self._key}", lambda: self._neighbours(direction))
+        return self._walk(direction)[0]
+
+    def loops(self, direction: Direction) -> Numbers:
+        """The nodes with an edge to themselves, ascending."""
+        return self._walk(direction)[1]
 
     def edge_rows(self, direction: Direction) -> EdgeRows:
         """Edge rows by walking the edges out, in, or both ways; a loop is there once."""
         return self._edges.derived(f"edge_rows:{direction}:{self._key}", lambda: self._edge_rows(direction))
-
-    def loops(self) -> Numbers:
-        """The nodes with an edge to themselves, ascending."""
-        return self._edges.derived(f"loops:{self._key}", self._loops)
 
     def ends(self) -> tuple[Numbers, Numbers]:
         """The numbers of every edge's source and target, in row order."""
@@ -107,25 +157,58 @@ class Adjacency:
             ),
         )
 
-    def _loops(self) -> Numbers:
-        src, dst = self.ends()
-        return np.unique(src[src == dst])
+    def _walk(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
+        return self._edges.derived(f"neighbours:{direction}:{self._key}", lambda: self._build(direction))
 
-    def _neighbours(self, direction: Direction) -> Neighbours:
+    def _build(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
+        """On top of what was built before, in this process or an earlier one, if it is the same and more."""
+        what = (self._edges.folder, self._source_nodes.folder, self._target_nodes.folder, direction)
+        base = self._cache.bases.get(what) or persisted.load(self._cache.folder, what)
+        if base is not None:
+            self._cache.bases[what] = base
+            added = self._added(base, direction)
+            if added is not None:
+                return added
         src, dst = self.ends()
-        count = (self._source_nodes if direction != "in" else self._target_nodes).row_count
+        neighbours = _neighbours(src, dst, direction, self._near(direction).row_count)
+        loops = np.unique(src[src == dst])
+        fragments = (self._edges.fragments, self._source_nodes.fragments, self._target_nodes.fragments)
+        base = Base(*fragments, neighbours, loops)
+        self._cache.bases[what] = base
+        persisted.save(self._cache.folder, what, base)
+        return neighbours, loops
+
+    def _added(self, base: Base, direction: Direction) -> tuple[AnyNeighbours, Numbers] | None:
+        """The base with the edges added since; None when rows were changed or removed, or too many added."""
+        sources, targets = self._source_nodes, self._target_nodes
+        if (
+            sources.fragments[: len(base.sources)] != base.sources
+            or targets.fragments[: len(base.targets)] != base.targets
+        ):
+            return None
+        known = sum(rows for _, rows, _ in base.edges)
+        if self._edges.fragments[: len(base.edges)] != base.edges or self._edges.row_count > known * 1.1 + 100_000:
+            return None
+        new = self._edges.added_since(base.edges, ["src", "dst"])
+        assert new is not None
+        if not new.num_rows and len(base.neighbours.offsets) - 1 == self._near(direction).row_count:
+            return base.neighbours, base.loops
+        src = _few_numbers(new["src"], sources, self._edges)
+        dst = _few_numbers(new["dst"], targets, self._edges)
+        near, far = (dst, src) if direction == "in" else (src, dst)
         if direction == "both":
-            src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
-        elif direction == "in":
-            src, dst = dst, src
-        pairs = np.unique((src.astype(np.uint64) << np.uint64(32)) | dst.astype(np.uint64))
-        sources = (pairs >> np.uint64(32)).astype(np.int64)
-        return Neighbours(_offsets(sources, count), (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64))
+            near, far = np.concatenate([src, dst]), np.concatenate([dst, src])
+        fresh = ~base.neighbours.connected(near, far)
+        added = _neighbours(near[fresh], far[fresh], "out", self._near(direction).row_count)
+        return Layered(base.neighbours, added), np.union1d(base.loops, src[src == dst])
+
+    def _near(self, direction: Direction) -> TableData:
+        return self._target_nodes if direction == "in" else self._source_nodes
 
     def _edge_rows(self, direction: Direction) -> EdgeRows:
         src, dst = self.ends()
         rows = np.arange(len(src), dtype=np.int64)
-        count = (self._source_nodes if direction != "in" else self._target_nodes).row_count
+        count = self._near(direction).row_count
         if direction == "both":
             other = src != dst
             src, dst, rows = (
@@ -136,12 +219,24 @@ class Adjacency:
         elif direction == "in":
             src, dst = dst, src
         # One sort of packed numbers is several times faster than a stable argsort.
-        packed = np.sort((src.astype(np.uint64) << np.uint64(32)) | np.arange(len(src), dtype=np.uint64))
+        packed = np.sort(_pack(src, np.arange(len(src))))
         order = (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return EdgeRows(_offsets(src[order], count), rows[order], dst[order])
 
 
-def reach(neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, most: int) -> tuple[Numbers, Numbers]:
+def _neighbours(src: Numbers, dst: Numbers, direction: Direction, count: int) -> Neighbours:
+    if direction == "both":
+        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+    elif direction == "in":
+        src, dst = dst, src
+    pairs = np.unique(_pack(src, dst))
+    sources = (pairs >> np.uint64(32)).astype(np.int64)
+    return Neighbours(_offsets(sources, count), (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64))
+
+
+def reach(
+    neighbours: AnyNeighbours, loops: Numbers, sources: Numbers, least: int, most: int
+) -> tuple[Numbers, Numbers]:
     """For each source the nodes at distance `least` to `most`: (position in `sources`, node).
 
     A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with
@@ -174,7 +269,7 @@ def reach(neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, 
 
 
 def _reach_from_one(
-    neighbours: Neighbours, loops: Numbers, source: int, least: int, most: int
+    neighbours: AnyNeighbours, loops: Numbers, source: int, least: int, most: int
 ) -> tuple[Numbers, Numbers]:
     """`reach` for one source: what was seen is a bit per node."""
     count = len(neighbours.offsets) - 1
@@ -230,10 +325,25 @@ def _offsets(ordered: Numbers, count: int) -> Numbers:
     return np.searchsorted(ordered, np.arange(count + 1))
 
 
+def _few_numbers(ends: pa.ChunkedArray, nodes: TableData, edges: TableData) -> Numbers:
+    """`_numbers` for a few ends: the ids are looked through once, and no map of all of them is made."""
+    ids = nodes.column("id")
+    wanted = pc.unique(ends)
+    places = np.flatnonzero(pc.is_in(ids, value_set=wanted).to_numpy(zero_copy_only=False))
+    among = pc.index_in(
+        ends.combine_chunks() if isinstance(ends, pa.ChunkedArray) else ends, value_set=ids.take(pa.array(places))
+    )
+    if among.null_count:
+        raise _dangling(among.null_count, edges)
+    return places[among.to_numpy(zero_copy_only=False)] if len(ends) else np.zeros(0, np.int64)
+
+
+def _dangling(count: int, edges: TableData) -> Damaged:
+    return Damaged(f"{count} edges of '{edges.folder}' end at nodes that do not exist", code="dangling_edge")
+
+
 def _numbers(ends: pa.Array, ids: pa.Array, edges: TableData) -> Numbers:
     places = pc.index_in(ends, value_set=ids)
     if places.null_count:
-        raise Damaged(
-            f"{places.null_count} edges of '{edges.key[0]}' end at nodes that do not exist", code="dangling_edge"
-        )
+        raise _dangling(places.null_count, edges)
     return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)

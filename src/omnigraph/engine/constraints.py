@@ -390,22 +390,22 @@ def _cardinality_rule(edge: EdgeType) -> Rule:
 
 def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> Iterator[tuple[str, int]]:
     """(source, edges it has once the write is done) for every source the write touches and leaves alive."""
-    rows = table.rows.select(["id", "src"])
+    sources = table.rows["src"]
     if table.replaces:
-        touched = pc.unique(rows["src"])
-        final = rows
+        touched = pc.unique(sources)
+        final = sources
     else:
-        written = pa.concat_arrays([_array(rows["id"]), _array(table.deleted)])
-        before = delta.committed.rows_among(edge.table_key, "id", written, ["id", "src"])
-        touched = pc.unique(pa.chunked_array([*rows["src"].chunks, *before["src"].chunks], pa.utf8()))
+        written = pa.concat_arrays([_array(table.rows["id"]), _array(table.deleted)])
+        before = delta.committed.rows_among(edge.table_key, "id", written, ["src"])["src"]
+        touched = pc.unique(pa.chunked_array([*sources.chunks, *before.chunks], pa.utf8()))
         kept = delta.committed.rows_among(edge.table_key, "src", _array(touched), ["id", "src"])
         kept = kept.filter(pc.invert(pc.is_in(kept["id"], value_set=written)))
-        final = pa.concat_tables([rows, kept])
+        final = pa.chunked_array([*sources.chunks, *kept["src"].chunks], pa.utf8())
     touched = _array(touched)
     nodes = delta.tables.get(f"node:{edge.from_type}")
     if nodes is not None and len(nodes.deleted):
         touched = touched.filter(pc.invert(pc.is_in(touched, value_set=_array(nodes.deleted))))
-    tally = {entry["values"]: entry["counts"] for entry in pc.value_counts(_array(final["src"])).to_pylist()}
+    tally = {entry["values"]: entry["counts"] for entry in pc.value_counts(_array(final)).to_pylist()}
     for source in touched.to_pylist():
         yield source, tally.get(source, 0)
 

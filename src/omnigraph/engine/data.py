@@ -9,7 +9,9 @@ can be stale.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar, cast
 
@@ -21,11 +23,13 @@ from omnigraph.storage.tables import Table
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Fragments = tuple[tuple[int, int, str], ...]
 Derived = TypeVar("Derived")
 
 _LOOKUPS_BEFORE_INDEX = 3
 """A few lookups are cheaper by looking; after that a map of all ids pays."""
 
+_VERSIONS_KNOWN = 8
 CACHE_BYTES = 2 * 1024**3
 
 
@@ -37,16 +41,38 @@ class TableData:
         self._cache = cache
         self.key = (table.folder, table.version)
 
-    @property
+    @cached_property
     def row_count(self) -> int:
         """How many rows there are."""
-        return len(self.column("id"))
+        return self._table.row_count
+
+    @property
+    def folder(self) -> str:
+        """The table, whatever its version."""
+        return self._table.folder
+
+    @property
+    def fragments(self) -> Fragments:
+        """The pieces the version is made of."""
+        return self._table.fragments
+
+    def added_since(self, earlier: Fragments, columns: Sequence[str]) -> pa.Table | None:
+        """The rows behind those of an earlier version; None when this one is not that one and more."""
+        if self.fragments[: len(earlier)] != earlier:
+            return None
+        return self._table.read_from(columns, len(earlier))
 
     def column(self, name: str) -> pa.Array:
         """A whole column in row order, as one chunk."""
         return self.derived(f"column:{name}", lambda: self._read(name))
 
     def _read(self, name: str) -> pa.Array:
+        earlier = self._cache.earlier(self, f"column:{name}")
+        if earlier is not None:
+            known, fragments = earlier
+            added = self.added_since(fragments, [name])
+            assert added is not None
+            return pa.concat_arrays([known, *added[name].chunks])
         chunks = self._table.read([name])[name]
         return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
 
@@ -74,15 +100,38 @@ class TableData:
 class DataCache:
     """What was read or computed, by version and name, bounded by bytes."""
 
-    def __init__(self, bytes_max: int = CACHE_BYTES) -> None:
+    def __init__(self, bytes_max: int = CACHE_BYTES, folder: Path | None = None) -> None:
         self._bytes_max = bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
+        self._versions: dict[str, OrderedDict[int, Fragments]] = {}
+        self.bases: dict[tuple[str, ...], Any] = {}
+        """Adjacency built in full, by what it is of: later versions add to it."""
+        self.folder = folder
+        """Where what took long to build is kept for the next process; None keeps nothing."""
         self._bytes = 0
         self._lock = RLock()
 
     def table(self, table: Table) -> TableData:
         """The data of a table version."""
+        with self._lock:
+            known = self._versions.setdefault(table.folder, OrderedDict())
+            known[table.version] = table.fragments
+            known.move_to_end(table.version)
+            while len(known) > _VERSIONS_KNOWN:
+                known.popitem(last=False)
         return TableData(table, self)
+
+    def earlier(self, data: TableData, name: str) -> tuple[Any, Fragments] | None:
+        """What is kept of an earlier version that this one only adds rows to, and that version's pieces."""
+        folder, version = data.key
+        fragments = data.fragments
+        with self._lock:
+            for other, pieces in reversed(self._versions.get(folder, {}).items()):
+                if other != version and len(pieces) <= len(fragments) and fragments[: len(pieces)] == pieces:
+                    found = self._kept.get((folder, other, name))
+                    if found is not None:
+                        return found[0], pieces
+        return None
 
     def get(self, key: tuple[Any, ...], make: Callable[[], Derived]) -> Derived:
         """What is kept under a key, made if it is not there."""
@@ -100,6 +149,7 @@ class DataCache:
             while self._bytes > self._bytes_max and len(self._kept) > 1:
                 _, (_, freed) = self._kept.popitem(last=False)
                 self._bytes -= freed
+                self.bases.clear()
         return value
 
     @property

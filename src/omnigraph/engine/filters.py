@@ -67,6 +67,10 @@ def make_test(column: str, type_: PropertyType, op: Op, value: Any) -> Test:
     """Bring a comparison with a constant to the column's own type; `value` is stored form, or null."""
     if value is None:
         return Test(column, type_, op, None, always=False)
+    if isinstance(value, float) and math.isnan(value):
+        return Test(column, type_, op, None, always=op == "!=")
+    if isinstance(value, float) and math.isinf(value):
+        return _decided(column, type_, op, above=value > 0)
     if type_.is_integer:
         return _integer_test(column, type_, op, value)
     if type_.is_float:
@@ -81,11 +85,7 @@ def flipped(op: Op) -> Op:
 
 def _integer_test(column: str, type_: PropertyType, op: Op, value: int | float) -> Test:
     if isinstance(value, float):
-        if math.isnan(value):
-            return Test(column, type_, op, None, always=op == "!=")
         if not value.is_integer():
-            if math.isinf(value):
-                return _decided(column, type_, op, above=value > 0)
             floor = math.floor(value)
             if op in ("=", "!="):
                 return Test(column, type_, op, None, always=op == "!=")
@@ -101,7 +101,7 @@ def _integer_test(column: str, type_: PropertyType, op: Op, value: int | float) 
 def _float_test(column: str, type_: PropertyType, op: Op, value: int | float) -> Test:
     if type_.scalar == "F32":
         try:
-            rounded = struct.unpack("<f", struct.pack("<f", value))[0]
+            rounded = struct.unpack("<f", struct.pack("<f", float(value)))[0]
         except OverflowError:
             return _decided(column, type_, op, above=value > 0)
         return Test(column, type_, op, rounded)
@@ -141,6 +141,9 @@ def sql_literal(value: Any, type_: PropertyType) -> str:
             return f"arrow_cast({value!r}, 'Float32')"
         case "F64":
             return f"arrow_cast({value!r}, 'Float64')"
+        case "I64" if value == INTEGER_RANGES["I64"][0]:
+            # As a number it would be the negation of one that is too large.
+            return f"arrow_cast('{value}', 'Int64')"
         case _:
             return str(value)
 

@@ -23,7 +23,7 @@ from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.text import Scores
 from omnigraph.errors import LimitReached
 from omnigraph.query import ir
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.versioning.snapshot import Snapshot
 
 
@@ -151,7 +151,7 @@ class Execution:
         edge = self.catalog.edges[op.edge_type]
         edges = self._table(edge.table_key)
         far = self._table(f"node:{op.dst_type}")
-        adjacency = Adjacency(edges, self._table(f"node:{edge.from_type}"), self._table(f"node:{edge.to_type}"))
+        adjacency = self._adjacency(edge)
         sources = frame.bound[op.src_var].numbers
         if op.max_hops < op.min_hops:
             return self._nothing(op, frame, far, edges)
@@ -182,9 +182,7 @@ class Execution:
         if not simple or op.dst_filters or (onward and not self._only_onward(op, frame, live)):
             return None
         edge = self.catalog.edges[op.edge_type]
-        adjacency = Adjacency(
-            self._table(edge.table_key), self._table(f"node:{edge.from_type}"), self._table(f"node:{edge.to_type}")
-        )
+        adjacency = self._adjacency(edge)
         sources = frame.bound[op.src_var]
         if onward:
             back = adjacency.neighbours(_BACK[op.direction])
@@ -207,7 +205,7 @@ class Execution:
         """Bounded hops; every distinct source is walked once."""
         distinct, places = np.unique(sources, return_inverse=True)
         neighbours = adjacency.neighbours(op.direction)
-        at, found = reach(neighbours, adjacency.loops(), distinct, op.min_hops, op.max_hops)
+        at, found = reach(neighbours, adjacency.loops(op.direction), distinct, op.min_hops, op.max_hops)
         counts = np.bincount(at, minlength=len(distinct))
         starts = np.cumsum(counts) - counts
         per_row = counts[places]
@@ -344,6 +342,10 @@ class Execution:
         return expr
 
     # -- small things ----------------------------------------------------------------------------
+
+    def _adjacency(self, edge: EdgeType) -> Adjacency:
+        sources, targets = self._table(f"node:{edge.from_type}"), self._table(f"node:{edge.to_type}")
+        return Adjacency(self._table(edge.table_key), sources, targets, self._cache)
 
     def _table(self, key: str) -> TableData:
         if key not in self._tables:

@@ -41,7 +41,8 @@ def read_table_file(path: Path, catalog: Catalog, faults: Faults) -> dict[str, R
         if path.suffix.lower() == ".parquet":
             import pyarrow.parquet as pq  # noqa: PLC0415 (only who loads Parquet pays for it)
 
-            table = pq.read_table(path)
+            # Not `read_table`: that takes a folder named `x=1` for a column.
+            table = pq.ParquetFile(path).read()
         else:
             with pa.memory_map(str(path)) as file:
                 table = pa.ipc.open_file(file).read_all()
@@ -56,7 +57,7 @@ def read_arrow(
     """The records of an Arrow table, or of anything that turns into one; rows are numbered from 1."""
     type_ = _type(name, catalog)
     table = _as_arrow(name, data)
-    meanings = _meanings(type_, table.column_names)
+    meanings = _meanings(type_, table.column_names, source)
     columns = {meaning: _json_values(table[given], _type_of(type_, meaning)) for meaning, given in meanings.items()}
     return _records(type_, columns, list(range(1, table.num_rows + 1)), faults, source)
 
@@ -74,7 +75,7 @@ def _read_csv(path: Path, catalog: Catalog, faults: Faults) -> dict[str, Records
             header = next(reader, None)
             if header is None:
                 raise InputError(f"'{path}' is empty", code="unreadable_file", hint="its first line names the columns")
-            meanings = _meanings(type_, header)
+            meanings = _meanings(type_, header, source)
             before = reader.line_num
             for row in reader:
                 line, before = before + 1, reader.line_num
@@ -159,7 +160,7 @@ def _as_arrow(name: str, data: Any) -> pa.Table:
     )
 
 
-def _meanings(type_: NodeType | EdgeType, given: list[str]) -> dict[str, str]:
+def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) -> dict[str, str]:
     """Property (and `id`, `src`, `dst`) → the column that holds it."""
     found: dict[str, str] = {}
     ends = {"from": "src", "to": "dst", "src": "src", "dst": "dst"} if isinstance(type_, EdgeType) else {}
@@ -168,17 +169,20 @@ def _meanings(type_: NodeType | EdgeType, given: list[str]) -> dict[str, str]:
         if meaning not in type_.properties and meaning != "id" and name not in ends:
             raise RecordError(
                 f"{type_.kind} type '{type_.name}' has no property '{name}'",
+                source=source,
                 type_name=type_.name,
                 property_name=name,
                 rule="unknown_property",
                 hint=did_you_mean(name, type_.properties),
             )
         if meaning in found:
-            raise RecordError(f"columns '{found[meaning]}' and '{name}' mean the same", type_name=type_.name)
+            message = f"columns '{found[meaning]}' and '{name}' mean the same"
+            raise RecordError(message, source=source, type_name=type_.name, rule="columns")
         found[meaning] = name
     for end, word in (("src", "from"), ("dst", "to")) if ends else ():
         if end not in found:
-            raise RecordError(f"edge {type_.name}: there is no column '{word}'", type_name=type_.name)
+            message = f"edge {type_.name}: there is no column '{word}'"
+            raise RecordError(message, source=source, type_name=type_.name, rule="endpoint")
     return found
 
 

@@ -189,6 +189,22 @@ class Table:
         with self._reading():
             yield from self._scanner(columns, filter=filter, limit=None).to_batches()
 
+    @cached_property
+    def fragments(self) -> tuple[tuple[int, int, str], ...]:
+        """The pieces the version is made of, in row order: equal pieces of two versions hold equal rows."""
+        return tuple(
+            (piece.fragment_id, piece.physical_rows, str(piece.metadata.deletion_file))
+            for piece in self.dataset.get_fragments()
+        )
+
+    def read_from(self, columns: Sequence[str], first_fragment: int) -> pa.Table:
+        """The rows of all pieces from one on."""
+        with self._reading():
+            pieces = self.dataset.get_fragments()[first_fragment:]
+            if not pieces:
+                return self.schema.empty_table().select(list(columns))
+            return self.dataset.scanner(columns=list(columns), fragments=pieces).to_table()
+
     def rows_of(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these ids, in no promised order."""
         wanted = [*columns] if columns is not None else self.schema.names
