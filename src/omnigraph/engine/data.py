@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Piece, Table
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Fragments = tuple[tuple[int, int, str], ...]
+Fragments = tuple[Piece, ...]
 Derived = TypeVar("Derived")
 
 _LOOKUPS_BEFORE_INDEX = 3

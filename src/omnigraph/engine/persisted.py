@@ -38,7 +38,7 @@ def load(folder: Path | None, what: tuple[str, ...]) -> Base | None:
         if about["generation"] != _GENERATION or about["what"] != list(what):
             return None
         arrays = {name: np.load(place / f"{name}.npy", mmap_mode="r") for name in ("offsets", "targets", "loops")}
-        pieces = [tuple((int(i), int(rows), str(gone)) for i, rows, gone in about[key]) for key in _PIECES]
+        pieces = [tuple((str(files), int(rows), str(gone)) for files, rows, gone in about[key]) for key in _PIECES]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return Base(pieces[0], pieces[1], pieces[2], Neighbours(arrays["offsets"], arrays["targets"]), arrays["loops"])

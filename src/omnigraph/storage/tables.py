@@ -36,6 +36,9 @@ PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 FRAGMENTS_MAX = 64
 """A table in more pieces than this is compacted before the next change is staged on it."""
 
+Piece = tuple[str, int, str]
+"""A part of a table: its files, the rows in them, and which of those are gone."""
+
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
 
@@ -190,12 +193,9 @@ class Table:
             yield from self._scanner(columns, filter=filter, limit=None).to_batches()
 
     @cached_property
-    def fragments(self) -> tuple[tuple[int, int, str], ...]:
-        """The pieces the version is made of, in row order: equal pieces of two versions hold equal rows."""
-        return tuple(
-            (piece.fragment_id, piece.physical_rows, str(piece.metadata.deletion_file))
-            for piece in self.dataset.get_fragments()
-        )
+    def fragments(self) -> tuple[Piece, ...]:
+        """The pieces the version is made of, in row order: equal pieces of any two versions hold equal rows."""
+        return tuple(_piece(fragment) for fragment in self.dataset.get_fragments())
 
     def read_from(self, columns: Sequence[str], first_fragment: int) -> pa.Table:
         """The rows of all pieces from one on."""
@@ -415,6 +415,15 @@ class _Reading:
         if isinstance(error, LANCE_ERRORS):
             what = f"table '{self.table.folder}' at version {self.table.version} cannot be read"
             raise storage_failure(error, self.table.store.location, what) from error
+
+
+def _piece(fragment: lance.LanceFragment) -> Piece:
+    """What tells a piece: its data files, which are never written twice, and which of its rows are gone.
+
+    The number of a fragment tells nothing: two branches give the same number to different rows.
+    """
+    metadata = fragment.metadata
+    return "|".join(file.path for file in metadata.files), metadata.physical_rows, str(metadata.deletion_file)
 
 
 def _stored_field(field: pa.Field) -> pa.Field:
