@@ -1,8 +1,8 @@
 """A tour of what OmniGraph does today, on the files in `examples/team`.
 
 First the compiler, from the command line: schema, queries, plans, mistakes, schema changes. Then a graph, from
-Python: created, loaded, queried by meaning, branched, changed, read as it was. Each step says what it does and
-how long it took.
+Python: created, loaded, queried by meaning, branched, changed, merged, read as it was. Each step says what it does
+and how long it took.
 """
 
 from __future__ import annotations
@@ -88,6 +88,26 @@ def graph_steps(root: Path) -> list[Callable[[], None]]:
         for name in graph.branches():
             print(f"  {name}: {graph.on(name).to_arrow('Project').num_rows} projects")
 
+    def review() -> None:
+        """What did the branch change? And what if main changed the same thing?"""
+        graph = made[0]
+        for change in graph.diff("main", "review/loom"):
+            print(f"  {change.op} {change.table_key} {change.id}")
+        for name, status in (("review/loom", "active"), ("main", "done")):
+            change = 'query q() { update Project set { status: "STATUS" } where code = "loom" }'
+            graph.on(name).mutate(change.replace("STATUS", status), message=f"loom is {status}")
+        try:
+            graph.merge("review/loom")
+        except og.errors.MergeConflict as error:
+            print(f"error: {error}\nhint: {error.hint}")
+            print(f"  {error.conflicts[0].message}")
+
+    def merge() -> None:
+        """A conflict is settled by saying how; the rest of the branch comes along, as one commit with two parents."""
+        graph = made[0]
+        result = graph.merge("review/loom", resolve="theirs", message="take the branch", delete_branch=True)
+        print(f"{result.outcome}: {graph.to_arrow('Project').num_rows} projects on main, branches {graph.branches()}")
+
     def refused() -> None:
         """What would break the graph is refused, and nothing is written."""
         try:
@@ -111,7 +131,7 @@ def graph_steps(root: Path) -> list[Callable[[], None]]:
         changed = [stats.table_key for stats in graph.optimize() if stats.committed]
         print(f"optimized {len(changed)} tables; problems found by verify: {len(graph.verify())}")
 
-    return [create, recall, teammates, branch, refused, travel, upkeep]
+    return [create, recall, teammates, branch, review, merge, refused, travel, upkeep]
 
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name } order { $p.name } }"

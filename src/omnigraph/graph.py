@@ -28,6 +28,7 @@ from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.load import LoadResult, Reject, load
+from omnigraph.operations.merge import MergePlan, MergeResult, Resolve, merge_branch, preview_merge
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.read import Plans, read
@@ -37,6 +38,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.versioning import maintenance, recovery, verify
+from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.records import MAIN, Commit, Head
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -310,6 +312,51 @@ class Graph:
     def branch_delete(self, name: str) -> None:
         """Delete a branch; its commits stay readable by their ids until a cleanup."""
         self._repository.delete_branch(name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolve: Resolve = None,
+        delete_branch: bool = False,
+    ) -> MergeResult:
+        """Merge a branch into another as one commit; `MergeConflict` carries everything in the way.
+
+        `resolve` settles row conflicts by "ours", "theirs" or "columns", for all types or by type name.
+        """
+        options = WriteOptions(branch=into, actor=actor or self.actor, message=message)
+        return merge_branch(
+            self._repository, self._catalogs, source, options, resolve=resolve, delete_branch=delete_branch
+        )
+
+    def merge_preview(self, source: str, into: str = MAIN, *, resolve: Resolve = None) -> MergePlan:
+        """What a merge would do, conflicts included; nothing is written."""
+        return preview_merge(self._repository, self._catalogs, source, into, resolve)
+
+    def diff(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Iterator[RowChange]:
+        """Every node and edge that differs between two points: branches, commits, versions or times."""
+        for change in diff_snapshots(self._point(from_), self._point(to)):
+            kind, _, name = change.table_key.partition(":")
+            wanted = (kinds is None or kind in kinds) and (types is None or name in types)
+            if wanted and (ops is None or change.op in ops):
+                yield change
+
+    def _point(self, at: At) -> Snapshot:
+        """A branch of this name first, then whatever else `at` can mean."""
+        if isinstance(at, str) and self._repository.state().find_head(at) is not None:
+            return self.snapshot(at)
+        return self.snapshot(at=at)
 
     # -- history ---------------------------------------------------------------------------------
 

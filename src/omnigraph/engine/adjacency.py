@@ -235,15 +235,16 @@ def _neighbours(src: Numbers, dst: Numbers, direction: Direction, count: int) ->
 
 
 def reach(
-    neighbours: AnyNeighbours, loops: Numbers, sources: Numbers, least: int, most: int
+    neighbours: AnyNeighbours, loops: Numbers, sources: Numbers, least: int, most: int, *, backward: bool = False
 ) -> tuple[Numbers, Numbers]:
     """For each source the nodes at distance `least` to `most`: (position in `sources`, node).
 
     A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with
-    a loop counts once more at its distance plus one.
+    a loop counts once more at its distance plus one. `backward` walks from where the hop ends, so it is the
+    source's loop that counts: the pairs are those that walking forward finds.
     """
     if len(sources) == 1:
-        return _reach_from_one(neighbours, loops, int(sources[0]), least, most)
+        return _reach_from_one(neighbours, loops, int(sources[0]), least, most, backward)
     count = len(neighbours.offsets) - 1
     seen = np.sort(_pack(np.arange(len(sources)), sources))
     frontier_at, frontier = np.arange(len(sources)), sources
@@ -254,7 +255,7 @@ def reach(
         if distance and least <= distance:
             found.append(_pack(frontier_at, frontier))
         if least <= distance + 1 <= most and len(loops):
-            again = looped[frontier]
+            again = looped[sources[frontier_at] if backward else frontier]
             found.append(_pack(frontier_at[again], frontier[again]))
         if distance == most or not len(frontier):
             break
@@ -269,7 +270,7 @@ def reach(
 
 
 def _reach_from_one(
-    neighbours: AnyNeighbours, loops: Numbers, source: int, least: int, most: int
+    neighbours: AnyNeighbours, loops: Numbers, source: int, least: int, most: int, backward: bool
 ) -> tuple[Numbers, Numbers]:
     """`reach` for one source: what was seen is a bit per node."""
     count = len(neighbours.offsets) - 1
@@ -282,7 +283,7 @@ def _reach_from_one(
         if distance and least <= distance:
             found[frontier] = True
         if least <= distance + 1 <= most:
-            found[frontier[looped[frontier]]] = True
+            found[frontier[looped[source if backward else frontier]]] = True
         if distance == most or not len(frontier):
             break
         _, targets = neighbours.expand(frontier)

@@ -64,10 +64,13 @@ class TableData:
 
     def column(self, name: str) -> pa.Array:
         """A whole column in row order, as one chunk."""
-        return self.derived(f"column:{name}", lambda: self._read(name))
+        return self.derived(self._column_key(name), lambda: self._read(name))
+
+    def _column_key(self, name: str) -> str:
+        return f"column:{self._table.field_ids[name]}"
 
     def _read(self, name: str) -> pa.Array:
-        earlier = self._cache.earlier(self, f"column:{name}")
+        earlier = self._cache.earlier(self, self._column_key(name))
         if earlier is not None:
             known, fragments = earlier
             added = self.added_since(fragments, [name])

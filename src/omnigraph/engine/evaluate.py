@@ -62,7 +62,12 @@ class Evaluator:
             left, right, op = right, left, flipped(cast(Op, op))
         if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop):
             return self._with_constant(left, op, self.constant(right), frame)
-        return _general(op, self.value(left, frame), self.value(right, frame))
+        if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, ir.Prop):
+            return self._one_of(right, self.constant(left), frame)
+        a, b = self.value(left, frame), self.value(right, frame)
+        if _is_f32(left) or _is_f32(right):
+            a, b = _rounded(a), _rounded(b)
+        return _general(op, a, b)
 
     def _with_constant(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> pa.Array | bool:
         if value is None:
@@ -75,6 +80,12 @@ class Evaluator:
         if op == "contains_item":
             return _holds(column, prop.type.item, value)
         return make_test(prop.name, prop.type, cast(Op, op), value).mask(column)
+
+    def _one_of(self, prop: ir.Prop, values: list[Any] | None, frame: Frame) -> pa.Array | bool:
+        """Whether a property is one of some constants, each brought to the column's own type."""
+        tests = [make_test(prop.name, prop.type, "=", value) for value in values or ()]
+        wanted = stored_array([test.value for test in tests if test.always is None], prop.type)
+        return pc.is_in(_one_zero(self.value(prop, frame)), value_set=_one_zero(wanted))
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -137,7 +148,9 @@ def ranks_of(values: pa.Array) -> Numbers:
         values = values.cast(pa.int8())
     elif pa.types.is_date(values.type):
         values = values.cast(pa.int64() if values.type == pa.date64() else pa.int32())
-    encoded = values.dictionary_encode()
+    elif pa.types.is_nested(values.type):
+        return _list_ranks(_plain(values))
+    encoded = _one_zero(values).dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank = np.empty(len(order) + 1, np.int64)
     rank[order] = np.arange(len(order))
@@ -145,6 +158,18 @@ def ranks_of(values: pa.Array) -> Numbers:
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     result: Numbers = rank[codes]
     return result
+
+
+def _one_zero(values: pa.Array) -> pa.Array:
+    """The values without negative zeros: they are equal to the others, and Arrow's hashing does not see it."""
+    return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
+
+
+def _list_ranks(lists: list[list[Any] | None]) -> Numbers:
+    """`ranks_of` for lists and vectors: compared item by item, a shorter one before what continues it."""
+    keys = [None if items is None else tuple(items) for items in lists]
+    rank: dict[Any, int] = {key: place for place, key in enumerate(sorted({key for key in keys if key is not None}))}
+    return np.array([rank.get(key, -1) for key in keys], np.int64)
 
 
 def stored_array(values: list[Any], type_: PropertyType) -> pa.Array:
@@ -173,21 +198,33 @@ def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
         return pa.array([_pair(op, x, y) for x, y in zip(_plain(a), _plain(b), strict=True)], pa.bool_())
     if pa.types.is_boolean(a.type):
         a, b = a.cast(pa.int8()), b.cast(pa.int8())
-    if pa.types.is_float32(a.type) or pa.types.is_float32(b.type):
-        a, b = a.cast(pa.float32(), safe=False), b.cast(pa.float32(), safe=False)
     compute = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
     return pc.call_function(compute[op], [a, b])
 
 
 def _needs_python(a: pa.DataType, b: pa.DataType) -> bool:
     """Whether Arrow would compare these numbers by rounding one of them."""
-    if pa.types.is_float32(a) or pa.types.is_float32(b):
-        return False
     mixed = pa.types.is_integer(a) != pa.types.is_integer(b) and pa.types.is_floating(a) != pa.types.is_floating(b)
     return mixed or {a, b} == {pa.uint64(), pa.int64()} or (pa.uint64() in (a, b) and pa.int32() in (a, b))
 
 
+def _is_f32(expr: ir.Expr) -> bool:
+    """Whether this is a column of 32-bit floats, which rounds what it is compared with."""
+    return isinstance(expr, ir.Prop) and expr.type.scalar == "F32"
+
+
+def _rounded(values: pa.Array) -> pa.Array:
+    """Numbers, or lists of them, as 32-bit floats."""
+    return values.cast(pa.list_(pa.float32()) if pa.types.is_list(values.type) else pa.float32(), safe=False)
+
+
 def _plain(values: pa.Array) -> list[Any]:
+    """Values as Python has them, but dates as numbers: a date of Python has no time of day."""
+    type_ = values.type
+    if pa.types.is_list(type_) and pa.types.is_date(type_.value_type):
+        values = values.cast(pa.list_(pa.int64() if type_.value_type == pa.date64() else pa.int32()))
+    elif pa.types.is_date(type_):
+        values = values.cast(pa.int64() if type_ == pa.date64() else pa.int32())
     return list(values.to_pylist())
 
 

@@ -237,7 +237,7 @@ class _Sorter:
     ) -> RecordError:
         name = next(name for name in data if name not in allowed)
         if name in RESERVED_COLUMNS or name in ("src", "dst", "_tombstone"):
-            message = f"'{name}' cannot be given in the data of a {type_.kind}"
+            message = f"'{name}' cannot be given as {type_.kind} data"
         else:
             message = f"{type_.kind} type '{type_.name}' has no property '{name}'"
         hint = did_you_mean(name, type_.properties)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.types import PropertyType
-from omnigraph.values import JS_SAFE_MAX, format_date, format_datetime, write_json
+from omnigraph.values import format_date, format_datetime, write_json
 
 _HTML_ROWS = 50
+_I64, _F64 = PropertyType("I64"), PropertyType("F64")
+_WRITTEN = {pa.int64(): _I64, pa.uint64(): _I64, pa.float32(): _F64, pa.float64(): _F64}
+"""Numbers that JSON does not always show as numbers."""
 
 
 class Result:
@@ -22,14 +26,12 @@ class Result:
     def __init__(
         self,
         table: pa.Table,
-        types: Sequence[PropertyType | None],
         *,
         query_name: str,
         commit_id: str,
         elapsed_ms: float,
     ) -> None:
         self._table = table
-        self._types = tuple(types)
         self.query_name = query_name
         self.commit_id = commit_id
         self.elapsed_ms = elapsed_ms
@@ -43,7 +45,7 @@ class Result:
         return int(self._table.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self._table.to_batches(max_chunksize=8192):
+        for batch in self._with_times().to_batches(max_chunksize=8192):
             columns = [column.to_pylist() for column in batch.columns]
             for row in zip(*columns, strict=True):
                 yield dict(zip(self.columns, row, strict=True))
@@ -68,7 +70,7 @@ class Result:
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; pandas must be installed."""
-        return self._table.to_pandas()
+        return self._with_times().to_pandas()
 
     def to_polars(self) -> Any:
         """The rows as a polars frame; polars must be installed."""
@@ -78,12 +80,16 @@ class Result:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """The rows as JSON values: dates as text, integers JavaScript cannot hold as decimal strings."""
-        columns = [_json_column(self._table.column(index), type_) for index, type_ in enumerate(self._types)]
+        columns = [_json_column(column) for column in self._table.columns]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def to_json(self) -> str:
         """The rows as a JSON array."""
         return json.dumps(self.to_rows(), ensure_ascii=False)
+
+    def _with_times(self) -> pa.Table:
+        columns = [column.cast(_with_times(column.type)) for column in self._table.columns]
+        return pa.Table.from_arrays(columns, names=self.columns)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
@@ -95,28 +101,39 @@ class Result:
         return f"<table>{more}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _json_column(column: pa.ChunkedArray, type_: PropertyType | None) -> list[Any]:
-    if type_ is not None:
-        if type_.scalar in ("Date", "DateTime") and not type_.is_list:
-            column = column.cast(pa.int32() if type_.scalar == "Date" else pa.int64())
-            return [write_json(value, type_) for value in column.to_pylist()]
-        if type_.scalar in ("String", "Bool", "I32", "U32") and not type_.is_list:
-            return list(column.to_pylist())
-    return [_json_value(value) for value in column.to_pylist()]
+def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """A column as JSON shows it, by its Arrow type: what is inside lists and objects is shown no differently."""
+    if isinstance(column, pa.ChunkedArray):
+        return [value for chunk in column.chunks for value in _json_column(chunk)]
+    type_ = column.type
+    if pa.types.is_struct(type_):
+        fields = [_json_column(field) for field in column.flatten()]
+        return [dict(zip(type_.names, row, strict=True)) for row in zip(*fields, strict=True)]
+    if pa.types.is_fixed_size_list(type_):
+        return [vector and [_finite(element) for element in vector] for vector in column.to_pylist()]
+    if pa.types.is_list(type_):
+        items = _json_column(column.values)
+        lists = [items[start:end] for start, end in pairwise(column.offsets.to_pylist())]
+        return [list_ if known else None for list_, known in zip(lists, column.is_valid().to_pylist(), strict=True)]
+    if pa.types.is_date32(type_):
+        return [None if days is None else format_date(days) for days in column.cast(pa.int32()).to_pylist()]
+    if pa.types.is_date64(type_):
+        return [None if ms is None else format_datetime(ms) for ms in column.cast(pa.int64()).to_pylist()]
+    if type_ in _WRITTEN:
+        return [write_json(value, _WRITTEN[type_]) for value in column.to_pylist()]
+    return list(column.to_pylist())
 
 
-def _json_value(value: Any) -> Any:
-    """A Python value out of Arrow as JSON shows it."""
-    if isinstance(value, dict):
-        return {key: _json_value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [None if isinstance(item, float) and not math.isfinite(item) else _json_value(item) for item in value]
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int):
-        return value if -JS_SAFE_MAX <= value <= JS_SAFE_MAX else str(value)
-    if isinstance(value, float):
-        return write_json(value, PropertyType("F64"))
-    if hasattr(value, "hour"):
-        return format_datetime(round((value - type(value)(1970, 1, 1)).total_seconds() * 1000))
-    return format_date((value - type(value)(1970, 1, 1)).days)
+def _finite(element: float) -> float | None:
+    return element if math.isfinite(element) else None
+
+
+def _with_times(type_: pa.DataType) -> pa.DataType:
+    """The type with datetimes as Arrow's instants: out of a date, even one of milliseconds, Python makes a day."""
+    if pa.types.is_date64(type_):
+        return pa.timestamp("ms", "UTC")
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_with_times(type_.value_type)))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_with_times(field.type)) for field in type_])
+    return type_

@@ -125,7 +125,7 @@ class Execution:
         for condition in filters:
             found = found.keep(self._evaluator.mask(condition, found))
         numbers = found.bound[op.var].numbers
-        if not frame.bound and frame.count == 1:
+        if not frame.bound and frame.count == 1 and frame.weight is None:
             return found
         self._room(frame.count * len(numbers))
         crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
@@ -205,7 +205,8 @@ class Execution:
         """Bounded hops; every distinct source is walked once."""
         distinct, places = np.unique(sources, return_inverse=True)
         neighbours = adjacency.neighbours(op.direction)
-        at, found = reach(neighbours, adjacency.loops(op.direction), distinct, op.min_hops, op.max_hops)
+        loops = adjacency.loops(op.direction)
+        at, found = reach(neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward)
         counts = np.bincount(at, minlength=len(distinct))
         starts = np.cumsum(counts) - counts
         per_row = counts[places]
@@ -306,7 +307,9 @@ class Execution:
             return (frame if limit is None or limit >= frame.count else frame.take(np.arange(limit))), None
         names = frame.named()
         if ranked is not None:
-            names = [ranked, *(name for name in names if name != ranked)]
+            # The rows of a ranked entity come in the order of their edges.
+            edges = {op.edge_var for op in self.plan.pipeline if isinstance(op, ir.Expand)}
+            names.sort(key=lambda name: (name != ranked, name not in edges, name))
         keys += [id_ranks(frame.bound[name].data)[frame.bound[name].numbers] for name in names]
         order = np.lexsort(tuple(reversed(keys)))
         if self.plan.limit is not None:

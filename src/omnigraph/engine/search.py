@@ -46,7 +46,7 @@ class Searcher:
         self._params = params
         self._embed = embed
         self._types = types
-        self._queries: dict[ir.Nearest, np.ndarray[Any, Any]] = {}
+        self._embedded: dict[tuple[ir.Prop, str], np.ndarray[Any, Any]] = {}
 
     # -- words -----------------------------------------------------------------------------------
 
@@ -91,17 +91,17 @@ class Searcher:
         return distances, known
 
     def _query(self, rank: ir.Nearest) -> np.ndarray[Any, Any]:
-        found = self._queries.get(rank)
-        if found is None:
-            found = self._queries[rank] = np.asarray(self._query_vector(rank), dtype=np.float64)
-        return found
-
-    def _query_vector(self, rank: ir.Nearest) -> Any:
         value = self._constant(rank.query)
         if value is None:
             raise InputError(f"'nearest' on '{rank.prop.name}' was given null to compare with")
         if not isinstance(value, str):
-            return value
+            return np.asarray(value, dtype=np.float64)
+        found = self._embedded.get((rank.prop, value))
+        if found is None:
+            found = self._embedded[rank.prop, value] = np.asarray(self._embed_text(rank, value), dtype=np.float64)
+        return found
+
+    def _embed_text(self, rank: ir.Nearest, value: str) -> np.ndarray[Any, Any]:
         if not value.strip():
             raise InputError(f"'nearest' on '{rank.prop.name}' was given a blank text", code="blank_query")
         type_name = self._types[rank.prop.var]

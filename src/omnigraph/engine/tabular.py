@@ -195,8 +195,9 @@ def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
     type_ = column.type
     if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
         return _moments(column, wanted)
-    if wanted.scalar == "Blob" and (pa.types.is_binary(type_) or pa.types.is_large_binary(type_)):
-        return [None if v is None else "base64:" + base64.b64encode(v).decode() for v in column.to_pylist()]
+    if wanted.scalar == "Blob":
+        encoded = (("base64:" + base64.b64encode(v).decode()) if type(v) is bytes else v for v in column.to_pylist())
+        return list(encoded)
     if wanted.is_list and (pa.types.is_list(type_) or pa.types.is_large_list(type_)):
         items = iter(_json_values(pc.list_flatten(column), wanted.item))
         lengths = pc.list_value_length(column).to_pylist()

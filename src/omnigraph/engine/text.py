@@ -102,7 +102,7 @@ class TextIndex:
         """The relevance of every row; 0 where no word is held."""
         scores = np.zeros(len(self.lengths))
         mean = self.lengths.sum() / self.texts if self.texts else 0.0
-        for word in set(words):
+        for word in dict.fromkeys(words):
             code = self.words.get(word)
             if code is None:
                 continue

@@ -253,7 +253,8 @@ def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: Comm
                 raise _placed(violation, tables)
             _admit(tables, mode, committed)
             return
-        found = first_failure(catalog, delta) or list(_not_admitted(tables, mode, committed))
+        # Rows that cannot be admitted go first: they are no part of the graph the rules look at.
+        found = list(_not_admitted(tables, mode, committed)) or first_failure(catalog, delta)
         if not found:
             return
         if not _set_aside(found, tables, faults):

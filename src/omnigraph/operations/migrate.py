@@ -17,7 +17,8 @@ from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.migrate import SchemaPlan, plan_schema
 from omnigraph.schema.steps import AddProperty, AddType, DropProperty, DropType, RenameProperty, RenameType, Step
 from omnigraph.storage import layout
-from omnigraph.storage.garbage import list_versions, remove_versions
+from omnigraph.storage.garbage import remove_versions
+from omnigraph.storage.tables import Change
 from omnigraph.versioning.records import MAIN, SchemaRecord
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -61,9 +62,11 @@ def apply_change(
 ) -> SchemaApplyResult:
     """Make `text` the schema of a branch, as one commit; nothing happens when nothing changes."""
     plan: SchemaPlan | None = None
+    before: Snapshot | None = None
 
     def prepare(transaction: Transaction) -> None:
-        nonlocal plan
+        nonlocal plan, before
+        before = transaction.snapshot
         first = repository.state().next_identity
         plan = plan_change(transaction.snapshot, text, name=name, allow_data_loss=allow_data_loss, next_identity=first)
         if not plan.supported:
@@ -73,12 +76,13 @@ def apply_change(
 
     commit = write(repository, prepare, replace(options, kind="schema_apply"))
     assert plan is not None
+    assert before is not None
     if commit is None:
         return SchemaApplyResult(True, False, repository.snapshot(options.branch).version, None, plan.steps)
     if options.branch == MAIN:
         repository.objects.write(layout.SCHEMA_COPY, text.encode())
     if allow_data_loss:
-        _purge(repository, plan.steps)
+        _purge(repository, plan.steps, before)
     return SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
 
 
@@ -141,18 +145,28 @@ def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenamePrope
     return tables
 
 
-def _purge(repository: Repository, steps: Iterable[Step]) -> None:
-    """Hard drops: remove every version of the tables concerned that no branch's head pins."""
+def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> None:
+    """Hard drops: remove every published version of the tables concerned that no branch's head pins.
+
+    Versions that no commit pins may be another writer's, on their way to a publish; a cleanup knows their age.
+    """
+    renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
+    keys = {f"{s.type_kind}:{s.name}" for s in steps if isinstance(s, DropType)}
+    for step in steps:
+        if isinstance(step, DropProperty) and step.type_kind != "interface":
+            keys.add(f"{step.type_kind}:{renamed.get((step.type_kind, step.type_name), step.type_name)}")
     state = repository.state()
-    keys = {f"{s.type_kind}:{s.type_name}" for s in steps if isinstance(s, DropProperty)}
-    keys |= {f"{s.type_kind}:{s.name}" for s in steps if isinstance(s, DropType)}
-    pinned: dict[tuple[int, int], set[int]] = {}
-    for head in state.heads():
-        for pin in head.pins:
-            pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
-    for identity, row in state.tables.items():
-        if row.key in keys:
-            versions = [file.version for file in list_versions(repository.tables, row.folder)]
-            remove_versions(
-                repository.tables, row.folder, [v for v in versions if v not in pinned.get(identity, set())]
-            )
+    heads = {(pin.table_id, pin.incarnation, pin.lance_version) for head in state.heads() for pin in head.pins}
+    pinned = [pin for pins in repository.all_pins(state).values() for pin in pins]
+    for key in sorted(keys):
+        table = before.tables[key]
+        identity = table.pin.table_id, table.pin.incarnation
+        published = {pin.lance_version for pin in pinned if (pin.table_id, pin.incarnation) == identity}
+        gone = sorted(version for version in published if (*identity, version) not in heads)
+        if len(gone) == len(published):
+            # No branch has the table any more. Lance keeps the newest version, so that must be one without rows.
+            rows = before.table(key)
+            emptied = rows.stage(Change(overwrite=rows.schema.empty_table()), {})
+            if emptied is not None:
+                emptied.promote()
+        remove_versions(repository.tables, table.folder, gone)

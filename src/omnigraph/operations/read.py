@@ -77,6 +77,5 @@ def read(
     )
     table = execution.run()
     elapsed = (time.perf_counter() - started) * 1000
-    types = [column.type for column in plan.columns]
-    result = Result(table, types, query_name=plan.name, commit_id=snapshot.commit_id, elapsed_ms=elapsed)
+    result = Result(table, query_name=plan.name, commit_id=snapshot.commit_id, elapsed_ms=elapsed)
     return result, execution.profile

@@ -255,7 +255,8 @@ class ExpressionChecker:
             if consts and not compatible(const.type, consts[0].type):
                 raise type_fault(None, f"a list of {consts[0].type} cannot hold {const.type}", item.span)
             consts.append(const)
-        scalar = next((const.type.scalar for const in consts if const.type.is_float), consts[0].type.scalar)
+        scalars = {const.type.scalar for const in consts}
+        scalar = next((wide for wide in ("F64", "U64") if wide in scalars), consts[0].type.scalar)
         widen = scalar == "F64"
         return ir.Const(
             [float(const.value) if widen else const.value for const in consts], PropertyType(scalar, is_list=True)

@@ -191,7 +191,8 @@ class Expand:
 
     Without `edge_var` each far node counts once per row; with it, each edge row does. When
     `dst_bound`, the far variable already has a value and the row stays only if it is reached (once
-    per edge row when there is an `edge_var`). `max_hops` below `min_hops` reaches nothing.
+    per edge row when there is an `edge_var`). `max_hops` below `min_hops` reaches nothing. `backward`:
+    `src_var` is where the hop ends, not where it starts.
     `dst_filters` and `edge_filters` speak of the far node and of the edge alone.
     """
 
@@ -206,6 +207,7 @@ class Expand:
     edge_var: str | None = None
     dst_filters: tuple[Condition, ...] = ()
     edge_filters: tuple[Condition, ...] = ()
+    backward: bool = False
 
 
 @dataclass(frozen=True, slots=True)

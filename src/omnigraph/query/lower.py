@@ -84,4 +84,5 @@ def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
         hop.max_hops,
         dst_bound=dst in bound,
         edge_var=hop.edge_var,
+        backward=not forward,
     )

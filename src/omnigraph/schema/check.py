@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from omnigraph.lang.diagnostics import Fault, Reporter
@@ -84,14 +84,21 @@ def check_schema(tree: SchemaFile, source: Source) -> Catalog:
     return catalog
 
 
+@dataclass(frozen=True, slots=True)
+class _Gift:
+    """A property as an interface brings it to a node, with its constraints, and where it is declared."""
+
+    property: Property
+    constraints: list[Constraint]
+    place: Span
+
+
 class _Checker:
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
         self.subject: str | None = None
-        self.places: dict[tuple[str, str], Span] = {}
-        """(interface, property) → where its annotations stand, for mistakes that show only in a node."""
-        self.brings: dict[tuple[str, str], list[Constraint]] = {}
-        """(interface, property) → the constraints written on it."""
+        self.gifts: dict[str, dict[str, _Gift]] = {}
+        """Interface → property → what a node gets that does not declare it; made once, shared by all nodes."""
 
     def say(self, code: str, message: str, span: Span, hint: str | None = None, *, catalog: bool = False) -> None:
         fault = Fault(message, span, kind="catalog" if catalog else "parse", code=code, hint=hint)
@@ -149,12 +156,16 @@ class _Checker:
     def interface(self, decl: InterfaceDecl) -> InterfaceType:
         self.subject = f"interface '{decl.name}'"
         properties, constraints = self.properties(decl.members, "interface")
-        for member in decl.members:
-            self.places[decl.name.text, member.name.text] = member.span
         interface = InterfaceType(decl.name.text, _by_name(properties), _canonical(constraints))
+        places = {member.name.text: member.span for member in decl.members}
+        gifts = {
+            name: _Gift(replace(property_, injected_from=(interface.name,), rename_from=None), [], places[name])
+            for name, property_ in interface.properties.items()
+        }
         for constraint in interface.constraints:
             for column in constraint_columns(constraint):
-                self.brings.setdefault((interface.name, column), []).append(constraint)
+                gifts[column].constraints.append(constraint)
+        self.gifts[interface.name] = gifts
         return interface
 
     def node(self, decl: NodeDecl, interfaces: dict[str, InterfaceType]) -> NodeType:
@@ -212,10 +223,9 @@ class _Checker:
     ) -> None:
         """Copy the properties of the implemented interfaces into `properties`, with their constraints."""
         declared = set(properties)
-        givers: dict[str, InterfaceType] = {}
+        firsts: dict[str, _Gift] = {}
         for name in {name.text: name for name in decl.implements}.values():
-            interface = interfaces.get(name.text)
-            if interface is None:
+            if name.text not in interfaces:
                 self.say(
                     "S8",
                     f"'{decl.name}' implements an unknown interface '{name}'",
@@ -223,40 +233,33 @@ class _Checker:
                     did_you_mean(name.text, interfaces) or f"declare 'interface {name} {{ … }}'",
                 )
                 continue
-            for property_ in interface.properties.values():
-                own = properties.get(property_.name)
-                if property_.name in declared:
-                    assert own is not None
-                    if own.type != property_.type:
+            for column, gift in self.gifts[name.text].items():
+                own, given = properties.get(column), gift.property
+                if own is None:
+                    firsts[column] = gift
+                    places[column] = gift.place
+                    properties[column] = given
+                    constraints += gift.constraints
+                elif column in declared:
+                    if own.type != given.type:
                         self.say(
                             "S8",
-                            f"'{decl.name}.{own.name}' is {own.type}, but interface '{name}' says {property_.type}",
-                            places[own.name],
-                            f"declare it as '{own.name}: {property_.type}', or leave it out: the interface brings it",
+                            f"'{decl.name}.{column}' is {own.type}, but interface '{name}' says {given.type}",
+                            places[column],
+                            f"declare it as '{column}: {given.type}', or leave it out: the interface brings it",
                         )
-                    continue
-                brought = self.brings.get((interface.name, property_.name), [])
-                if own is None:
-                    givers[property_.name] = interface
-                    places[property_.name] = self.places[interface.name, property_.name]
-                    properties[property_.name] = replace(property_, injected_from=(interface.name,), rename_from=None)
-                    constraints += brought
-                    continue
-                first = givers[property_.name]
-                agreed = self.brings.get((first.name, property_.name), [])
-                theirs = first.properties[property_.name]
-                same = theirs.type == property_.type and theirs.notes == property_.notes
-                if not same or theirs.embed != property_.embed or agreed != brought:
+                elif not _alike(firsts[column], gift):
+                    (first,) = firsts[column].property.injected_from
                     self.say(
                         "S9",
-                        f"interfaces '{first.name}' and '{name}' disagree about '{property_.name}' of '{decl.name}'",
+                        f"interfaces '{first}' and '{name}' disagree about '{column}' of '{decl.name}'",
                         name.span,
-                        f"declare '{property_.name}' in '{decl.name}', or make the interfaces alike",
+                        f"declare '{column}' in '{decl.name}', or make the interfaces alike",
                         catalog=True,
                     )
                 else:
-                    froms = tuple(sorted({*own.injected_from, interface.name}))
-                    properties[property_.name] = replace(own, injected_from=froms)
+                    froms = tuple(sorted({*own.injected_from, name.text}))
+                    properties[column] = replace(own, injected_from=froms)
 
     # -- properties ------------------------------------------------------------------------------
 
@@ -535,6 +538,11 @@ class _Checker:
                     )
                 elif type_.is_list or type_.scalar in ("Vector", "Blob"):
                     self.say("S11", f"the key column '{column}' is {type_}", place, "a key is a plain scalar")
+
+
+def _alike(a: _Gift, b: _Gift) -> bool:
+    """Whether two interfaces bring the same property: type, annotations and constraints."""
+    return a.constraints == b.constraints and a.property == replace(b.property, injected_from=a.property.injected_from)
 
 
 def _by_name(items: dict[str, AnyItem]) -> dict[str, AnyItem]:

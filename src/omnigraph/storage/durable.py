@@ -18,11 +18,12 @@ def sync_files(paths: Iterable[Path]) -> None:
 
     A file may be the first in its folder, so the folder above is flushed too.
     """
-    folders: set[Path] = set()
-    for path in paths:
-        if _sync(path):
-            folders |= {path.parent, path.parent.parent}
-    for folder in folders:
+    sync_folders_of(path for path in paths if _sync(path))
+
+
+def sync_folders_of(paths: Iterable[Path]) -> None:
+    """Flush the folders of files that are on the disk themselves, as after a rename."""
+    for folder in {above for path in paths for above in (path.parent, path.parent.parent)}:
         _sync(folder)
 
 

@@ -6,15 +6,13 @@ that refers to them. The newest version of a table always stays, because Lance n
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import lance
 
+from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
 from omnigraph.storage.objects import object_store
 from omnigraph.storage.tables import TableStore
@@ -108,26 +106,15 @@ def remove_unfinished(store: TableStore, folder: str, older_than: datetime) -> i
 
 
 def remove_strange_folders(store: TableStore, known: set[str], older_than: datetime) -> list[str]:
-    """Remove table folders the manifest does not know: left by an init or schema change that died. Local only."""
-    root = store.location.path
+    """Remove table folders the manifest does not know: left by an init or schema change that died."""
+    objects = object_store(store.location)
     gone: list[str] = []
-    if root is None:
-        return gone
-    for folder in (*root.glob("nodes/*"), *root.glob("edges/*")):
-        name = f"{folder.parent.name}/{folder.name}"
-        if name not in known and folder.is_dir() and _newest(folder) < older_than:
-            shutil.rmtree(folder)
-            gone.append(name)
+    for parent in layout.TABLES:
+        for folder, written_at in objects.folders(parent).items():
+            if folder not in known and written_at < older_than:
+                objects.delete_folder(folder)
+                gone.append(folder)
     return gone
-
-
-def _newest(folder: Path) -> datetime:
-    """When anything below was last written."""
-    times: list[float] = [0.0]
-    for file in (folder, *folder.rglob("*")):
-        with suppress(FileNotFoundError):
-            times.append(file.stat().st_mtime)
-    return datetime.fromtimestamp(max(times), UTC)
 
 
 def _files(store: TableStore, folder: str) -> Iterator[tuple[str, datetime]]:

@@ -16,6 +16,8 @@ SCHEMA_COPY = "_schema.pg"
 PROBE = "__create_if_absent_probe_"
 
 _FOLDERS = {"node": "nodes", "edge": "edges"}
+TABLES = tuple(_FOLDERS.values())
+"""The folders that hold table folders."""
 
 
 def fnv1a64(text: str) -> str:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from omnigraph.errors import InputError, OmniGraphError, StorageError
 from omnigraph.storage import layout
-from omnigraph.storage.durable import sync_files
+from omnigraph.storage.durable import sync_folders_of
 from omnigraph.storage.location import Location
 
 _TEMPORARY = ".writing-"
@@ -63,6 +66,14 @@ class ObjectStore(ABC):
     @abstractmethod
     def is_empty(self) -> bool:
         """Whether nothing at all is below the root."""
+
+    @abstractmethod
+    def folders(self, parent: str) -> dict[str, datetime]:
+        """The folders directly in a folder, by full name, and when anything below each was last written."""
+
+    @abstractmethod
+    def delete_folder(self, folder: str) -> None:
+        """Remove a folder and everything below it; none is fine."""
 
     @abstractmethod
     def remove_unfinished(self, older_than: datetime) -> None:
@@ -111,7 +122,7 @@ class LocalObjects(ObjectStore):
             temporary = self._temporary(target, data)
             temporary.replace(target)
             if self._sync:
-                sync_files([target])
+                sync_folders_of([target])
         except OSError as error:
             raise _local_error(error, target) from error
 
@@ -130,7 +141,7 @@ class LocalObjects(ObjectStore):
             finally:
                 temporary.unlink(missing_ok=True)
             if self._sync:
-                sync_files([target])
+                sync_folders_of([target])
         except OSError as error:
             raise _local_error(error, target) from error
         return True
@@ -155,11 +166,31 @@ class LocalObjects(ObjectStore):
     def is_empty(self) -> bool:
         """See `ObjectStore`."""
         try:
-            return not any(os.scandir(self.root))
+            with os.scandir(self.root) as entries:
+                return not any(entries)
         except FileNotFoundError:
             return True
         except OSError as error:
             raise _local_error(error, self.root) from error
+
+    def folders(self, parent: str) -> dict[str, datetime]:
+        """See `ObjectStore`."""
+        try:
+            found = [Path(entry) for entry in os.scandir(self.root / parent) if entry.is_dir()]
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise _local_error(error, self.root / parent) from error
+        return {f"{parent}/{folder.name}": _newest(folder) for folder in found}
+
+    def delete_folder(self, folder: str) -> None:
+        """See `ObjectStore`."""
+        try:
+            shutil.rmtree(self.root / folder)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _local_error(error, self.root / folder) from error
 
     def remove_unfinished(self, older_than: datetime) -> None:
         """See `ObjectStore`."""
@@ -260,21 +291,51 @@ class S3Objects(ObjectStore):
         """See `ObjectStore`."""
         import obstore  # noqa: PLC0415
 
+        prefix = f"{self._key(folder)}/"
         try:
-            found = obstore.list_with_delimiter(self._store, f"{self._key(folder)}/")["objects"]
+            found = obstore.list_with_delimiter(self._store, prefix)["objects"]
         except Exception as error:
             raise self._error(error) from error
-        return sorted(f"{folder}/{item['path'].rsplit('/', 1)[-1]}" for item in found)
+        # Some stores list the folder itself once it was in use.
+        return sorted(
+            f"{folder}/{item['path'].removeprefix(prefix)}" for item in found if item["path"].startswith(prefix)
+        )
 
     def is_empty(self) -> bool:
         """See `ObjectStore`."""
         import obstore  # noqa: PLC0415
 
         try:
-            listing = obstore.list_with_delimiter(self._store, f"{self._prefix}/" if self._prefix else None)
+            found = obstore.list(self._store, f"{self._prefix}/" if self._prefix else None, chunk_size=1)
+            return not any(batch for batch in found)
         except Exception as error:
             raise self._error(error) from error
-        return not listing["objects"] and not listing["common_prefixes"]
+
+    def folders(self, parent: str) -> dict[str, datetime]:
+        """See `ObjectStore`."""
+        newest: dict[str, datetime] = {}
+        for path, written_at in self._below(parent):
+            name, separator, _ = path.partition("/")
+            if separator:
+                folder = f"{parent}/{name}"
+                newest[folder] = max(written_at, newest.get(folder, written_at))
+        return newest
+
+    def delete_folder(self, folder: str) -> None:
+        """See `ObjectStore`."""
+        for path, _ in self._below(folder):
+            self.delete(f"{folder}/{path}")
+
+    def _below(self, folder: str) -> Sequence[tuple[str, datetime]]:
+        """Every object below a folder, relative to it, and when it was written."""
+        import obstore  # noqa: PLC0415
+
+        prefix = f"{self._key(folder)}/"
+        try:
+            found = [item for batch in obstore.list(self._store, prefix) for item in batch]
+        except Exception as error:
+            raise self._error(error) from error
+        return [(item["path"].removeprefix(prefix), item["last_modified"]) for item in found]
 
     def remove_unfinished(self, older_than: datetime) -> None:
         """See `ObjectStore`."""
@@ -294,6 +355,14 @@ class S3Objects(ObjectStore):
 
     def _error(self, error: Exception) -> OmniGraphError:
         return object_store_error(error, self._where)
+
+
+def _newest(folder: Path) -> datetime:
+    times: list[float] = [0.0]
+    for file in (folder, *folder.rglob("*")):
+        with suppress(FileNotFoundError):
+            times.append(file.stat().st_mtime)
+    return datetime.fromtimestamp(max(times), UTC)
 
 
 def object_store_error(error: BaseException, where: str) -> OmniGraphError:

@@ -113,15 +113,21 @@ class TableStore:
         except LANCE_ERRORS as error:
             what = f"version {version} of table '{folder}' cannot be opened"
             if is_missing(error):
-                raise Damaged(
-                    f"{what}: it was reclaimed or lost",
-                    code="version_reclaimed",
-                    hint="a cleanup removes old versions; read a newer commit",
-                ) from error
+                raise _reclaimed(what) from error
             raise storage_failure(error, self.location, what) from error
         table = Table(self, folder, dataset)
         self.remember(table)
         return table
+
+    def has_version(self, folder: str, version: int) -> bool:
+        """Whether a version is still there, whatever handle of it may be open."""
+        try:
+            lance.dataset(self.location.child(folder), version=version, storage_options=self._options)
+        except LANCE_ERRORS as error:
+            if is_missing(error):
+                return False
+            raise
+        return True
 
     def remember(self, table: Table) -> None:
         """Keep a handle for the next `open` of its version."""
@@ -197,6 +203,11 @@ class Table:
         """The pieces the version is made of, in row order: equal pieces of any two versions hold equal rows."""
         return tuple(_piece(fragment) for fragment in self.dataset.get_fragments())
 
+    @cached_property
+    def field_ids(self) -> dict[str, int]:
+        """What tells a column through its renames: a name may come to mean another column of the same files."""
+        return {field.name(): field.id() for field in self.dataset.lance_schema.fields()}
+
     def read_from(self, columns: Sequence[str], first_fragment: int) -> pa.Table:
         """The rows of all pieces from one on."""
         with self._reading():
@@ -204,6 +215,29 @@ class Table:
             if not pieces:
                 return self.schema.empty_table().select(list(columns))
             return self.dataset.scanner(columns=list(columns), fragments=pieces).to_table()
+
+    def difference(self, other: Table) -> tuple[pa.Table, pa.Table]:
+        """The rows only this version has, and those only the other has, by where they are stored.
+
+        A row both hold in the same place is equal and is not read. A row that was rewritten, with or without
+        a change, is in both answers. Work follows what differs, whatever branches the versions are on.
+        """
+        with self._reading():
+            mine = {_piece(f)[0]: (f, _piece(f)) for f in self.dataset.get_fragments()}
+            theirs = {_piece(f)[0]: (f, _piece(f)) for f in other.dataset.get_fragments()}
+            ours_only, theirs_only = [], []
+            for files in dict.fromkeys([*mine, *theirs]):
+                a, b = mine.get(files), theirs.get(files)
+                if a is not None and b is not None:
+                    if a[1] != b[1]:
+                        x, y = _live_offsets(self, a[0]), _live_offsets(other, b[0])
+                        ours_only.append(_rows_at(self, a[0], np.setdiff1d(x, y)))
+                        theirs_only.append(_rows_at(other, b[0], np.setdiff1d(y, x)))
+                elif a is not None:
+                    ours_only.append(_rows_at(self, a[0], None))
+                elif b is not None:
+                    theirs_only.append(_rows_at(other, b[0], None))
+        return _together(self, ours_only), _together(other, theirs_only)
 
     def rows_of(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these ids, in no promised order."""
@@ -366,11 +400,9 @@ class Table:
         if tree:
             sync_tree(folder)
             return
-        known = _files_of(self.dataset, folder)
-        new = [file for file in _files_of(dataset, folder) if file not in known]
         for uuid in _indexes_of(dataset) - _indexes_of(self.dataset):
             sync_tree(folder / "_indices" / uuid)
-        sync_files([*new, manifest_file(folder, dataset.version)])
+        sync_files([*_new_files(self.dataset, dataset, folder), manifest_file(folder, dataset.version)])
 
 
 @dataclass(frozen=True)
@@ -413,8 +445,49 @@ class _Reading:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, LANCE_ERRORS):
-            what = f"table '{self.table.folder}' at version {self.table.version} cannot be read"
-            raise storage_failure(error, self.table.store.location, what) from error
+            table = self.table
+            what = f"table '{table.folder}' at version {table.version} cannot be read"
+            # A cleanup may have taken the version away under a handle that was open.
+            if is_missing(error) and not table.store.has_version(table.folder, table.version):
+                raise _reclaimed(what) from error
+            raise storage_failure(error, table.store.location, what) from error
+
+
+def _reclaimed(what: str) -> Damaged:
+    return Damaged(
+        f"{what}: it was reclaimed or lost",
+        code="version_reclaimed",
+        hint="a cleanup removes old versions; read a newer commit",
+    )
+
+
+def _live_offsets(table: Table, fragment: lance.LanceFragment) -> np.ndarray[Any, Any]:
+    """The places of the rows a piece still has."""
+    addresses = table.dataset.scanner(columns=["_rowaddr"], fragments=[fragment]).to_table()["_rowaddr"]
+    offsets: np.ndarray[Any, Any] = addresses.to_numpy() & np.uint64(0xFFFFFFFF)
+    return offsets
+
+
+def _rows_at(table: Table, fragment: lance.LanceFragment, offsets: np.ndarray[Any, Any] | None) -> pa.Table:
+    """The rows of a piece, all of them or those at some places."""
+    names = table.schema.names
+    handling: Literal["all_binary"] | None = "all_binary" if table._blobs else None
+    if offsets is None:
+        return table.dataset.scanner(columns=names, fragments=[fragment], blob_handling=handling).to_table()
+    if not len(offsets):
+        return table.schema.empty_table()
+    addresses = offsets.astype(np.uint64) | (np.uint64(fragment.fragment_id) << np.uint64(32))
+    if len(offsets) <= _LOOKUP_BY_INDEX_MAX:
+        wanted = f"_rowaddr IN ({', '.join(map(str, addresses.tolist()))})"
+        scanner = table.dataset.scanner(columns=names, fragments=[fragment], filter=wanted, blob_handling=handling)
+        return scanner.to_table()
+    rows = table.dataset.scanner(columns=[*names, "_rowaddr"], fragments=[fragment], blob_handling=handling).to_table()
+    return rows.filter(pc.is_in(rows["_rowaddr"], value_set=pa.array(addresses))).select(names)
+
+
+def _together(table: Table, parts: list[pa.Table]) -> pa.Table:
+    empty = table.schema.empty_table()
+    return pa.concat_tables([empty, *(part.select(empty.schema.names).cast(empty.schema) for part in parts)])
 
 
 def _piece(fragment: lance.LanceFragment) -> Piece:
@@ -423,7 +496,8 @@ def _piece(fragment: lance.LanceFragment) -> Piece:
     The number of a fragment tells nothing: two branches give the same number to different rows.
     """
     metadata = fragment.metadata
-    return "|".join(file.path for file in metadata.files), metadata.physical_rows, str(metadata.deletion_file)
+    gone = metadata.deletion_file.json() if metadata.deletion_file is not None else ""
+    return "|".join(file.path for file in metadata.files), metadata.physical_rows, gone
 
 
 def _stored_field(field: pa.Field) -> pa.Field:
@@ -477,14 +551,19 @@ def sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _files_of(dataset: lance.LanceDataset, folder: Path) -> set[Path]:
-    files: set[Path] = set()
-    for fragment in dataset.get_fragments():
+def _new_files(before: lance.LanceDataset, after: lance.LanceDataset, folder: Path) -> list[Path]:
+    """The files of the fragments in which two versions differ."""
+    known = {fragment.fragment_id: fragment.metadata for fragment in before.get_fragments()}
+    files: list[Path] = []
+    for fragment in after.get_fragments():
         metadata = fragment.metadata
-        files.update(folder / "data" / file.path for file in metadata.files)
-        deletion = metadata.deletion_file
-        if deletion is not None:
-            files.add(folder / deletion.path(metadata.id))
+        if known.get(metadata.id) == metadata:
+            continue
+        for file in metadata.files:
+            path = folder / "data" / file.path
+            files += [path, *path.with_suffix("").glob("*")]  # large values have files of their own beside it
+        if metadata.deletion_file is not None:
+            files.append(folder / metadata.deletion_file.path(metadata.id))
     return files
 
 

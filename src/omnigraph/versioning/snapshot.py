@@ -11,6 +11,7 @@ from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.records import Commit, Pin, SchemaRecord
+from omnigraph.versioning.rows import to_dicts
 
 if TYPE_CHECKING:
     from omnigraph.versioning.repository import Repository
@@ -63,9 +64,13 @@ class Snapshot:
             )
         return self._repository.tables.open(pinned.folder, pinned.pin.lance_version)
 
+    def open(self, pinned: PinnedTable) -> Table:
+        """Open a table this or a related snapshot pins."""
+        return self._repository.tables.open(pinned.folder, pinned.pin.lance_version)
+
     def entity(self, key: str, id_: str) -> dict[str, Any] | None:
         """One row by id, or None."""
-        rows = self.table(key).rows_of([id_]).to_pylist()
+        rows = to_dicts(self.table(key).rows_of([id_]))
         return rows[0] if rows else None
 
     def to_json(self) -> dict[str, Any]:

@@ -109,6 +109,7 @@ class Transaction:
         self._changes: dict[str, Change] = {}
         self._versions: dict[str, Table] = {}
         self._created: list[TableSpec] = []
+        self._adopted: list[Pin] = []
         self._dropped: list[str] = []
         self._renamed: dict[str, str] = {}
         self._schema: SchemaRecord | None = None
@@ -125,6 +126,10 @@ class Transaction:
     def set_version(self, key: str, table: Table) -> None:
         """Pin a version of a table that was made elsewhere: compacted, indexed, or another branch's."""
         self._versions[key] = table
+
+    def adopt_table(self, pin: Pin) -> None:
+        """Pin a table of another branch that this one does not have."""
+        self._adopted.append(pin)
 
     def create_table(self, spec: TableSpec) -> None:
         """Add an empty table."""
@@ -159,6 +164,10 @@ class Transaction:
             if count > 1:
                 raise InputError(f"there is a table '{key}' on branch '{self.options.branch}' already")
 
+    def take_schema(self, schema: SchemaRecord) -> None:
+        """Make another branch's schema this one's; its numbers were drawn there."""
+        self._schema = schema
+
     # -- doing it --------------------------------------------------------------------------------
 
     def commit(self) -> Commit | None:
@@ -172,7 +181,9 @@ class Transaction:
             for key, change in self._changes.items()
             if (stage := self._base(key).stage(change, {COMMIT_PROPERTY: commit_id})) is not None
         }
-        structural = bool(self._created or self._dropped or self._renamed or self._schema or self._versions)
+        structural = bool(
+            self._adopted or self._created or self._dropped or self._renamed or self._schema or self._versions
+        )
         if not staged and not structural and not options.always_commit and options.merged_parent is None:
             return None
         operation_id = new_ulid(now)
@@ -322,7 +333,7 @@ class Transaction:
             pins.append(moved)
             details = {"transaction_uuid": promoted.transaction_uuid} if promoted.transaction_uuid else {}
             rows.append(version_to_row(moved, branch, manifest_version, details))
-        for _, pin in created:
+        for pin in (*(pin for _, pin in created), *self._adopted):
             pins.append(pin)
             rows.append(version_to_row(pin, branch, manifest_version, {}))
         return tuple(sorted(pins, key=lambda pin: pin.key)), rows

@@ -1,0 +1,304 @@
+"""Merge and diff: the operation matrix, the truth table, resolution, schemas, refused merges without a trace."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import product
+
+import pytest
+
+import omnigraph as og
+
+SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\n\nedge Knows: Person -> Person\n"
+AGES = {"Alice": 30, "Bob": 25, "Carol": 40, "Dan": 50}
+BASE = [
+    *({"type": "Person", "data": {"name": name, "age": age}} for name, age in AGES.items()),
+    {"edge": "Knows", "from": "Bob", "to": "Carol"},
+]
+STATEMENTS = {
+    "Noop": [],
+    "AddNode": ['insert Person { name: "Eve", age: AGE }'],
+    "RemoveNode": ['delete Person where name = "Alice"'],
+    "AddEdge": ['insert Knows { from: "Alice", to: "Carol" }'],
+    "RemoveEdge": ['delete Knows where from = "Bob"'],
+    "SetProperty": ['update Person set { age: AGE } where name = "Alice"'],
+    "NetZero": ['insert Knows { from: "Alice", to: "Dan" }', 'delete Knows where from = "Alice"'],
+}
+OPS = list(STATEMENTS)
+UTD, FF, M = "already_up_to_date", "fast_forward", "merged"
+MATRIX = {  # source → outcome or conflict for each operation on the target
+    "Noop": [UTD] * 7,
+    "AddNode": [FF, "divergent_insert", M, M, M, M, M],
+    "RemoveNode": [FF, M, M, "orphan_edge", M, "delete_vs_update", M],
+    "AddEdge": [FF, M, "orphan_edge", M, M, M, M],
+    "RemoveEdge": [FF, M, M, M, M, M, M],
+    "SetProperty": [FF, M, "delete_vs_update", M, M, "divergent_update", M],
+    "NetZero": [FF, M, M, M, M, M, M],
+}
+
+
+def make(tmp_path, schema=SCHEMA, records=BASE):
+    graph = og.init(tmp_path / "g", schema, sync=False)
+    graph.load(records, mode="append")
+    return graph
+
+
+def do(graph, op, age):
+    for statement in STATEMENTS[op]:
+        graph.mutate(f"query q() {{ {statement.replace('AGE', str(age))} }}")
+
+
+def rows(graph):
+    """Everything in the graph but the ids of edges, which are made up."""
+    people = {r["data"]["name"]: r["data"]["age"] for r in graph.export(types=["Person"])}
+    edges = sorted((r["from"], r["to"]) for r in graph.export(types=["Knows"]))
+    return people, edges
+
+
+def apply(people, edges, op, age):
+    if op == "AddNode":
+        people["Eve"] = age
+    elif op == "RemoveNode":
+        people.pop("Alice", None)
+        edges[:] = [edge for edge in edges if "Alice" not in edge]
+    elif op == "AddEdge":
+        edges.append(("Alice", "Carol"))
+    elif op == "RemoveEdge":
+        edges[:] = [edge for edge in edges if edge[0] != "Bob"]
+    elif op == "SetProperty" and "Alice" in people:
+        people["Alice"] = age
+
+
+@pytest.mark.parametrize(("source", "target"), list(product(OPS, OPS)))
+def test_operation_matrix(tmp_path, source, target):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    do(graph.on("side"), source, 21)
+    do(graph, target, 22)
+    before, head = rows(graph), graph.snapshot().commit_id
+    expected = MATRIX[source][OPS.index(target)]
+    if expected not in (UTD, FF, M):
+        with pytest.raises(og.errors.MergeConflict) as caught:
+            graph.merge("side")
+        assert [conflict.kind for conflict in caught.value.conflicts] == [expected]
+        assert graph.snapshot().commit_id == head
+        assert rows(graph) == before
+    else:
+        result = graph.merge("side", message="bring it together")
+        assert result.outcome == expected
+        people, edges = dict(AGES), [("Bob", "Carol")]
+        apply(people, edges, target, 22)
+        apply(people, edges, source, 21)
+        assert rows(graph) == (people, sorted(edges))
+        if expected != UTD:
+            commit = graph.commit(result.commit_id)
+            assert (commit.parent_id, commit.merged_parent_id) == (head, graph.snapshot("side").commit_id)
+        assert graph.merge("side").outcome == UTD
+    assert graph.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "expected"),
+    [
+        (None, None, 3, 3),
+        (None, 2, None, 2),
+        (None, 3, 3, 3),
+        (None, 2, 3, "divergent_insert"),
+        (1, 1, 3, 3),
+        (1, 1, None, None),
+        (1, 2, 1, 2),
+        (1, 3, 3, 3),
+        (1, 2, 3, "divergent_update"),
+        (1, 2, None, "delete_vs_update"),
+        (1, None, 1, None),
+        (1, None, None, None),
+        (1, None, 3, "delete_vs_update"),
+    ],
+)
+@pytest.mark.parametrize("into", ["main", "work"])
+def test_truth_table(tmp_path, base, ours, theirs, expected, into):
+    graph = make(tmp_path, records=[{"type": "Person", "data": {"name": "other"}}])
+    write(graph, None, base)
+    graph.branch_create("side")
+    if into != "main":
+        graph.branch_create(into)
+    write(graph.on("side"), base, theirs)
+    write(graph.on(into), base, ours)
+    # Both sides have moved, whatever the row did: a fast-forward is another test's.
+    graph.on("side").mutate('query q() { insert Person { name: "s" } }')
+    graph.on(into).mutate('query q() { insert Person { name: "t" } }')
+    if isinstance(expected, str):
+        with pytest.raises(og.errors.MergeConflict) as caught:
+            graph.merge("side", into=into)
+        (conflict,) = caught.value.conflicts
+        assert (conflict.kind, conflict.row_id) == (expected, "x")
+        images = [row and row["age"] for row in (conflict.base, conflict.ours, conflict.theirs)]
+        assert images == [base, ours, theirs]
+        return
+    assert graph.merge("side", into=into).outcome == M
+    row = graph.on(into).entity_at("Person", "x", None)
+    assert (row and row["age"]) == expected
+
+
+def write(graph, before, after):
+    if after is None and before is not None:
+        graph.mutate('query q() { delete Person where name = "x" }')
+    elif after is not None and after != before:
+        graph.mutate(f'query q() {{ insert Person {{ name: "x", age: {after} }} }}')
+
+
+@pytest.mark.parametrize(
+    ("resolve", "age"), [("ours", 22), ("theirs", 21), ({"Person": "theirs"}, 21), ({"*": "ours"}, 22)]
+)
+def test_resolution_takes_a_side(tmp_path, resolve, age):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 21)
+    do(graph, "SetProperty", 22)
+    assert graph.merge("side", resolve=resolve).outcome == M
+    assert graph.entity_at("Person", "Alice", None)["age"] == age
+
+
+def test_resolution_by_columns_combines_and_still_conflicts_where_it_must(tmp_path):
+    schema = SCHEMA.replace("age: I32?", "age: I32?\n    town: String?")
+    graph = make(tmp_path, schema)
+    graph.branch_create("side")
+    graph.on("side").mutate('query q() { update Person set { town: "Rome" } where name = "Bob" }')
+    graph.mutate('query q() { update Person set { age: 26 } where name = "Bob" }')
+    assert graph.merge_preview("side").conflicts[0].kind == "divergent_update"
+    assert graph.merge("side", resolve="columns").outcome == M
+    assert graph.entity_at("Person", "Bob", None) == {"id": "Bob", "age": 26, "name": "Bob", "town": "Rome"}
+    graph.on("side").mutate('query q() { update Person set { age: 99 } where name = "Bob" }')
+    graph.mutate('query q() { update Person set { age: 27 } where name = "Bob" }')
+    with pytest.raises(og.errors.MergeConflict, match="divergent_update") as caught:
+        graph.merge("side", resolve="columns")
+    assert "age (27 here, 99 there)" in caught.value.conflicts[0].message
+
+
+def test_two_valid_sides_can_make_an_invalid_graph(tmp_path):
+    schema = "node P {\n    k: String @key\n    code: String? @unique\n}\n\nedge Owns: P -> P @card(0..1)\n"
+    graph = make(tmp_path, schema, [{"type": "P", "data": {"k": k}} for k in "abc"])
+    graph.branch_create("side")
+    graph.on("side").mutate('query q() { insert Owns { from: "a", to: "b" } insert P { k: "x", code: "1" } }')
+    graph.mutate('query q() { insert Owns { from: "a", to: "c" } insert P { k: "y", code: "1" } }')
+    with pytest.raises(og.errors.MergeConflict) as caught:
+        graph.merge("side")
+    assert {c.kind for c in caught.value.conflicts} == {"unique_violation", "cardinality_violation"}
+
+
+def test_every_conflict_comes_at_once_and_preview_writes_nothing(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    for name in ("Alice", "Bob", "Carol", "Dan"):
+        for branch, age in (("side", 1), ("main", 2)):
+            graph.on(branch).mutate(f'query q() {{ update Person set {{ age: {age} }} where name = "{name}" }}')
+    head = graph.snapshot().commit_id
+    plan = graph.merge_preview("side")
+    assert [conflict.row_id for conflict in plan.conflicts] == ["Alice", "Bob", "Carol", "Dan"]
+    with pytest.raises(og.errors.MergeConflict, match="and 1 more; the target is unchanged"):
+        graph.merge("side")
+    assert graph.snapshot().commit_id == head
+
+
+def test_criss_cross(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("a")
+    graph.branch_create("b")
+    do(graph.on("a"), "SetProperty", 31)
+    do(graph.on("b"), "AddEdge", 0)
+    graph.branch_create("a2", from_branch="a")
+    assert graph.merge("b", into="a").outcome == M
+    assert graph.merge("a2", into="b").outcome == M
+    do(graph.on("a"), "AddNode", 7)
+    do(graph.on("b"), "RemoveEdge", 0)
+    assert graph.merge("b", into="a").outcome == M
+    people, edges = rows(graph.on("a"))
+    assert (people["Alice"], people["Eve"], edges) == (31, 7, [("Alice", "Carol")])
+
+
+def test_ancestry_survives_the_deletion_of_the_middle_branch(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("middle")
+    graph.branch_create("end")
+    do(graph.on("middle"), "SetProperty", 31)
+    result = graph.merge("middle", into="end", delete_branch=True)
+    assert (result.outcome, result.branch_deleted, graph.branches()) == (FF, True, ["main", "end"])
+    assert graph.merge("end").outcome == FF
+    assert graph.entity_at("Person", "Alice", None)["age"] == 31
+
+
+def test_a_schema_changed_on_one_side_is_taken_over(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    side = graph.on("side")
+    renamed = SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")  town: String?')
+    side.apply_schema(renamed + "node City { n: String @key }")
+    side.mutate('query q() { insert City { n: "X" } update Person set { town: "X" } where name = "Bob" }')
+    do(graph, "AddEdge", 0)
+    assert graph.merge("side").outcome == M
+    assert graph.entity_at("Person", "Bob", None) == {"id": "Bob", "name": "Bob", "town": "X", "years": 25}
+    assert graph.to_arrow("City").num_rows == 1
+    assert len(list(graph.export(types=["Knows"]))) == 2
+    assert graph.verify() == []
+
+
+def test_schemas_changed_on_both_sides_are_a_conflict(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    graph.on("side").apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?"))
+    graph.apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    land: String?"))
+    with pytest.raises(og.errors.MergeConflict, match="schema_conflict"):
+        graph.merge("side")
+
+
+def test_bad_requests(tmp_path):
+    graph = make(tmp_path)
+    with pytest.raises(og.errors.InputError, match="two different branches"):
+        graph.merge("main")
+    with pytest.raises(og.errors.BranchNotFound):
+        graph.merge("nowhere")
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 1)
+    do(graph, "SetProperty", 2)
+    with pytest.raises(og.errors.InputError, match="no resolution 'mine'"):
+        graph.merge("side", resolve="mine")
+
+
+def test_diff_is_by_value_and_has_an_inverse(tmp_path):
+    schema = (
+        "node N {\n    k: String @key\n    at: DateTime?\n    tags: [String]?\n    v: Vector(2)?\n}\n\nedge E: N -> N\n"
+    )
+    graph = make(tmp_path, schema, [{"type": "N", "data": {"k": k, "at": "2024-01-01T10:20:30.456Z"}} for k in "abc"])
+    start = graph.snapshot().commit_id
+    graph.mutate('query q() { insert E { from: "a", to: "b" } insert N { k: "d", tags: ["x"], v: [1, 2] } }')
+    graph.mutate(
+        'query q($t: DateTime) { update N set { at: $t } where k = "a" }', params={"t": "2024-01-01T10:20:30.457Z"}
+    )
+    graph.mutate(
+        'query q($t: DateTime) { update N set { at: $t } where k = "b" }', params={"t": "2024-01-01T10:20:30.456Z"}
+    )
+    graph.mutate('query q() { delete N where k = "c" }')
+    forward = [(c.table_key, c.id, c.op, c.properties) for c in graph.diff(start) if c.table_key != "edge:E"]
+    assert forward == [
+        ("node:N", "a", "update", ["at"]),
+        ("node:N", "c", "delete", ["id", "at", "k"]),
+        ("node:N", "d", "insert", ["id", "k", "tags", "v"]),
+    ]
+    (update,) = graph.diff(start, ops=["update"])
+    assert update.before["at"] == datetime(2024, 1, 1, 10, 20, 30, 456_000, tzinfo=UTC)
+    back = [(c.id, c.before, c.after) for c in graph.diff(graph.snapshot().commit_id, start)]
+    assert [(id_, after, before) for id_, before, after in back] == [
+        (c.id, c.before, c.after) for c in graph.diff(start)
+    ]
+    (edge,) = graph.diff(start, kinds=["edge"])
+    assert edge.to_json()["endpoints"] == {"src": "a", "dst": "b"}
+    graph.optimize()
+    assert list(graph.diff(graph.commits()[1].id)) == []
+
+
+def test_diff_between_branches(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 31)
+    do(graph, "AddNode", 5)
+    assert {(c.id, c.op) for c in graph.diff("main", "side")} == {("Alice", "update"), ("Eve", "delete")}
