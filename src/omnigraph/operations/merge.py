@@ -20,7 +20,7 @@ from omnigraph.errors import InputError, MergeConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.storage.tables import Change, Table
 from omnigraph.versioning.diff import RowChange, diff_tables
-from omnigraph.versioning.history import merge_bases
+from omnigraph.versioning.history import merge_bases, reachable
 from omnigraph.versioning.merge import Conflict, ConflictKind, Resolution, Row, TableMerge, decide_table
 from omnigraph.versioning.records import Pin, SchemaRecord
 from omnigraph.versioning.repository import Repository
@@ -139,12 +139,7 @@ def plan_merge(
 ) -> MergePlan:
     """Decide a merge of two snapshots."""
     commits = repository.all_commits()
-
-    def parents(commit_id: str) -> list[str]:
-        commit = commits[commit_id]
-        return [parent for parent in (commit.parent_id, commit.merged_parent_id) if parent is not None]
-
-    bases = merge_bases(ours.commit_id, theirs.commit_id, parents)
+    bases = merge_bases(ours.commit_id, theirs.commit_id, lambda commit_id: commits[commit_id].parents)
     if not bases:
         raise ConflictError("the branches have no common history")
     if theirs.commit_id in bases:
@@ -351,12 +346,7 @@ def _source(repository: Repository, source: str, target: str) -> Snapshot:
 
 def _is_ancestor(repository: Repository, commit_id: str, head_id: str) -> bool:
     commits = repository.all_commits()
-
-    def parents(one: str) -> list[str]:
-        commit = commits[one]
-        return [parent for parent in (commit.parent_id, commit.merged_parent_id) if parent is not None]
-
-    return commit_id in merge_bases(commit_id, head_id, parents)
+    return commit_id in reachable(head_id, lambda one: commits[one].parents)
 
 
 def _delete(repository: Repository, result: MergeResult) -> MergeResult:

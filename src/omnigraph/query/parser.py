@@ -14,8 +14,9 @@ from typing import cast
 
 from omnigraph.errors import ValueFormatError
 from omnigraph.lang.cursor import Cursor, decode_string, name_of
-from omnigraph.lang.diagnostics import Fault, Reporter
+from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.layout import quote
+from omnigraph.lang.parsing import FileParser
 from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, PUNCT, STRING, UPPER, VAR, Comment, Token
 from omnigraph.names import did_you_mean
@@ -86,38 +87,13 @@ def parse_queries(text: str, name: str = "<query>") -> QueryFile:
 
 def parse_source(source: Source) -> tuple[QueryFile, list[Comment]]:
     """Return the tree and the comments, which only a formatter wants."""
-    reporter = Reporter(source)
-    try:
-        parser = _Parser(source, reporter)
-    except Fault as fault:
-        reporter.add(fault)
-        reporter.raise_if_any()
-        raise
-    tree = parser.file()
-    reporter.raise_if_any()
-    return tree, parser.cursor.comments
+    parser = _Parser(source)
+    queries, comments = parser.parse(parser.query, _at_query)
+    return QueryFile(queries), comments
 
 
-class _Parser:
-    def __init__(self, source: Source, reporter: Reporter) -> None:
-        self.cursor = Cursor(source)
-        self.reporter = reporter
-
+class _Parser(FileParser[Query]):
     # -- queries ---------------------------------------------------------------------------------
-
-    def file(self) -> QueryFile:
-        cursor = self.cursor
-        queries: list[Query] = []
-        while not cursor.at_end():
-            before = cursor.mark
-            try:
-                queries.append(self.query())
-            except Fault as fault:
-                self.reporter.add(fault)
-                if cursor.mark == before:
-                    cursor.take()
-                cursor.skip_past(_at_query)
-        return QueryFile(tuple(queries))
 
     def query(self) -> Query:
         cursor = self.cursor

@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable
 
 from omnigraph.lang.cursor import Cursor, decode_string, name_of
-from omnigraph.lang.diagnostics import Fault, Reporter
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.lang.parsing import FileParser
 from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
 from omnigraph.names import did_you_mean
@@ -51,38 +52,13 @@ def parse_schema(text: str, name: str = "<schema>") -> SchemaFile:
 
 def parse_source(source: Source) -> tuple[SchemaFile, list[Comment]]:
     """Return the tree and the comments, which only a formatter wants."""
-    reporter = Reporter(source)
-    try:
-        parser = _Parser(source, reporter)
-    except Fault as fault:
-        reporter.add(fault)
-        reporter.raise_if_any()
-        raise
-    tree = parser.file()
-    reporter.raise_if_any()
-    return tree, parser.cursor.comments
+    parser = _Parser(source)
+    declarations, comments = parser.parse(parser.declaration, _at_declaration)
+    return SchemaFile(declarations), comments
 
 
-class _Parser:
-    def __init__(self, source: Source, reporter: Reporter) -> None:
-        self.cursor = Cursor(source)
-        self.reporter = reporter
-
+class _Parser(FileParser[Declaration]):
     # -- declarations ----------------------------------------------------------------------------
-
-    def file(self) -> SchemaFile:
-        cursor = self.cursor
-        declarations: list[Declaration] = []
-        while not cursor.at_end():
-            before = cursor.mark
-            try:
-                declarations.append(self.declaration())
-            except Fault as fault:
-                self.reporter.add(fault)
-                if cursor.mark == before:
-                    cursor.take()
-                cursor.skip_past(_at_declaration)
-        return SchemaFile(tuple(declarations))
 
     def declaration(self) -> Declaration:
         match self.cursor.token.text:
@@ -213,16 +189,8 @@ class _Parser:
         while not cursor.accept("}"):
             if cursor.at_end() or _at_declaration(cursor):
                 raise cursor.fault("'}' to close the body")
-            before = cursor.mark
-            try:
-                one()
-            except Fault as fault:
-                self.reporter.add(fault)
-                if cursor.mark == before:
-                    cursor.take()
-                cursor.skip_past(_at_member)
-                if _at_declaration(cursor):
-                    return
+            if not self.attempt(one, _at_member) and _at_declaration(cursor):
+                return
 
     def property(self) -> PropertyDecl:
         cursor = self.cursor

@@ -88,6 +88,11 @@ class Commit:
     changed: tuple[str, ...] = ()
     schema_hash: str = ""
 
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The commits it was made from: none, one, or two for a merge."""
+        return tuple(parent for parent in (self.parent_id, self.merged_parent_id) if parent is not None)
+
     def to_json(self) -> dict[str, Any]:
         """The form every surface shows."""
         return {

@@ -294,11 +294,11 @@ class Repository:
         head = state.get_head(branch)
         known = self.all_commits(state)
 
-        def parents(commit_id: str) -> list[str]:
+        def parents(commit_id: str) -> tuple[str, ...]:
             commit = known.get(commit_id)
             if commit is None:
                 raise Damaged(f"commit {commit_id} is missing from the history of '{branch}'")
-            return [parent for parent in (commit.parent_id, commit.merged_parent_id) if parent is not None]
+            return commit.parents
 
         found = [known[commit_id] for commit_id in reachable(head.commit_id, parents)]
         found.sort(key=lambda commit: (commit.manifest_version, commit.created_at, commit.id), reverse=True)
