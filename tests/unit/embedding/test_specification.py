@@ -193,7 +193,6 @@ def test_yaml_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
 
 
 def test_a_manifest_in_yaml(tmp_path):
-    pytest.importorskip("yaml")
     found = read_manifest(manifest(tmp_path, YAML))
     assert found.input == tmp_path / "old.jsonl"
     assert found.specification.types == READ.types
