@@ -5,9 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 
-from bench import compile_query, compile_schema
+from bench import compile_query, compile_schema, storage
 
-BENCHMARKS = {"compile_query": compile_query.figures, "compile_schema": compile_schema.figures}
+BENCHMARKS = {
+    "compile_query": compile_query.figures,
+    "compile_schema": compile_schema.figures,
+    "storage": storage.figures,
+}
 
 
 def main(names: list[str]) -> int:
@@ -19,7 +23,7 @@ def main(names: list[str]) -> int:
     for name in names or BENCHMARKS:
         print(f"\n{name}")
         for figure, value in BENCHMARKS[name]().items():
-            print(f"  {figure:<26} {value:12,.2f}")
+            print(f"  {figure:<34} {value:12,.2f}")
     return 0
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from support.s3 import S3
 
 pytest.register_assert_rewrite("support.store", "support.storm")
 
@@ -18,3 +24,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """SeaweedFS on this machine, started by the first test that needs it."""
+    from support.s3 import seaweedfs  # noqa: PLC0415
+
+    with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as store:
+        yield store

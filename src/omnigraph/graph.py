@@ -292,9 +292,10 @@ class Graph:
         catalog = self._catalogs.of(snapshot)
         if out is None:
             return export_records(snapshot, catalog, types)
+        lines = export_lines(snapshot, catalog, types)
         count = 0
         with Path(out).open("w", encoding="utf-8", newline="\n") as file:
-            for line in export_lines(snapshot, catalog, types):
+            for line in lines:
                 file.write(line)
                 count += 1
         return count

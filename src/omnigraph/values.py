@@ -157,12 +157,21 @@ def read_float(value: Any, type_: PropertyType) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(value, type_)
     try:
-        number = float(value)
+        number = float(value) if type_.scalar == "F64" else _float_for_f32(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
         raise ValueFormatError(f"{_kind(value)} is not a finite number that {type_.scalar} can hold")
     return round_f32(number) if type_.scalar == "F32" else number
+
+
+def _float_for_f32(value: int | float) -> float:
+    """A float that rounds to 32 bits as `value` does; what is cut off a wide integer sets the last bit that stays."""
+    if not isinstance(value, int) or value.bit_length() <= 53:
+        return float(value)
+    excess = value.bit_length() - 53
+    kept, cut = divmod(abs(value), 1 << excess)
+    return math.copysign(math.ldexp(kept | (cut > 0), excess), value)
 
 
 def round_f32(number: float) -> float:

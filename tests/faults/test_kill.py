@@ -16,8 +16,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import GraphExists, GraphNotFound
-from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import NAMES
+from omnigraph.versioning import maintenance
 from omnigraph.versioning.repository import Repository
 from support.store import Worker, add_pair, check_sound, check_usable, collect, new_graph, seeds, settle
 from support.storm import storm
@@ -151,7 +151,7 @@ def test_a_recovery_meets_a_compaction_that_rewrote_an_index(root, tmp_path):
     repository = Repository.open(root)
     for number in range(3):
         add_pair(repository, f"later-{number}")
-    Graph(repository).optimize()
+    maintenance.optimize(repository)
     assert [entry.outcome for entry in settle(root).report] == ["rolled_back"]
     check_sound(og.open(root), {*seeds(SEEDED), *(f"later-{number}" for number in range(3))})
 

@@ -244,6 +244,8 @@ class Store(RuleBasedStateMachine):
             retained |= {line.fork.id} if line.fork is not None else set()
         for point in self.points:
             point.kept &= point.id in retained
+            if point.kept:
+                self._expect(point, at=point.id)
 
     @rule()
     def reopen(self) -> None:
@@ -271,7 +273,7 @@ QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
 def test_the_store_against_a_dictionary():
-    run_state_machine_as_test(Store, settings=settings(max_examples=50, stateful_step_count=30, **QUIET))
+    run_state_machine_as_test(Store, settings=settings(max_examples=35, stateful_step_count=30, **QUIET))
 
 
 @pytest.mark.long

@@ -5,23 +5,27 @@ Every worker says what was acknowledged to it; afterwards history, rows and thos
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import lance
 import pytest
 
 import omnigraph as og
+from omnigraph.errors import GraphExists
 from omnigraph.graph import Graph
+from omnigraph.storage import tables
+from omnigraph.storage.failpoints import NAMES, arm
 from omnigraph.versioning.recovery import audit_rows
+from support.racing import acknowledged, on_many_branches, on_one_branch, race, racing
 from support.store import (
     COUNTER,
     ITEM,
     LINK,
+    SCHEMA,
     Worker,
     add_pair,
     check_sound,
@@ -32,7 +36,6 @@ from support.store import (
     repository_of,
     seeds,
     settle,
-    start_together,
 )
 from support.storm import GRACE_S
 
@@ -40,58 +43,6 @@ from support.storm import GRACE_S
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
     return new_graph(tmp_path / "graph")
-
-
-@contextmanager
-def racing(folder: Path, uri: str, *requests: dict[str, Any]) -> Iterator[list[Worker]]:
-    """One worker per request, all begun at once; they are gone when the block is left."""
-    with ExitStack() as stack:
-        workers = [
-            stack.enter_context(Worker(folder, uri, name=f"racer{number}", wait=True, **request))
-            for number, request in enumerate(requests)
-        ]
-        start_together(workers)
-        yield workers
-
-
-def race(folder: Path, uri: str, *requests: dict[str, Any], timeout_s: float = 120) -> list[Worker]:
-    """Race to the end."""
-    with racing(folder, uri, *requests) as workers:
-        return [worker.finish(timeout_s) for worker in workers]
-
-
-def acknowledged(workers: list[Worker]) -> list[str]:
-    return [key for worker in workers for key in worker.wrote()]
-
-
-def on_one_branch(graph: Graph, folder: Path, processes: int, commits: int, timeout_s: float = 120) -> float:
-    """Many processes on one branch; the seconds it took."""
-    started = time.monotonic()
-    workers = race(folder, graph.uri, *[{"do": "commits", "count": commits}] * processes, timeout_s=timeout_s)
-    took = time.monotonic() - started
-    assert [error for worker in workers for error in worker.errors()] == []
-    keys = acknowledged(workers)
-    assert len(keys) == processes * commits
-    assert len(check_sound(graph, keys)) == 1 + processes * commits
-    return took
-
-
-def on_many_branches(graph: Graph, folder: Path, processes: int, commits: int, timeout_s: float = 120) -> float:
-    """Each process on a branch of its own; the seconds it took."""
-    branches = [f"branch/{number}" for number in range(processes)]
-    for branch in branches:
-        graph.branch_create(branch)
-    requests = [{"do": "commits", "count": commits, "branch": branch} for branch in branches]
-    started = time.monotonic()
-    workers = race(folder, graph.uri, *requests, timeout_s=timeout_s)
-    took = time.monotonic() - started
-    for branch, worker in zip(branches, workers, strict=True):
-        assert worker.errors() == []
-        assert len(check_sound(graph, worker.wrote(), branch=branch)) == 1 + commits
-    check_sound(graph, [])
-    versions = [commit.manifest_version for branch in branches for commit in graph.commits(branch, commits)]
-    assert len(set(versions)) == processes * commits, "publishes of all branches are one line"
-    return took
 
 
 def test_processes_on_one_branch(graph, tmp_path):
@@ -136,6 +87,32 @@ def test_one_of_several_creates_a_graph(tmp_path):
     graph = og.open(root)
     assert [graph.snapshot().commit_id] == [line["commit"] for line in lines if "commit" in line]
     check_sound(graph, [])
+    collect(check_usable(root))
+
+
+@pytest.mark.parametrize("step", ["init.claimed", "init.tables_created", "init.before_manifest", "manifest written"])
+def test_a_creator_that_is_overtaken_replaces_nothing(tmp_path, monkeypatch, step):
+    root = tmp_path / "graph"
+    overtaken: list[bool] = []
+
+    def overtake() -> None:
+        if not overtaken:
+            overtaken.append(True)
+            new_graph(root, 1)
+
+    def write_fragments(*arguments: Any, **settings: Any) -> Any:
+        written = lance.fragment.write_fragments(*arguments, **settings)
+        overtake()
+        return written
+
+    with ExitStack() as stack:
+        if step in NAMES:
+            stack.enter_context(arm(step, overtake))
+        else:
+            monkeypatch.setattr(tables, "write_fragments", write_fragments)
+        with pytest.raises(GraphExists):
+            og.init(root, SCHEMA)
+    assert len(check_sound(og.open(root), seeds(1))) == 2
     collect(check_usable(root))
 
 
@@ -190,6 +167,17 @@ def test_compaction_and_cleanup_beside_writers(tmp_path):
     settle(root)
     check_sound(graph, {*seeds(6), *keys})
     collect(check_usable(root))
+
+
+def test_versions_are_collected_beside_writers(graph, tmp_path):
+    add_pair(repository_of(graph), "first")
+    requests = [*[{"do": "litter", "seconds": 60}] * 2, *[{"do": "commits", "count": 12}] * 2]
+    with racing(tmp_path, graph.uri, *requests) as (*litterers, one, two):
+        keys = acknowledged([one.finish(), two.finish()])
+        for litterer in litterers:
+            assert litterer.wait_for(lambda worker: len(worker.said()) > 3), litterer.trouble()
+    check_sound(graph, ["first", *keys])
+    collect(check_usable(graph.uri))
 
 
 def test_readers_see_whole_commits(graph, tmp_path):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -22,6 +23,8 @@ Row = dict[str, Any]
 """Stored values by property; an edge also has `src` and `dst`."""
 
 Tables = dict[str, dict[str, Row]]
+
+RULES = ("range", "check", "enum", "unique", "endpoint", "orphan", "cardinality")
 
 _numbers = count(1)
 
@@ -243,7 +246,7 @@ def judge(schema: Schema, before: Tables, write: Write) -> list[Refusal]:
     after = apply_write(before, write)
     nodes = [schema.nodes[name] for name in sorted(schema.nodes)]
     edges = [schema.edges[name] for name in sorted(schema.edges)]
-    for stage in (_stages(schema, nodes, edges, before, write, after)):
+    for stage in _stages(schema, nodes, edges, before, write, after):
         found = list(stage)
         if found:
             return found
@@ -523,15 +526,22 @@ def load_records(schema: Schema, before: Tables, mode: str, records: Sequence[Re
         last = dict(rows)
         if not keyed and len(last) < len(rows):
             if mode != "merge":
-                repeated += [Refusal("key_conflict", (f"'{id_}'",)) for id_ in last]
+                repeated += [Refusal("key_conflict", (f"'{id_}'",)) for id_ in _twice(id_ for id_, _ in rows)]
             rows = list(last.items())
         write[key] = TableWrite(rows, replaced=mode == "overwrite")
     refusals = judge(schema, before, write)
-    if not refusals and not repeated and mode == "append":
+    if repeated:
+        # An id given twice, and a rule broken by one of its rows: which is told first, nobody says.
+        return Loaded([*repeated, *(Refusal(f"{rule}_violation") for rule in RULES)], {}, {})
+    if not refusals and mode == "append":
         for key, change in write.items():
             there = next((id_ for id_, _ in change.rows if id_ in before[key]), None)
             refusals += [Refusal("key_conflict", (f"'{there}'",))] if there is not None else []
-    return Loaded([*repeated, *refusals], write, {key: len(found) for key, found in by_table.items()})
+    return Loaded(refusals, write, {key: len(found) for key, found in by_table.items()})
+
+
+def _twice(ids: Iterable[str]) -> list[str]:
+    return [id_ for id_, times in Counter(ids).items() if times > 1]
 
 
 def _identify(records: Sequence[Record]) -> dict[str, str]:

@@ -131,6 +131,7 @@ class Worker:
         self._out = folder / f"{name}.out"
         self._err = folder / f"{name}.err"
         request = json.dumps({"do": do, "uri": str(uri), "name": name, **what})
+        path = os.pathsep.join(filter(None, [str(_TESTS), os.environ.get("PYTHONPATH")]))
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "support.store_worker", request],
@@ -138,7 +139,7 @@ class Worker:
                 stdout=out,
                 stderr=err,
                 cwd=_TESTS,
-                env={**os.environ, **(environ or {}), "PYTHONPATH": str(_TESTS), VARIABLE: failpoints},
+                env={**os.environ, **(environ or {}), "PYTHONPATH": path, VARIABLE: failpoints},
             )
 
     def __enter__(self) -> Self:
@@ -314,11 +315,11 @@ def strays(graph: Graph) -> set[str]:
         for batch in dataset.all_files():
             paths = set(batch.column("path").to_pylist()) - needed
             found |= {f"{folder}/{path}" for path in paths if not path.endswith("latest_version_hint.json")}
+    objects = repository_of(graph).objects
+    found |= {folder for kind in layout.TABLES for folder in objects.folders(kind)} - set(pinned)
+    found |= {name for name in (layout.INIT_CLAIM,) if objects.read(name) is not None}
     if location.path is not None:
-        root = location.path
-        folders = {f"{kind}/{folder.name}" for kind in ("nodes", "edges") for folder in (root / kind).glob("*")}
-        found |= folders - set(pinned)
-        half = [path.relative_to(root) for name in (".writing-*", ".tmp*") for path in root.rglob(name)]
+        names = (".writing-*", ".tmp*", f"{layout.PROBE}*")
+        half = [path.relative_to(location.path) for name in names for path in location.path.rglob(name)]
         found |= {str(path) for path in half if path.parts[0] != layout.AUDIT}
-        found |= {path.name for path in root.glob("__init_claim*")}
     return found

@@ -16,13 +16,18 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
+
 import omnigraph as og
 from omnigraph.errors import Conflict, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import arm
+from omnigraph.storage.garbage import remove_versions
+from omnigraph.storage.tables import Change
 from omnigraph.versioning import maintenance
+from omnigraph.versioning.recovery import recover
 from omnigraph.versioning.repository import Repository
-from support.store import SCHEMA, add_pair, increment, repository_of
+from support.store import ITEM, SCHEMA, add_pair, increment, repository_of
 
 _STORE_CALLS = {
     "_Dataset.commit_transaction",
@@ -75,11 +80,20 @@ class Actions:
         self.name: str = request["name"]
 
     def open(self) -> Graph:
-        """Open as a user does, which also recovers, unless the request says not to."""
-        graph = og.open(self.uri) if self.request.get("recover", True) else Graph(Repository.open(self.uri))
+        """Open as a user does, which also recovers."""
+        graph = og.open(self.uri)
         if self.request.get("wait"):
             self.wait()
         return graph
+
+    def repository(self) -> Repository:
+        """Open to write; unless the request says not to, recover first."""
+        if self.request.get("recover", True):
+            return repository_of(self.open())
+        repository = Repository.open(self.uri)
+        if self.request.get("wait"):
+            self.wait()
+        return repository
 
     def wait(self) -> None:
         """Say that everything is loaded, and wait for the word."""
@@ -93,7 +107,7 @@ class Actions:
 
     def recover_now(self) -> None:
         """Settle what is there, once the word is given."""
-        self.open().recover()
+        recover(self.repository())
         say(done="recover")
 
     def init(self) -> None:
@@ -109,7 +123,7 @@ class Actions:
 
     def commits(self) -> None:
         """Write pairs."""
-        repository = repository_of(self.open())
+        repository = self.repository()
         options = {"branch": self.request["branch"]} if "branch" in self.request else {}
         for number in rounds(self.request):
             key = f"{self.name}-{number}"
@@ -122,7 +136,7 @@ class Actions:
 
     def branch_commits(self) -> None:
         """Write pairs on a branch until it is gone."""
-        repository = repository_of(self.open())
+        repository = self.repository()
         for number in rounds(self.request):
             key = f"{self.name}-{number}"
             try:
@@ -134,7 +148,7 @@ class Actions:
 
     def stall(self) -> None:
         """Write one pair, and stop just before its publish, as a suspended machine would."""
-        repository = repository_of(self.open())
+        repository = self.repository()
         with arm("publish.before_commit", self._stop_once):
             commit = add_pair(repository, self.name)
         say(key=self.name, commit=commit.id)
@@ -146,7 +160,7 @@ class Actions:
 
     def one_call(self) -> None:
         """Write one pair under the call counter."""
-        repository = repository_of(self.open())
+        repository = self.repository()
         calls = _Calls(self.request["die_at"])
         sys.setprofile(calls)
         commit = add_pair(repository, self.name)
@@ -155,13 +169,13 @@ class Actions:
 
     def increments(self) -> None:
         """Count up the counter."""
-        repository = repository_of(self.open())
+        repository = self.repository()
         for _ in rounds(self.request):
             say(commit=increment(repository).id)
 
     def idempotent(self) -> None:
         """One request, known by its key."""
-        repository = repository_of(self.open())
+        repository = self.repository()
         say(commit=add_pair(repository, "once", idempotency_key=self.request["key"]).id)
 
     def create_branch(self) -> None:
@@ -181,9 +195,19 @@ class Actions:
 
     def cleanup(self) -> None:
         """Clean up once, with nobody writing."""
-        repository = repository_of(self.open())
+        repository = self.repository()
         maintenance.cleanup(repository, keep=1, confirm=True, grace=timedelta(0))
         say(done="cleanup")
+
+    def litter(self) -> None:
+        """Make versions nobody pins and collect them at once, as a recovery does for a dead writer."""
+        repository = self.repository()
+        for _ in rounds(self.request):
+            table = repository.snapshot().table(ITEM)
+            row = pa.table({"id": ["x"], "name": ["x"], "count": pa.array([0])})
+            staged = [table.stage(Change(append=row), {}) for _ in range(4)]
+            versions = [stage.promote()[1].version for stage in staged if stage is not None]
+            say(gone=len(remove_versions(repository.tables, table.folder, versions)))
 
     def maintain(self) -> None:
         """Optimize and clean up, again and again, beside writers."""

@@ -78,7 +78,8 @@ def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers, count: int, ev
         numbers = pc.fill_null(values.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
         if weight is not None:
             numbers = numbers * weight
-        totals: np.ndarray[Any, Any] = np.bincount(groups, weights=numbers, minlength=count)[:count]
+        # Of no rows at all `bincount` makes integers, whatever they would have weighed.
+        totals = np.bincount(groups, weights=numbers, minlength=count)[:count].astype(np.float64)
         if call.function == "avg":
             totals = totals / np.where(empty, 1, sizes)
         return pa.array(totals, mask=empty)

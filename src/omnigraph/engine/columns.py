@@ -37,36 +37,47 @@ _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncod
 BadValue = Callable[[int, ValueFormatError], None]
 
 
-def build_column(values: Sequence[Any], type_: PropertyType, bad: BadValue) -> pa.Array:
+def build_column(values: Sequence[Any], type_: PropertyType, bad: BadValue, kinds: set[type] | None = None) -> pa.Array:
     """The values as a column of `type_`; `bad(position, why)` is told of each one that does not fit.
 
     A null in a required column is kept: whether it may be filled later is the caller's to know. A bad value
-    becomes null.
+    becomes null. `kinds` are the types of the values, where they are known already.
     """
     try:
-        column = _whole(values, type_)
+        column = _whole(values, type_, kinds)
     except _ARROW_ERRORS:
         column = None
     return column if column is not None else _one_by_one(values, type_, bad)
 
 
-def _whole(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
+def _whole(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None = None) -> pa.Array | None:
+    types = set(map(type, values)) if kinds is None else kinds
+    if types == {_NONE}:
+        return pa.nulls(len(values), arrow_type(type_))
     if type_.is_list:
         return _lists(values, type_)
     if type_.scalar == "Vector":
         return _vectors(values, type_)
     expected = _EXPECTED.get(type_.scalar)
-    if expected is None or not set(map(type, values)) <= expected:
+    if expected is None or not types <= expected:
         return None
     match type_.scalar:
+        case "F32" if int in types and any(type(v) is int and v.bit_length() > 53 for v in values):
+            # Such an integer would be rounded twice on its way to 32 bits.
+            return None
         case "F32" | "F64":
-            column = pa.array([v if v is None else float(v) for v in values], pa.float64())
+            floats = values if int not in types else [v if v is None else float(v) for v in values]
+            column = pa.array(floats, pa.float64())
             if type_.scalar == "F32":
                 column = column.cast(pa.float32(), safe=False)
             finite = pc.all(pc.is_finite(column)).as_py()
             return column if finite is not False else None
         case "Date":
-            return _dates(values, parse_date, pa.int32(), pa.date32())
+            try:
+                # Arrow reads the short form exactly as we do, and no other.
+                return pa.array(values, pa.utf8()).cast(pa.date32())
+            except pa.ArrowInvalid:
+                return _dates(values, parse_date, pa.int32(), pa.date32())
         case "DateTime":
             return _dates(values, parse_datetime, pa.int64(), pa.date64())
     return pa.array(values, arrow_type(type_))
@@ -74,7 +85,7 @@ def _whole(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
 
 def _dates(values: Sequence[str | None], parse: Callable[[str], int], number: pa.DataType, to: pa.DataType) -> pa.Array:
     known: dict[str | None, int | None] = {text: None if text is None else parse(text) for text in set(values)}
-    return pa.array([known[text] for text in values], number).cast(to)
+    return pa.array(list(map(known.__getitem__, values)), number).cast(to)
 
 
 def _lists(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -101,7 +102,7 @@ def _integer_test(column: str, type_: PropertyType, op: Op, value: int | float) 
 def _float_test(column: str, type_: PropertyType, op: Op, value: int | float) -> Test:
     if type_.scalar == "F32":
         try:
-            rounded = struct.unpack("<f", struct.pack("<f", float(value)))[0]
+            rounded = _round_f32(value)
         except OverflowError:
             return _decided(column, type_, op, above=value > 0)
         return Test(column, type_, op, rounded)
@@ -118,6 +119,13 @@ def _float_test(column: str, type_: PropertyType, op: Op, value: int | float) ->
             return Test(column, type_, "<=" if op in ("<", "<=") else ">", below)
         value = exact
     return Test(column, type_, op, value)
+
+
+def _round_f32(value: int | float) -> float:
+    """The nearest 32-bit float; an integer of 64 bits is rounded once, not to a 64-bit float first."""
+    if isinstance(value, int) and value.bit_length() <= 64:
+        return float(np.array(value).astype(np.float32))
+    return float(struct.unpack("<f", struct.pack("<f", float(value)))[0])
 
 
 def _decided(column: str, type_: PropertyType, op: Op, *, above: bool) -> Test:

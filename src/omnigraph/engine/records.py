@@ -13,13 +13,15 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.blocks import STRUCTURE_MAX, BlockReader, Columns, cut_blocks
 from omnigraph.engine.columns import build_column
 from omnigraph.engine.embed import has_text
 from omnigraph.errors import RecordError, ValueFormatError
@@ -30,8 +32,6 @@ from omnigraph.types import PropertyType
 from omnigraph.values import derive_id, describe_json, parse_date, parse_datetime, read_float, spell_key
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
-STRUCTURE_MAX = 131_072
-"""How many brackets, commas and colons a line may have, strings not counted."""
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(rb"[{}\[\],:]")
@@ -39,6 +39,9 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
 
 AnyType = NodeType | EdgeType
+Wrong = tuple[str, str, str, str | None]
+"""What is wrong with a row: the reason, the property, the rule, a hint."""
+
 _TEXT = PropertyType("String", nullable=True)
 
 
@@ -68,6 +71,9 @@ class Records:
     dst: list[str] = field(default_factory=list)
 
 
+Part = Records | Columns
+
+
 @dataclass
 class Rows:
     """The rows of one type, with the file and the line each came from."""
@@ -78,6 +84,8 @@ class Rows:
     lines: pa.Array
     aliases: dict[str, str] = field(default_factory=dict)
     """Old spelling of an id → the id; edges of the same input may still use it."""
+    fresh: bool = False
+    """Whether every id was made up here, and so is nobody else's."""
 
     def keep(self, which: pa.Array) -> None:
         """Leave out the rows for which `which` is not true."""
@@ -101,13 +109,41 @@ class Rows:
 # -- reading lines -----------------------------------------------------------------------------------
 
 
+def read_text(text: bytes, catalog: Catalog, faults: Faults, source: str | None = None) -> dict[str, list[Part]]:
+    """Table key → the records of a JSONL text; blank lines and lines that begin with `//` do not count.
+
+    Blocks whose lines are all sound become columns at once; the others are read line by line.
+    """
+    reader = BlockReader(catalog, source)
+    found: dict[str, list[Part]] = {}
+    number = 1
+    for block in cut_blocks(text):
+        parts: Iterable[Part]
+        columns = reader.read(block, number)
+        if columns is not None:
+            parts, count = columns, sum(len(part.lines) for part in columns)
+        else:
+            sorter = _Sorter(catalog, faults, source)
+            _read_lines(iterate_lines(block), number, sorter)
+            parts, count = sorter.records.values(), block.count(b"\n")
+        for part in parts:
+            found.setdefault(part.type.table_key, []).append(part)
+        number += count
+    return found
+
+
 def read_jsonl(
     lines: Iterable[bytes], catalog: Catalog, faults: Faults, source: str | None = None
 ) -> dict[str, Records]:
-    """Table key → the records of a JSONL text; blank lines and lines that begin with `//` do not count."""
+    """Table key → the records of lines of JSON; blank ones and those that begin with `//` do not count."""
     sorter = _Sorter(catalog, faults, source)
+    _read_lines(lines, 1, sorter)
+    return sorter.records
+
+
+def _read_lines(lines: Iterable[bytes], first: int, sorter: _Sorter) -> None:
     decode = msgspec.json.Decoder().decode
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         text = line.strip()
         if not text or text.startswith(b"//"):
             continue
@@ -120,8 +156,7 @@ def read_jsonl(
                 raise sorter.error(number, f"not valid JSON: {error}") from None
             sorter.add(number, record)
         except RecordError as error:
-            faults.add(error)
-    return sorter.records
+            sorter.faults.add(error)
 
 
 def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict[str, Records]:
@@ -247,45 +282,69 @@ class _Sorter:
 # -- records to rows ---------------------------------------------------------------------------------
 
 
-def build_rows(parts: Sequence[Records], faults: Faults, new_id: Callable[[], str]) -> Rows:
+def build_rows(parts: Sequence[Part], faults: Faults, new_id: Callable[[], str]) -> Rows:
     """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out."""
     type_ = parts[0].type
-    data = list(chain.from_iterable(part.data for part in parts))
-    wrong: dict[int, tuple[str, str, str, str | None]] = {}
-
-    def column(name: str, property_type: PropertyType, values: list[Any], rule: str = "value") -> pa.Array:
-        def bad(position: int, error: ValueFormatError) -> None:
-            wrong.setdefault(position, (f"{type_.name}.{name}: {error.message}", name, rule, error.hint))
-
-        return build_column(values, property_type, bad)
-
-    fields: dict[str, pa.Array] = {}
-    for property_ in type_.properties.values():
-        name = property_.name
-        fields[name] = column(name, property_.type, [values.get(name) for values in data])
-    if isinstance(type_, EdgeType):
-        for end, word in (("src", "from"), ("dst", "to")):
-            given = list(chain.from_iterable(getattr(part, end) for part in parts))
-            fields[end] = column(word, _TEXT, given, "endpoint")
+    wrong: dict[int, Wrong] = {}
+    chunks: dict[str, list[pa.Array]] = {}
+    count = 0
+    for part in parts:
+        fields = part.fields if isinstance(part, Columns) else _typed(part, count, wrong)
+        for name, column in fields.items():
+            chunks.setdefault(name, []).append(column)
+        count += len(part.lines)
+    fields = {name: pa.concat_arrays(columns) for name, columns in chunks.items()}
     for name, missing in _missing(type_, fields):
         for position in pc.indices_nonzero(missing).to_pylist():
             reason = f"{type_.name}.{name} is required ({type_.properties[name].type})"
             wrong.setdefault(position, (reason, name, "required", None))
-    explicit = column("id", _TEXT, [values.get("id") for values in data], "id")
+    explicit = fields["id"]
     fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_id)
     schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
     rows = Rows(
         type_,
         pa.table({name: fields[name] for name in schema.names}, schema=schema),
         pa.concat_arrays([pa.repeat(pa.scalar(part.source, pa.utf8()), len(part.lines)) for part in parts]),
-        pa.array(chain.from_iterable(part.lines for part in parts), pa.int64()),
+        pa.concat_arrays([pa.array(part.lines, pa.int64()) for part in parts]),
         aliases,
+        fresh=not (isinstance(type_, NodeType) and type_.key) and explicit.null_count == count,
     )
     for position in sorted(wrong):
         faults.add(rows.fault(position, *wrong[position]))
     if wrong:
-        rows.keep(pa.array([position not in wrong for position in range(len(data))]))
+        rows.keep(pa.array([position not in wrong for position in range(count)]))
     return rows
+
+
+def _typed(records: Records, first: int, wrong: dict[int, Wrong]) -> dict[str, pa.Array]:
+    """The columns of some records, the first of which is number `first`; what is wrong with a value is noted."""
+    type_, data = records.type, records.data
+    given = set[str]().union(*data)
+
+    def column(name: str, property_type: PropertyType, values: Sequence[Any], rule: str = "value") -> pa.Array:
+        def bad(position: int, error: ValueFormatError) -> None:
+            wrong.setdefault(first + position, (f"{type_.name}.{name}: {error.message}", name, rule, error.hint))
+
+        return build_column(values, property_type, bad)
+
+    fields = {
+        property_.name: column(property_.name, property_.type, _values(data, property_.name, given))
+        for property_ in type_.properties.values()
+    }
+    if isinstance(type_, EdgeType):
+        fields["src"] = column("from", _TEXT, records.src, "endpoint")
+        fields["dst"] = column("to", _TEXT, records.dst, "endpoint")
+    return fields | {"id": column("id", _TEXT, _values(data, "id", given), "id")}
+
+
+def _values(data: Sequence[Mapping[str, Any]], name: str, given: set[str]) -> Sequence[Any]:
+    """One property of every record."""
+    if name not in given:
+        return [None] * len(data)
+    try:
+        return list(map(itemgetter(name), data))
+    except KeyError:
+        return [values.get(name) for values in data]
 
 
 def _missing(type_: AnyType, fields: Mapping[str, pa.Array]) -> Iterator[tuple[str, pa.Array]]:
@@ -304,12 +363,12 @@ def _ids(
     type_: AnyType,
     explicit: pa.Array,
     fields: Mapping[str, pa.Array],
-    wrong: dict[int, tuple[str, str, str, str | None]],
+    wrong: dict[int, Wrong],
     new_id: Callable[[], str],
 ) -> tuple[pa.Array, dict[str, str]]:
     if not isinstance(type_, NodeType) or not type_.key:
-        made = [new_id() if id_ is None else id_ for id_ in explicit.to_pylist()]
-        return pa.array(made, pa.utf8()), {}
+        made = pa.array(list(islice(iter(new_id, None), explicit.null_count)), pa.utf8())
+        return pc.replace_with_mask(explicit, pc.is_null(explicit), made), {}
     derived = _derived_ids(type_, fields)
     aliases: dict[str, str] = {}
     for position in pc.indices_nonzero(pc.fill_null(pc.not_equal(explicit, derived), False)).to_pylist():

@@ -326,9 +326,10 @@ class Execution:
             return frame.take(kept), [-score[kept], first[kept], second[kept]]
         bound = frame.bound[rank.prop.var]
         if isinstance(rank, ir.Nearest):
-            distances, known = self._searcher.distances(rank, bound)
-            kept = np.flatnonzero(known)
-            return frame.take(kept), [distances[kept]]
+            assert self.plan.limit is not None, "the type checker asks for a limit"
+            frame = frame.take(self._searcher.promising(rank, bound, self.plan.limit))
+            distances, _ = self._searcher.distances(rank, frame.bound[rank.prop.var])
+            return frame, [distances]
         scores = self._searcher.scores(rank, bound)
         kept = np.flatnonzero(scores > 0)
         return frame.take(kept), [-scores[kept]]

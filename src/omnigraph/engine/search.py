@@ -19,6 +19,10 @@ from omnigraph.errors import InputError
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
 
+_ROWS_AT_ONCE = 8192
+_LENGTHS = (1e-30, 1e30)
+"""Vectors shorter or longer than this are not compared in 32 bits."""
+
 EmbedQuery = Callable[[str, int, str, str, str | None], "np.ndarray[Any, Any]"]
 """(text, dimensions, type, property, recorded model) → the query's vector."""
 
@@ -74,21 +78,43 @@ class Searcher:
     # -- vectors ---------------------------------------------------------------------------------
 
     def distances(self, rank: ir.Nearest, bound: Bound) -> tuple[Scores, Mask]:
-        """The cosine distance of each row, and which rows have a vector at all."""
-        vectors = _vectors(bound.data, rank.prop.name, rank.prop.type.dim or 0)
-        query = self._query(rank)
+        """The cosine distance of each row, equal for equal vectors; and which rows have a vector at all."""
+        vectors, query = self._operands(rank, bound)
         norms = vectors.norms[bound.numbers]
-        known = ~np.isnan(norms)
-        length = float(np.linalg.norm(query))
-        # Rows are taken only when few are asked for; a product with the whole matrix is faster than copying most of it.
-        if len(bound.numbers) * 2 < len(vectors.norms):
-            dots = vectors.matrix[bound.numbers].astype(np.float64) @ query
-        else:
-            dots = (vectors.matrix @ query.astype(np.float32)).astype(np.float64)[bound.numbers]
-        scale = norms * length
+        scale = norms * float(np.linalg.norm(query))
+        dots = np.empty(len(norms))
+        for start in range(0, len(dots), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            # Row by row, not as a product of matrices: that one rounds a row differently from place to place.
+            dots[some] = (vectors.matrix[bound.numbers[some]].astype(np.float64) * query).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
-        return distances, known
+        return distances, ~np.isnan(norms)
+
+    def promising(self, rank: ir.Nearest, bound: Bound, limit: int) -> Numbers:
+        """The rows that can be among the `limit` nearest, ties included.
+
+        It takes one look at all of them in 32 bits, which is fast, and allows for the error of that.
+        """
+        vectors, query = self._operands(rank, bound)
+        norms, length = vectors.norms[bound.numbers], float(np.linalg.norm(query))
+        known = ~np.isnan(norms)
+        sure = (norms > _LENGTHS[0]) & (norms < _LENGTHS[1])
+        if len(norms) <= _ROWS_AT_ONCE or not _LENGTHS[0] < length < _LENGTHS[1] or np.count_nonzero(sure) <= limit:
+            return np.flatnonzero(known)
+        unit = (query / length).astype(np.float32)
+        if len(norms) * 2 < len(vectors.norms):
+            dots = vectors.matrix[bound.numbers] @ unit
+        else:
+            dots = (vectors.matrix @ unit)[bound.numbers]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rough = np.where(sure, 1.0 - dots / norms, np.inf)
+        last = np.partition(rough, limit - 1)[limit - 1] if limit else -np.inf
+        error = (len(query) + 4) * float(np.finfo(np.float32).eps)
+        return np.flatnonzero((rough <= last + 2 * error) | (known & ~sure))
+
+    def _operands(self, rank: ir.Nearest, bound: Bound) -> tuple[Vectors, np.ndarray[Any, Any]]:
+        return _vectors(bound.data, rank.prop.name, rank.prop.type.dim or 0), self._query(rank)
 
     def _query(self, rank: ir.Nearest) -> np.ndarray[Any, Any]:
         value = self._constant(rank.query)
@@ -138,9 +164,9 @@ class Searcher:
         """The entities of one ranking, best first."""
         ties = id_ranks[bound.numbers]
         if isinstance(arm, ir.Nearest):
-            distances, known = self.distances(arm, bound)
-            order = np.lexsort((ties, distances))
-            return order[known[order]][:limit]
+            rows = self.promising(arm, bound, limit)
+            distances, _ = self.distances(arm, Bound(bound.data, bound.numbers[rows]))
+            return rows[np.lexsort((ties[rows], distances))[:limit]]
         scores = self.scores(arm, bound)
         order = np.lexsort((ties, -scores))
         return order[scores[order] > 0]

@@ -9,7 +9,6 @@ has a text index.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ import snowballstemmer  # type: ignore[import-untyped]
 from omnigraph.engine.data import Numbers
 from omnigraph.storage.indexes import STOP_WORDS
 
-_WORD = re.compile(r"[^\W_]+")
 _NOT_A_WORD = r"[^\p{L}\p{N}]+"
 _BYTES_MAX = 40
 _K1, _B = 1.2, 0.75
@@ -39,7 +37,8 @@ Scores = np.ndarray[Any, np.dtype[np.float64]]
 
 def analyse(text: str) -> list[str]:
     """The words of a text, in order."""
-    words = (analyse_word(word) for word in _WORD.findall(text))
+    runs = pc.split_pattern_regex(pa.array([text], pa.utf8()), pattern=_NOT_A_WORD)[0].as_py()
+    words = (analyse_word(run) for run in runs if run)
     return [word for word in words if word is not None]
 
 

@@ -20,19 +20,19 @@ import pyarrow.compute as pc
 from omnigraph.engine.constraints import Delta, TableDelta, Violation, first_failure, violations
 from omnigraph.engine.embed import Embedder, Remembered, fill_vectors
 from omnigraph.engine.pending import CommittedRows
-from omnigraph.engine.records import Faults, Records, Rows, build_rows, iterate_lines, read_dicts, read_jsonl
+from omnigraph.engine.records import Faults, Part, Rows, build_rows, read_dicts, read_text
 from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.tables import Change
-from omnigraph.versioning.ids import new_ulid
+from omnigraph.versioning.ids import new_ulids
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
 Mode = Literal["overwrite", "append", "merge"]
 MODES: tuple[Mode, ...] = ("overwrite", "append", "merge")
-Source = Callable[[Catalog, Faults], dict[str, list[Records]]]
+Source = Callable[[Catalog, Faults], dict[str, list[Part]]]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def load(
             if isinstance(rows.type, NodeType) and rows.type.embeds:
                 table, done, left = fill_vectors(rows.type, table, embedder)
                 embedded, waiting = embedded + done, waiting + left
-            transaction.change(key, _change(table, mode))
+            transaction.change(key, _change(table, "append" if rows.fresh and mode == "merge" else mode))
         result = LoadResult(options.branch, mode, None, loaded, _rejects(faults), embedded, waiting)
 
     try:
@@ -172,27 +172,25 @@ def _files(patterns: list[str]) -> Source:
             raise InputError(f"there is no file '{pattern}'", code="no_such_file")
         paths += found
 
-    def source(catalog: Catalog, faults: Faults) -> dict[str, list[Records]]:
-        tables: dict[str, list[Records]] = {}
+    def source(catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:
+        tables: dict[str, list[Part]] = {}
         for path in paths:
             suffix = Path(path).suffix.lower()
             if suffix in (".jsonl", ".ndjson", ".json"):
-                read = read_jsonl(
-                    iterate_lines(Path(path).read_bytes()), catalog, faults, path if len(paths) > 1 else None
-                )
+                read = read_text(Path(path).read_bytes(), catalog, faults, path if len(paths) > 1 else None)
             elif suffix in (".parquet", ".csv", ".arrow", ".feather"):
-                read = read_table_file(Path(path), catalog, faults)
+                read = {key: [part] for key, part in read_table_file(Path(path), catalog, faults).items()}
             else:
                 raise InputError(f"'{path}' is of no known kind", hint="load .jsonl, .parquet, .csv or .arrow files")
-            for key, part in read.items():
-                tables.setdefault(key, []).append(part)
+            for key, parts in read.items():
+                tables.setdefault(key, []).extend(parts)
         return tables
 
     return source
 
 
-def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[str, list[Records]]:
-    tables: dict[str, list[Records]] = {}
+def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:
+    tables: dict[str, list[Part]] = {}
     for name, table in data.items():
         for key, rows in read_arrow(name, table, catalog, faults).items():
             tables.setdefault(key, []).append(rows)
@@ -200,12 +198,13 @@ def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[
 
 
 def _tables(
-    parts: Mapping[str, list[Records]], catalog: Catalog, faults: Faults, repository: Repository
+    parts: Mapping[str, list[Part]], catalog: Catalog, faults: Faults, repository: Repository
 ) -> dict[str, Rows]:
     """One set of rows per table, types by name; edge ends written in old spellings are put right."""
     tables: dict[str, Rows] = {}
+    new_id = new_ulids(repository.clock).__next__
     for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
-        tables[key] = build_rows(parts[key], faults, lambda: new_ulid(repository.clock()))
+        tables[key] = build_rows(parts[key], faults, new_id)
     for rows in tables.values():
         if isinstance(rows.type, EdgeType):
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
@@ -229,8 +228,9 @@ def _without_repeats(rows: Rows, mode: str, faults: Faults) -> int:
     Keys are a rule's. Returns how many records gave way to a later one.
     """
     ids = rows.table["id"]
-    keyed = isinstance(rows.type, NodeType) and rows.type.key
-    if keyed or pc.count_distinct(ids).as_py() == len(ids) or (mode != "merge" and not faults.collect):
+    if rows.fresh or _is_keyed(rows) or (mode != "merge" and not faults.collect):
+        return 0
+    if pc.count_distinct(ids).as_py() == len(ids):
         return 0
     places = list(enumerate(ids.to_pylist()))
     chosen = set({id_: place for place, id_ in (places if mode == "merge" else reversed(places))}.values())
@@ -240,6 +240,10 @@ def _without_repeats(rows: Rows, mode: str, faults: Faults) -> int:
                 faults.add(rows.fault(place, f"the id '{id_}' is given twice", "id", "unique"))
     rows.keep(pa.array([place in chosen for place, _ in places]))
     return len(places) - len(chosen) if mode == "merge" else 0
+
+
+def _is_keyed(rows: Rows) -> bool:
+    return isinstance(rows.type, NodeType) and bool(rows.type.key)
 
 
 def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: CommittedRows, faults: Faults) -> None:
@@ -273,9 +277,11 @@ def _admit(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> N
 
 def _not_admitted(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> Iterator[Violation]:
     for key, rows in tables.items() if mode != "merge" else ():
+        if rows.fresh:
+            continue
         ids = rows.table["id"].combine_chunks()
         there = committed.ids_among(key, ids) if mode == "append" else pa.array([], pa.utf8())
-        if not len(there) and pc.count_distinct(ids).as_py() == len(ids):
+        if not len(there) and (_is_keyed(rows) or pc.count_distinct(ids).as_py() == len(ids)):
             continue
         taken, seen = set(there.to_pylist()), set[str]()
         for position, id_ in enumerate(ids.to_pylist()):
@@ -283,12 +289,14 @@ def _not_admitted(tables: Mapping[str, Rows], mode: str, committed: CommittedRow
                 what, other = ("is given twice", id_) if id_ in seen else ("exists already", None)
                 message = f"{rows.type.name}: the id '{id_}' {what}"
                 yield Violation("unique", key, id_, message, "id", other, position)
-            seen.add(id_)
+            if not _is_keyed(rows):
+                seen.add(id_)
 
 
 def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Faults) -> int:
-    """Take the rows that break a rule out of the load and note why; how many went."""
-    rows = tables.get(found[0].table_key)
+    """Take the rows of the first table concerned that break a rule out of the load and note why; how many went."""
+    key = found[0].table_key
+    rows = tables.get(key)
     if rows is None:
         return 0
     why: dict[int, Violation] = {}
@@ -298,7 +306,7 @@ def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Fault
             if source in sources:
                 why[position] = sources[source]
     for violation in found:
-        if violation.position is not None:
+        if violation.position is not None and violation.table_key == key:
             why.setdefault(violation.position, violation)
     for position, violation in sorted(why.items()):
         faults.add(rows.fault(position, violation.message, violation.property, violation.rule))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import SchemaChangeError
+from omnigraph.errors import Conflict, SchemaChangeError
 from omnigraph.operations.create import schema_record, table_specs
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.check import compile_schema
@@ -66,6 +66,13 @@ def apply_change(
 
     def prepare(transaction: Transaction) -> None:
         nonlocal plan, before
+        if before is not None and before.schema_hash != transaction.snapshot.schema_hash:
+            # A plan against the new schema would undo what the other one did.
+            raise Conflict(
+                f"the schema of branch '{options.branch}' was changed meanwhile; nothing was written",
+                code="schema_changed",
+                hint="plan the change again, on the schema that is there now",
+            )
         before = transaction.snapshot
         first = repository.state().next_identity
         plan = plan_change(transaction.snapshot, text, name=name, allow_data_loss=allow_data_loss, next_identity=first)

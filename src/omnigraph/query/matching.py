@@ -189,7 +189,7 @@ class MatchChecker:
             hint = "a list property is matched by one item it holds" if type_.is_list else None
             raise type_fault("T3", f"{what} is {type_} and cannot be matched with a list", value.span, hint)
         if isinstance(value, ast.Literal):
-            if wanted.is_integer and value.kind in ("int", "decimal"):
+            if wanted.is_numeric and value.kind in ("int", "decimal"):
                 # By mathematical value: 2.7, or a number too wide for the column, equals nothing, and is no mistake.
                 return self.expressions.literal(value)
             return self.expressions.fit_literal(value, wanted, what)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import lance
 
+from omnigraph.errors import Damaged
 from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
 from omnigraph.storage.objects import object_store
@@ -68,9 +69,15 @@ def versions_of_commit(store: TableStore, folder: str, after: int, key: str, com
 
 
 def remove_versions(store: TableStore, folder: str, versions: Iterable[int]) -> list[int]:
-    """Remove these versions, the newest excepted; which ones went."""
+    """Remove these versions, the newest excepted; which ones went.
+
+    Another process may be removing the same ones: what is left after that is left to the next cleanup.
+    """
     chosen = list(versions)
-    return list(remove(store, folder, chosen).versions) if chosen else []
+    try:
+        return list(remove(store, folder, chosen).versions) if chosen else []
+    except Damaged:
+        return []
 
 
 def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_writes: bool = False) -> Removed:

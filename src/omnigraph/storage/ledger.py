@@ -294,8 +294,3 @@ class Ledger:
 
 def _is_state(rows: pa.Table) -> pa.ChunkedArray:
     return pc.is_in(rows["object_type"], value_set=pa.array(STATE_TYPES))
-
-
-def pause(attempt: int) -> None:
-    """Wait a little, longer after each lost race, so that publishers do not march in step."""
-    time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 7))))  # noqa: S311

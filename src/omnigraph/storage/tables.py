@@ -29,6 +29,7 @@ from omnigraph.storage.durable import sync_files, sync_tree
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
 from omnigraph.storage.location import Location
+from omnigraph.storage.races import pause
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}
@@ -41,6 +42,7 @@ Piece = tuple[str, int, str]
 
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
+_PROMOTE_TRIES = 60
 
 
 @dataclass(frozen=True)
@@ -387,9 +389,20 @@ class Table:
         return Table(self.store, self.folder, again)
 
     def promote_operation(self, operation: Any, properties: Mapping[str, str]) -> lance.LanceDataset:
-        """Commit a `Restore` on the numbered line and return the new version."""
+        """Commit a `Restore` on the numbered line and return the new version.
+
+        Another writer may take the same number, or collect a version that Lance is just looking at: then it is
+        tried again, here, because Lance would wait up to half a minute between two tries.
+        """
         transaction = lance.Transaction(self.version, operation, transaction_properties=dict(properties))
-        return lance.LanceDataset.commit(self.dataset, transaction)
+        for attempt in range(_PROMOTE_TRIES):
+            try:
+                return lance.LanceDataset.commit(self.dataset, transaction, max_retries=0)
+            except LANCE_ERRORS as error:
+                if not (is_conflict(error) or is_missing(error)) or attempt == _PROMOTE_TRIES - 1:
+                    raise
+                pause(attempt)
+        raise AssertionError("the loop returns or raises")
 
     def store_sync(self, dataset: lance.LanceDataset, *, tree: bool = False) -> None:
         """Flush what `dataset` has and this version has not."""
@@ -426,6 +439,10 @@ class Staged:
                 # The numbered version is complete in itself; this file would only lengthen every listing.
                 (path / base.folder / "_versions" / f"d{detached.version}.manifest").unlink(missing_ok=True)
         except LANCE_ERRORS as error:
+            if is_conflict(error):
+                raise HeadMoved(
+                    f"too many writers of table '{base.folder}' at once; nothing was written", hint="try again"
+                ) from error
             raise storage_failure(
                 error, base.store.location, f"a change of table '{base.folder}' cannot be written"
             ) from error

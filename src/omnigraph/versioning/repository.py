@@ -31,9 +31,10 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import VARIABLE, arm_from_environment, reach
-from omnigraph.storage.ledger import Ledger, LedgerVersion, PublishConflict, pause
+from omnigraph.storage.ledger import Ledger, LedgerVersion, PublishConflict
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import ObjectStore, object_store
+from omnigraph.storage.races import pause
 from omnigraph.storage.tables import TableStore
 from omnigraph.versioning.branches import check_branch_name
 from omnigraph.versioning.history import reachable

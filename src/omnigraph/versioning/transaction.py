@@ -32,7 +32,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.ledger import pause
+from omnigraph.storage.races import pause
 from omnigraph.storage.tables import Change, Promoted, Table
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.records import (
@@ -160,7 +160,8 @@ class Transaction:
     def _check_keys(self) -> None:
         """No two tables of a branch may have one key."""
         kept = [self._renamed.get(key, key) for key in self.snapshot.tables if key not in self._dropped]
-        for key, count in Counter([*kept, *(spec.key for spec in self._created)]).items():
+        new = [*(spec.key for spec in self._created), *(pin.key for pin in self._adopted)]
+        for key, count in Counter(kept + new).items():
             if count > 1:
                 raise InputError(f"there is a table '{key}' on branch '{self.options.branch}' already")
 
@@ -394,8 +395,8 @@ def write(
     bound = options.if_commit is not None or bool(options.expected_versions)
     for attempt in range(WRITE_TRIES):
         transaction = Transaction(repository, options)
-        prepare(transaction)
         try:
+            prepare(transaction)
             return transaction.commit()
         except HeadMoved:
             if bound or attempt == WRITE_TRIES - 1:

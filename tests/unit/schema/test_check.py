@@ -34,12 +34,12 @@ def mistakes(text: str) -> tuple[type[CompileError], tuple[Diagnostic, ...]]:
 def marked(text: str) -> tuple[str, list[tuple[int, int]]]:
     """The text without its `^^` marks, and the line and column of what stood behind each."""
     places: list[tuple[int, int]] = []
-    plain = ""
-    for piece in text.split("^^")[:-1]:
-        plain += piece
+    plain, *rest = text.split("^^")
+    for piece in rest:
         lines = plain.split("\n")
         places.append((len(lines), len(lines[-1]) + 1))
-    return plain + text.split("^^")[-1], places
+        plain += piece
+    return plain, places
 
 
 # -- §10, row by row ---------------------------------------------------------------------------------
@@ -109,7 +109,8 @@ ROWS: dict[str, tuple[str, type[CompileError], str, str]] = {
         "interface I { a: I32 @index } interface J { a: I32 @index } node A implements I, J {}"),
     "9 embeds disagree": (
         "S9", C,
-        'interface I { v: Vector(3)? @embed("t") } interface J { v: Vector(3)? } node A implements I, ^^J { t: String }',
+        'interface I { v: Vector(3)? @embed("t") } interface J { v: Vector(3)? } '
+        "node A implements I, ^^J { t: String }",
         'interface I { v: Vector(3)? @embed("t") } interface J { v: Vector(3)? @embed(t) } '
         "node A implements I, J { t: String }"),
     "9 unless the node decides": (
@@ -516,7 +517,8 @@ def test_repeating_an_interface_is_harmless() -> None:
 
 def test_constraints_may_name_injected_properties() -> None:
     found = node(
-        'interface I { a: I32 s: String } node A implements I { b: I32 @key(b, a) @range(a, 0..) @check(s, "x") @index(a) }'
+        "interface I { a: I32 s: String } "
+        'node A implements I { b: I32 @key(b, a) @range(a, 0..) @check(s, "x") @index(a) }'
     )
     assert found.constraints == (Key(("a", "b")), Index(("a",)), Range("a", 0.0, None), Check("s", "x"))
 

@@ -67,7 +67,8 @@ LAYOUTS = {
     "order is kept": ("node B { z: I32 a: I32 } node A {}", "node B {\n    z: I32\n    a: I32\n}\n\nnode A {}\n"),
     "comments": (
         "// top\nnode A { // behind\n a: I32 // one\n /* two */ b: I32\n // last\n} // end\n// bottom",
-        "// top\nnode A {  // behind\n    a: I32  // one\n    /* two */\n    b: I32\n    // last\n}  // end\n// bottom\n",
+        "// top\nnode A {  // behind\n    a: I32  // one\n    /* two */\n    b: I32\n    // last\n}  // end\n"
+        "// bottom\n",
     ),
     "a comment keeps an empty body open": ("node A { /* later */ }", "node A {  /* later */\n}\n"),
     "a comment keeps the body of an edge": ("edge E: A -> B { // later\n}", "edge E: A -> B {  // later\n}\n"),

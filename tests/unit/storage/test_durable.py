@@ -196,7 +196,7 @@ def test_a_disk_that_fails_to_flush_the_publish_is_a_storage_error(tmp_path, mon
         ledger.publish(state, state.state, state.tail.slice(0, 0))
 
 
-def test_a_table_of_every_type_is_flushed(tmp_path, flushed):
+def test_large_values_that_have_files_of_their_own_are_flushed(tmp_path, flushed):
     schema = pa.schema([pa.field("id", pa.utf8(), nullable=False), pa.field("raw", pa.large_binary())])
     line = new_line(tmp_path, schema=schema, sync=True)
     before = files_below(tmp_path)

@@ -43,8 +43,9 @@ def test_a_new_table_is_empty_at_version_1(line):
 
 
 def test_the_id_is_marked_as_the_key(line):
-    assert line.table.schema.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
-    assert not line.table.schema.field("name").metadata
+    stored = line.table.dataset.schema
+    assert stored.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
+    assert not stored.field("name").metadata
 
 
 def test_a_folder_in_use_is_not_created_again(line):
@@ -144,7 +145,7 @@ def test_overwrite_with_nothing(line):
     assert line.write(Change(overwrite=people()))
     assert line.table.row_count == 0
     assert line.table.schema.names == ["id", "name"]
-    assert line.table.schema.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
+    assert line.table.dataset.schema.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
 
 
 def test_rows_keep_their_identity_after_an_overwrite(line):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import islice
 
-from omnigraph.versioning.ids import new_ulid, system_clock
+from omnigraph.versioning.ids import new_ulid, new_ulids, system_clock
 
 SHAPE = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
@@ -34,3 +35,13 @@ def test_ids_of_one_moment_differ():
 def test_the_clock_counts_microseconds():
     before = time.time_ns() // 1000
     assert before <= system_clock() <= time.time_ns() // 1000
+
+
+def test_many_at_once_are_as_good_as_one_by_one():
+    now = 1_469_918_176_385_000
+    ids = list(islice(new_ulids(lambda: now), 20_000))
+    assert all(SHAPE.fullmatch(one) for one in ids)
+    assert {one[:10] for one in ids} == {"01ARYZ6S41"}
+    assert len(set(ids)) == len(ids)
+    for place in range(10, 26):
+        assert len({one[place] for one in ids}) == 32, "every letter turns up in every place"

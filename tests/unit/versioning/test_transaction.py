@@ -675,6 +675,7 @@ def test_a_table_that_is_there_cannot_be_added_dropped_twice_or_renamed_away(rep
     for prepare in (
         lambda transaction: transaction.create_table(TableSpec("node", "Person", 9, 9, PERSON_SCHEMA)),
         lambda transaction: transaction.rename_table(PERSON, KNOWS),
+        lambda transaction: transaction.adopt_table(transaction.snapshot.tables[PERSON].pin),
     ):
         with pytest.raises(InputError):
             structural(repository, prepare)

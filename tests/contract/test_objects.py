@@ -1,0 +1,157 @@
+"""One suite for every object store: what the engine relies on holds on a disk and in a bucket alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from omnigraph.storage import layout
+from omnigraph.storage.location import Location, locate
+from omnigraph.storage.objects import LocalObjects, ObjectStore, S3Objects, object_store
+
+NewStore = Callable[[], ObjectStore]
+LATER = timedelta(minutes=1)
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    if request.param == "disk":
+        return locate(tmp_path / "graph", {})
+    s3 = request.getfixturevalue("s3")
+    return locate(s3.new_place(), s3.environ)
+
+
+@pytest.fixture
+def store(location: Location) -> ObjectStore:
+    return object_store(location)
+
+
+def in_a_minute() -> datetime:
+    return datetime.now(UTC) + LATER
+
+
+def test_the_location_decides_the_store(location, store):
+    assert type(store) is (LocalObjects if location.is_local else S3Objects)
+
+
+def test_what_was_never_written_is_none(store):
+    assert store.read("a.json") is None
+    assert store.read("folder/a.json") is None
+
+
+@pytest.mark.parametrize("data", [b"", b"one", bytes(range(256)) * 5000], ids=["empty", "small", "1.3 MB"])
+@pytest.mark.parametrize("name", ["a.json", "folder/a.json", "folder/deep/a b+ü.json"])
+def test_what_was_written_is_read(store, name, data):
+    store.write(name, data)
+    assert store.read(name) == data
+
+
+def test_a_write_replaces(store):
+    store.write("a.json", b"first, and longer")
+    store.write("a.json", b"second")
+    assert store.read("a.json") == b"second"
+
+
+def test_a_conditional_write_puts_once(store):
+    assert store.write_if_absent("claim", b"first") is True
+    assert store.write_if_absent("claim", b"second") is False
+    assert store.read("claim") == b"first"
+
+
+def test_a_conditional_write_respects_a_plain_one(store):
+    store.write("claim", b"plain")
+    assert store.write_if_absent("claim", b"second") is False
+    assert store.read("claim") == b"plain"
+
+
+def test_what_was_deleted_can_be_put_again(store):
+    store.write_if_absent("claim", b"first")
+    store.delete("claim")
+    assert store.read("claim") is None
+    assert store.write_if_absent("claim", b"second") is True
+
+
+def test_exactly_one_of_many_puts(location):
+    def claim(number: int) -> bool:
+        return object_store(location).write_if_absent("claim", str(number).encode())
+
+    for _ in range(3):
+        with ThreadPoolExecutor(6) as pool:
+            outcomes = list(pool.map(claim, range(6)))
+        assert outcomes.count(True) == 1
+        assert object_store(location).read("claim") == str(outcomes.index(True)).encode()
+        object_store(location).delete("claim")
+
+
+def test_deleting_nothing_is_fine(store):
+    store.delete("nothing.json")
+    store.delete("folder/nothing.json")
+
+
+def test_a_list_names_the_objects_directly_in_a_folder(store):
+    assert store.list("folder") == []
+    for name in ("folder/b.json", "folder/a.json", "folder/deeper/c.json", "folder-2/d.json", "e.json"):
+        store.write(name, b"x")
+    assert store.list("folder") == ["folder/a.json", "folder/b.json"]
+    store.delete("folder/a.json")
+    assert store.list("folder") == ["folder/b.json"]
+    store.delete("folder/b.json")
+    store.delete("folder/deeper/c.json")
+    assert store.list("folder") == [], "a folder that was in use is no object"
+
+
+def test_a_list_is_whole_beyond_a_page(store):
+    names = [f"folder/{number:04}.json" for number in range(1_030)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: store.write(name, b""), names))
+    assert store.list("folder") == names
+
+
+def test_empty_means_nothing_below_the_root(store):
+    assert store.is_empty()
+    store.write("folder/deep/a.json", b"x")
+    assert not store.is_empty()
+    store.write("folder/b.json", b"x")
+    store.delete_folder("folder")
+    assert store.is_empty()
+
+
+def test_folders_and_the_time_of_the_newest_below(store):
+    assert store.folders("nodes") == {}
+    for name in ("nodes/a/data/1", "nodes/a/2", "nodes/b/3", "nodes/file", "edges/c/4"):
+        store.write(name, b"x")
+    found = store.folders("nodes")
+    assert sorted(found) == ["nodes/a", "nodes/b"]
+    now = datetime.now(UTC)
+    assert all(now - LATER < written_at < now + LATER for written_at in found.values())
+
+
+def test_a_folder_goes_with_everything_below(store):
+    for name in ("nodes/a/data/1", "nodes/a/2", "nodes/ab/3"):
+        store.write(name, b"x")
+    store.delete_folder("nodes/a")
+    store.delete_folder("nodes/never")
+    assert sorted(store.folders("nodes")) == ["nodes/ab"]
+    assert store.read("nodes/a/2") is None
+    assert store.read("nodes/ab/3") == b"x"
+
+
+def test_the_store_keeps_its_promise_and_the_probe_goes(store):
+    store.prove_conditional_writes("token")
+    assert store.is_empty()
+
+
+def test_old_probes_go_and_young_ones_stay(store):
+    probe = f"{layout.PROBE}left"
+    for name in (probe, "kept.json", f"folder/{layout.PROBE}kept"):
+        store.write(name, b"1")
+    store.remove_unfinished(datetime.now(UTC) - LATER)
+    assert store.read(probe) == b"1"
+    store.remove_unfinished(in_a_minute())
+    assert store.read(probe) is None
+    assert store.read("kept.json") == b"1"
+    assert store.read(f"folder/{layout.PROBE}kept") == b"1"

@@ -1,0 +1,102 @@
+"""Random reads of random graphs give what the oracle says: now, after every change, on branches and in the past."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from omnigraph.engine.result import Result
+from omnigraph.errors import CompileError
+from omnigraph.query.parser import parse_queries
+from support.oracle import Answer, answer
+from support.reads import Asking, Subject, new_subject, plain
+
+SEED = 20_240_229
+
+
+def same(given: Any, expected: Any, doubt: float = 0.0) -> bool:
+    """Whether two values are equal; floats that were computed may be off a little."""
+    if isinstance(expected, float) and isinstance(given, float):
+        return given == expected or math.isclose(given, expected, rel_tol=1e-9, abs_tol=max(doubt, 1e-12))
+    if isinstance(expected, dict) and isinstance(given, dict):
+        return list(given) == list(expected) and all(same(given[key], expected[key]) for key in expected)
+    if isinstance(expected, list) and isinstance(given, list):
+        return len(given) == len(expected) and all(map(same, given, expected))
+    return type(given) is type(expected) and given == expected
+
+
+def same_row(given: tuple[Any, ...], expected: tuple[Any, ...], doubt: dict[int, float]) -> bool:
+    return all(same(a, b, doubt.get(at, 0.0)) for at, (a, b) in enumerate(zip(given, expected, strict=True)))
+
+
+def disagreement(result: Result, expected: Answer) -> str | None:
+    """What is wrong with a result; None when nothing is."""
+    if result.columns != expected.columns:
+        return f"columns {result.columns}, expected {expected.columns}"
+    given = list(zip(*(plain(column) for column in result.to_arrow().columns), strict=True))
+    rows = expected.rows
+    count = len(rows) if expected.limit is None else min(len(rows), expected.limit)
+    if len(given) != count or len(result) != count:
+        return f"{len(given)} rows, expected {count}"
+    if expected.ordered:
+        for at, (one, other) in enumerate(zip(given, rows, strict=True)):
+            if not same_row(one, other, expected.doubt):
+                return f"row {at} is {one}, expected {other}"
+        return None
+    left = list(rows)
+    for one in given:
+        at = next((at for at, other in enumerate(left) if same_row(one, other, expected.doubt)), None)
+        if at is None:
+            return f"row {one} is not expected, or not as often"
+        del left[at]
+    return None
+
+
+def ask(subject: Subject, random: Random) -> str | None:
+    """Make up a read and ask both; what they disagree about, or None. `CompileError` when it is no sound read."""
+    point = subject.somewhere()
+    asked = Asking(random, point.world.catalog, subject.values).query()
+    tree = parse_queries(asked.text).queries[0]
+    subject.clock.at = 1_750_000_000_123_456
+    try:
+        result = subject.graph.query(asked.text, params=asked.params, **point.where)
+    finally:
+        subject.clock.at = None
+    expected = answer(tree, point.world, asked.params, 1_750_000_000_123)
+    wrong = disagreement(result, expected)
+    if wrong is None:
+        return None
+    return f"{wrong}\n{subject.graph.schema}\n{asked.text}\nparams {asked.params}\nat {point.where}"
+
+
+def check(root: Path, seed: int, questions: int) -> Counter[str]:
+    """Ask so many sound questions of one graph."""
+    random = Random(seed)
+    subject = new_subject(root, random)
+    seen: Counter[str] = Counter()
+    while seen["asked"] < questions:
+        state = random.random()
+        try:
+            wrong = ask(subject, Random(state))
+        except CompileError:
+            seen["refused"] += 1
+            continue
+        assert wrong is None, f"seed {seed}, question {state}: {wrong}"
+        seen["asked"] += 1
+    return seen
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_the_engine_agrees_with_the_oracle(tmp_path, number):
+    check(tmp_path / "graph", SEED + number, 20)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(250))
+def test_the_engine_agrees_with_the_oracle_at_length(tmp_path, number):
+    check(tmp_path / "graph", SEED + 1_000 + number, 80)

@@ -1,0 +1,162 @@
+"""The fault suite in short form, on a bucket: processes die, answers get lost, the graph stays whole."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import GraphExists, GraphNotFound
+from omnigraph.storage.failpoints import NAMES
+from support.s3 import S3, LossyWay, lossy_way
+from support.store import (
+    Worker,
+    add_pair,
+    check_sound,
+    check_usable,
+    collect,
+    new_graph,
+    repository_of,
+    seeds,
+    settle,
+)
+from support.storm import rage
+
+SEEDED = 2
+COMMIT_DIES_AT = [
+    *(f"table.{step}=1:kill" for step in ("staged", "detached", "promoted")),
+    *(f"intent.{step}=kill" for step in ("write", "written", "delete")),
+    *(f"publish.{step}=kill" for step in ("before_commit", "after_commit")),
+]
+INIT_DIES_AT = [f"init.{step}=kill" for step in ("claimed", "tables_created", "before_manifest", "after_manifest")]
+RECOVERY_DIES_AT = [f"recovery.{step}=kill" for step in ("listed", "fenced", "collected", "audited")]
+MAINTENANCE_DIES_AT = [
+    ("optimize", "optimize.compacted=1:kill"),
+    ("optimize", "optimize.before_publish=kill"),
+    ("cleanup", "cleanup.planned=kill"),
+    ("cleanup", "cleanup.table=kill"),
+]
+LANDED = ("publish.after_commit", "intent.delete")
+
+
+def test_every_failpoint_has_a_case():
+    cases = [*COMMIT_DIES_AT, *INIT_DIES_AT, *RECOVERY_DIES_AT, *(case for _, case in MAINTENANCE_DIES_AT)]
+    assert {case.partition("=")[0] for case in cases} == set(NAMES)
+
+
+@pytest.fixture
+def uri(s3: S3) -> str:
+    place = s3.new_place()
+    new_graph(place, SEEDED, environ=s3.environ)
+    return place
+
+
+Die = Callable[..., Worker]
+
+
+@pytest.fixture
+def die(s3: S3, tmp_path: Path) -> Die:
+    """Run a worker that must die by SIGKILL."""
+
+    def run(uri: str, do: str, failpoints: str, **what: object) -> Worker:
+        with Worker(tmp_path, uri, do, failpoints=failpoints, environ=s3.environ, **what) as worker:
+            assert worker.end() == -signal.SIGKILL, worker.trouble()
+        return worker
+
+    return run
+
+
+@pytest.mark.parametrize("case", COMMIT_DIES_AT)
+def test_a_commit_dies(case, uri, die, s3):
+    worker = die(uri, "commits", case, count=1)
+    assert worker.wrote() == []
+    settle(uri, environ=s3.environ)
+    commits = check_sound(og.open(uri, environ=s3.environ), seeds(SEEDED), in_flight=1)
+    assert len(commits) == 1 + SEEDED + case.startswith(LANDED)
+    collect(check_usable(uri, environ=s3.environ))
+
+
+@pytest.mark.parametrize("case", INIT_DIES_AT)
+def test_an_init_dies(case, die, s3):
+    uri = s3.new_place()
+    die(uri, "init", case)
+    if case.startswith("init.after_manifest"):
+        with pytest.raises(GraphExists):
+            new_graph(uri, environ=s3.environ)
+    else:
+        with pytest.raises(GraphNotFound):
+            og.open(uri, environ=s3.environ)
+        new_graph(uri, environ=s3.environ)
+    check_sound(og.open(uri, environ=s3.environ), [])
+    collect(check_usable(uri, environ=s3.environ))
+
+
+@pytest.mark.parametrize("case", RECOVERY_DIES_AT)
+def test_a_recovery_dies(case, uri, die, s3):
+    die(uri, "commits", "table.promoted=1:kill", count=1)
+    die(uri, "recover", case)
+    assert len(settle(uri, environ=s3.environ).notes) == 1
+    check_sound(og.open(uri, environ=s3.environ), seeds(SEEDED))
+    collect(check_usable(uri, environ=s3.environ))
+
+
+@pytest.mark.parametrize(("do", "case"), MAINTENANCE_DIES_AT)
+def test_maintenance_dies(do, case, uri, die, s3):
+    die(uri, do, case)
+    settle(uri, environ=s3.environ)
+    check_sound(og.open(uri, environ=s3.environ), seeds(SEEDED))
+    collect(check_usable(uri, environ=s3.environ))
+
+
+def test_writers_die_at_any_time(uri, s3, tmp_path):
+    known = sorted(seeds(SEEDED))
+    done = rage(tmp_path, uri, kills=6, writers=2, seconds=30, known=known, environ=s3.environ)
+    assert done.kills >= 4
+    collect(check_usable(uri, environ=s3.environ))
+
+
+# -- the request is done, the answer is lost ---------------------------------------------------------
+
+
+@pytest.fixture
+def way(s3: S3):
+    with lossy_way(s3) as way:
+        yield way
+
+
+def lose_the_answer(way: LossyWay, answer: int | None, *parts: str) -> list[str]:
+    """Lose the answer to the first put of an object with these parts in its name; returns what was lost."""
+    lost: list[str] = []
+
+    def loses(method: str, path: str) -> bool:
+        if lost or method != "PUT" or not all(part in path for part in parts):
+            return False
+        lost.append(path)
+        return True
+
+    way.answer = answer
+    way.loses = loses
+    return lost
+
+
+@pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
+@pytest.mark.parametrize("parts", [("__manifest", "_versions"), ("nodes", "_versions"), ("nodes", "data")])
+def test_a_commit_whose_answer_is_lost_is_there_once(uri, way, answer, parts):
+    graph = og.open(uri, environ=way.environ)
+    lost = lose_the_answer(way, answer, *parts)
+    commit = add_pair(repository_of(graph), "once")
+    assert lost
+    assert graph.commits()[0].id == commit.id
+    assert len(check_sound(graph, {*seeds(SEEDED), "once"})) == 2 + SEEDED
+
+
+@pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
+def test_an_init_whose_answer_is_lost_made_one_graph(s3, way, answer):
+    uri = s3.new_place()
+    lost = lose_the_answer(way, answer, "__manifest", "_versions")
+    graph = new_graph(uri, 1, environ=way.environ)
+    assert lost
+    assert len(check_sound(graph, seeds(1))) == 2

@@ -1,0 +1,712 @@
+"""What a read answers, worked out the slow way from the specification alone (`query-language.md` §§4-12).
+
+Nothing here is fast and nothing here looks at the program: of it, only the query's tree and the catalog are
+used. A graph is plain dicts of stored values: dates are days, datetimes are milliseconds, 32-bit floats are
+already rounded.
+
+A match block is read as what it says about assignments. A hop without an edge variable is a relation between
+its two ends, so it never multiplies rows and it does not matter which end was known first; an edge variable
+ranges over edge rows; every `$_` is a variable of its own that nobody can name again.
+
+Where the text leaves a choice, it is made once and here:
+
+- The *source* of §5.2 is the source of the edge, and of an undirected hop its left end: that is the only
+  reading under which the order of clauses has no effect.
+- Within a ranked entity, rows that further sort keys leave tied come by the ids of the bound edges, then of
+  the other variables, each in name order (§8.3 before §11).
+- A list of F32 is an F32 column too: what is looked for in it is rounded first.
+- A function of an absent text is false or 0, of an absent vector null.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import Any
+
+import snowballstemmer
+
+from omnigraph.lang.spans import Name
+from omnigraph.query import ast
+from omnigraph.schema.catalog import Catalog
+
+Props = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A row of a table, as a variable holds it."""
+
+    kind: str
+    type: str
+    id: str
+
+
+Row = dict[str, Entity]
+
+
+@dataclass
+class World:
+    """A graph: type → id → stored values; an edge also has `src` and `dst`. What is worked out is kept."""
+
+    catalog: Catalog
+    nodes: dict[str, dict[str, Props]]
+    edges: dict[str, dict[str, Props]]
+    relations: dict[Any, set[tuple[str, str]]] = field(default_factory=dict, repr=False)
+    corpora: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict, repr=False)
+
+    def props(self, entity: Entity) -> Props:
+        return (self.nodes if entity.kind == "node" else self.edges)[entity.type][entity.id]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Every row of the result; the limit is not applied when there is no order to cut by.
+
+    There is none either when it is by a sum that another order of adding could have made another.
+    """
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    ordered: bool
+    limit: int | None
+    doubt: dict[int, float]
+    """Column → how far its values may be off: sums and means are no more exact than their largest term."""
+
+
+def answer(query: ast.Query, world: World, params: Mapping[str, Any], now_ms: int) -> Answer:
+    """The answer of a read that compiles; `params` as JSON has them."""
+    assert isinstance(query.body, ast.Read)
+    values = {param.name.text: _read_param(params.get(param.name.text), param) for param in query.params}
+    return _Reading(world, values, now_ms).read(query.body)
+
+
+# -- values ------------------------------------------------------------------------------------------
+
+
+def read_date(text: str) -> int:
+    return (date.fromisoformat(text) - date(1970, 1, 1)).days
+
+
+def read_datetime(text: str) -> int:
+    moment = datetime.fromisoformat(text)
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+
+
+def round_f32(number: float) -> float:
+    """The 32-bit float nearest to a number, ties to even; infinite beyond the largest."""
+    exact = Fraction(number)
+    if exact == 0:
+        return float(number)
+    exponent = abs(exact.numerator).bit_length() - exact.denominator.bit_length()
+    if Fraction(2) ** exponent > abs(exact):
+        exponent -= 1
+    unit = Fraction(2) ** max(exponent - 23, -149)
+    nearest = round(exact / unit) * unit
+    return float(nearest) if abs(nearest) < 2**128 else math.copysign(math.inf, exact)
+
+
+def _read_param(value: Any, param: ast.Param) -> Any:
+    if value is None:
+        return None
+    if param.dim is not None:
+        return [round_f32(item) for item in value]
+    if param.is_list:
+        return [_read_scalar(item, param.type_name.text) for item in value]
+    return _read_scalar(value, param.type_name.text)
+
+
+def _read_scalar(value: Any, scalar: str) -> Any:
+    match scalar:
+        case "I32" | "I64" | "U32" | "U64":
+            return int(value)
+        case "F32":
+            return round_f32(value)
+        case "F64":
+            return float(value)
+        case "Date":
+            return read_date(value)
+        case "DateTime":
+            return read_datetime(value)
+        case _:
+            return value
+
+
+# -- text (§8.1) -------------------------------------------------------------------------------------
+
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be but by for if in into is it no not of on or such that the "
+        "their then there these they this to was will with",
+    )
+)
+_STEM = snowballstemmer.stemmer("english").stemWord
+
+
+def tokens(text: str | None) -> list[str]:
+    """The tokens of a text, repeats kept."""
+    found = re.findall(r"[^\W_]+", text or "")
+    stems = [_STEM(word.lower()) for word in found if len(word.encode()) <= 40]
+    return [_fold(stem) for stem in stems if stem not in STOP_WORDS]
+
+
+def _fold(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+
+
+def levenshtein(a: str, b: str) -> int:
+    if not a or not b:
+        return len(a) or len(b)
+    row = list(range(len(b) + 1))
+    for i, left in enumerate(a, 1):
+        above, row = row, [i]
+        for j, right in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (left != right)))
+    return row[-1]
+
+
+def bm25(corpus: Mapping[str, list[str]], id: str, query: str | None) -> float:
+    """The score of one text among all texts of the type that are there."""
+    words = corpus.get(id)
+    if not words:
+        return 0.0
+    average = sum(map(len, corpus.values())) / len(corpus)
+    score = 0.0
+    for token in sorted(set(tokens(query))):
+        holding = sum(token in other for other in corpus.values())
+        idf = math.log(1 + (len(corpus) - holding + 0.5) / (holding + 0.5))
+        count = words.count(token)
+        score += idf * count * 2.2 / (count + 1.2 * (1 - 0.75 + 0.75 * len(words) / average))
+    return score
+
+
+def cosine_distance(a: Sequence[float], b: Sequence[float]) -> float:
+    norms = math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(y * y for y in b))
+    return 1.0 - sum(x * y for x, y in zip(a, b, strict=True)) / norms if norms else 1.0
+
+
+# -- comparisons (§6) --------------------------------------------------------------------------------
+
+
+def compare(op: str, left: Any, right: Any) -> bool:
+    """Whether a comparison is definitely true; Python compares its numbers by value, whatever their kind."""
+    if left is None or right is None:
+        return False
+    match op:
+        case "=":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case ">=":
+            return bool(left >= right)
+        case "contains":
+            return right in left
+        case "starts_with":
+            return bool(left.startswith(right))
+        case _:
+            raise AssertionError(op)
+
+
+# -- reading -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Block:
+    """A match block: what each of its clauses means once the types of all variables are known."""
+
+    types: dict[str, tuple[str, str]]
+    """Variable → (kind, type), outer variables included."""
+    steps: list[ast.Binding | _Leap | ast.Condition]
+    negations: list[_Block]
+    outer: frozenset[str]
+
+
+@dataclass
+class _Leap:
+    """A hop with its anonymous ends named apart."""
+
+    left: str
+    right: str
+    hop: ast.Hop
+    edge: str | None
+    forward: bool
+    """The left end is the source."""
+
+
+class _Reading:
+    def __init__(self, world: World, params: Mapping[str, Any], now_ms: int) -> None:
+        self.world = world
+        self.catalog = world.catalog
+        self.params = params
+        self.now_ms = now_ms
+        self.names = 0
+
+    def read(self, read: ast.Read) -> Answer:
+        self.block = self.plan(read.clauses, {})
+        rows = self.match(self.block, {})
+        self.items = read.items
+        columns = [_column(item) for item in read.items]
+        exprs = [self.meant(item.expr) for item in read.items]
+        if any(_aggregate(expr) for expr in exprs):
+            out, doubt, ordered = self.aggregate(rows, exprs, read.order)
+        else:
+            ordered = bool(read.order)
+            rows, rrf = self.sort(rows, read)
+            out = [tuple(self.shown(expr, row, rrf) for expr in exprs) for row in rows]
+            doubt = {at: 1e-6 for at, expr in enumerate(exprs) if _is_rank(expr)}
+        if ordered and read.limit is not None:
+            out = out[: read.limit]
+        return Answer(columns, out, ordered, read.limit, doubt)
+
+    # -- what the clauses mean -------------------------------------------------------------------
+
+    def plan(self, clauses: Sequence[ast.Clause], outer: Mapping[str, tuple[str, str]]) -> _Block:
+        """Types by §5.1: bindings say theirs, then hops with a known end, then the first of the others."""
+        types = dict(outer)
+        steps: list[ast.Binding | _Leap | ast.Condition] = []
+        hops: list[_Leap] = []
+        for clause in clauses:
+            if isinstance(clause, ast.Binding):
+                name = self.named(clause.var.text)
+                types[name] = ("node", clause.type.text)
+                steps.append(ast.Binding(_name(clause.var, name), clause.type, clause.matches))
+            elif isinstance(clause, ast.Hop):
+                edge = clause.edge_var.text if clause.edge_var and clause.edge_var.text != ast.ANONYMOUS else None
+                leap = _Leap(self.named(clause.left.text), self.named(clause.right.text), clause, edge, True)
+                hops.append(leap)
+                steps.append(leap)
+            elif isinstance(clause, ast.Condition):
+                steps.append(clause)
+        while hops:
+            leap = next((hop for hop in hops if hop.left in types or hop.right in types), hops[0])
+            hops.remove(leap)
+            self.orient(leap, types)
+        negations = []
+        seen = set(outer)
+        for clause in clauses:
+            if isinstance(clause, ast.Negation):
+                known = {name: types[name] for name in seen}
+                negations.append(self.plan(clause.clauses, known))
+            elif isinstance(clause, ast.Binding):
+                seen.add(clause.var.text)
+            elif isinstance(clause, ast.Hop):
+                used = [clause.left, clause.right, *([clause.edge_var] if clause.edge_var else [])]
+                seen |= {name.text for name in used}
+            seen.discard(ast.ANONYMOUS)
+        return _Block(types, steps, negations, frozenset(outer))
+
+    def named(self, name: str) -> str:
+        """A variable's name; every `$_` gets one of its own, which no query can write."""
+        if name != ast.ANONYMOUS:
+            return name
+        self.names += 1
+        return f"_ {self.names}"
+
+    def orient(self, leap: _Leap, types: dict[str, tuple[str, str]]) -> None:
+        edge = self.catalog.find_edge(leap.hop.edge.text)
+        assert edge is not None
+        source, target = ("node", edge.from_type), ("node", edge.to_type)
+        if source != target:
+            if leap.left in types:
+                leap.forward = types[leap.left] == source
+            elif leap.right in types:
+                leap.forward = types[leap.right] == target
+        left, right = (source, target) if leap.forward else (target, source)
+        assert types.setdefault(leap.left, left) == left
+        assert types.setdefault(leap.right, right) == right
+        if leap.edge:
+            types[leap.edge] = ("edge", edge.name)
+
+    # -- matching --------------------------------------------------------------------------------
+
+    def match(self, block: _Block, row: Row) -> list[Row]:
+        """Every way to extend `row` over a block."""
+        rows = [row]
+        bound = set(row)
+        steps = list(block.steps)
+        while steps:
+            step = next((s for s in steps if self.ready(s, bound)), None) or next(
+                (s for s in steps if isinstance(s, ast.Binding)), None
+            )
+            if step is None:
+                # Hops with no end bound: the left one is bound to every node of its type first.
+                leap = next(s for s in steps if isinstance(s, _Leap))
+                rows = list(self.scan(rows, leap.left, block))
+                bound.add(leap.left)
+                continue
+            steps.remove(step)
+            if isinstance(step, ast.Condition):
+                rows = [r for r in rows if self.holds(step.expr, r)]
+            elif isinstance(step, ast.Binding):
+                if step.var.text not in bound:
+                    rows = list(self.scan(rows, step.var.text, block))
+                rows = [r for r in rows if self.fits(step, r)]
+                bound.add(step.var.text)
+            else:
+                rows = list(self.leap(step, rows, block))
+                bound |= {step.left, step.right, *([step.edge] if step.edge else [])}
+        return [
+            r for r in rows if not any(self.match(negation, self.kept(r, negation)) for negation in block.negations)
+        ]
+
+    def kept(self, row: Row, block: _Block) -> Row:
+        return {name: entity for name, entity in row.items() if name in block.outer}
+
+    def ready(self, step: ast.Binding | _Leap | ast.Condition, bound: set[str]) -> bool:
+        if isinstance(step, ast.Binding):
+            return step.var.text in bound
+        if isinstance(step, _Leap):
+            return step.left in bound or step.right in bound
+        return set(_variables(step.expr)) <= bound
+
+    def scan(self, rows: list[Row], name: str, block: _Block) -> Iterator[Row]:
+        type_ = block.types[name][1]
+        for row in rows:
+            for id in self.world.nodes[type_]:
+                yield {**row, name: Entity("node", type_, id)}
+
+    def fits(self, binding: ast.Binding, row: Row) -> bool:
+        for match in binding.matches:
+            of = ast.PropertyOf(binding.var, match.property)
+            prop = self.catalog.nodes[binding.type.text].properties[match.property.text]
+            if not self.holds(ast.Compare("contains" if prop.type.is_list else "=", of, match.value), row):
+                return False
+        return True
+
+    def leap(self, leap: _Leap, rows: list[Row], block: _Block) -> Iterator[Row]:
+        """Each row with every way over the hop that agrees with what the row holds already."""
+        at: dict[tuple[str, str], list[Row]] = {}
+        for left, right, edge in self.ways(leap):
+            if leap.left == leap.right and left != right:
+                continue
+            way = {
+                leap.left: Entity("node", block.types[leap.left][1], left),
+                leap.right: Entity("node", block.types[leap.right][1], right),
+            }
+            if leap.edge:
+                way[leap.edge] = Entity("edge", block.types[leap.edge][1], edge)
+            at.setdefault(("left", left), []).append(way)
+            at.setdefault(("right", right), []).append(way)
+        for row in rows:
+            side, name = ("left", leap.left) if leap.left in row else ("right", leap.right)
+            for way in at.get((side, row[name].id), ()):
+                if all(row.get(other, entity) == entity for other, entity in way.items()):
+                    yield {**row, **way}
+
+    def ways(self, leap: _Leap) -> Iterator[tuple[str, str, str]]:
+        """(left, right, edge) of every way over a hop; the edge is empty when no variable holds it."""
+        edge = self.catalog.find_edge(leap.hop.edge.text)
+        assert edge is not None
+        if leap.edge is None:
+            yield from ((left, right, "") for left, right in self.relation(leap))
+            return
+        for id, row in self.world.edges[edge.name].items():
+            ends = {(row["src"], row["dst"])}
+            if leap.hop.undirected:
+                ends.add((row["dst"], row["src"]))
+            for source, target in ends:
+                yield (source, target, id) if leap.forward else (target, source, id)
+
+    def relation(self, leap: _Leap) -> set[tuple[str, str]]:
+        """(left, right) of a hop by §5.2, breadth-first from every source."""
+        edge = self.catalog.find_edge(leap.hop.edge.text)
+        assert edge is not None
+        bounds = leap.hop.bounds or ast.Bounds(1, 1)
+        assert bounds.max is not None
+        key = (edge.name, leap.hop.undirected, bounds, leap.forward)
+        if key in self.world.relations:
+            return self.world.relations[key]
+        pairs = {(row["src"], row["dst"]) for row in self.world.edges[edge.name].values()}
+        if leap.hop.undirected:
+            pairs |= {(target, source) for source, target in pairs}
+        found: set[tuple[str, str]]
+        if edge.from_type != edge.to_type:
+            # Ids are unique per type only: these pairs never chain and are never loops.
+            found = pairs if bounds.min == 1 else set()
+        else:
+            found = set()
+            for source in self.world.nodes[edge.from_type]:
+                for node, distance in _distances(source, pairs).items():
+                    if (node != source and bounds.min <= distance <= bounds.max) or (
+                        (node, node) in pairs and bounds.min <= distance + 1 <= bounds.max
+                    ):
+                        found.add((source, node))
+        if not leap.forward:
+            found = {(target, source) for source, target in found}
+        self.world.relations[key] = found
+        return found
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def holds(self, expr: ast.Expr, row: Row) -> bool:
+        if not isinstance(expr, ast.Compare):
+            return self.value(expr, row) is True
+        left, right = self.value(expr.left, row), self.value(expr.right, row)
+        if left is None or right is None:
+            return False
+        if self.is_f32(expr.left, row):
+            right = [round_f32(item) for item in right] if isinstance(right, list) else round_f32(right)
+        if self.is_f32(expr.right, row):
+            left = [round_f32(item) for item in left] if isinstance(left, list) else round_f32(left)
+        return compare(expr.op, left, right)
+
+    def is_f32(self, expr: ast.Expr, row: Row) -> bool:
+        if not isinstance(expr, ast.PropertyOf):
+            return False
+        entity = row[expr.var.text]
+        types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
+        return types[entity.type].properties[expr.property.text].type.scalar == "F32"
+
+    def value(self, expr: ast.Expr, row: Row) -> Any:
+        """The value of an expression in a row; a node is its `Entity`."""
+        match expr:
+            case ast.Literal(kind="date", value=str() as text):
+                return read_date(text)
+            case ast.Literal(kind="datetime", value=str() as text):
+                return read_datetime(text)
+            case ast.Literal(value=value):
+                return value
+            case ast.ListLiteral(items=items):
+                return [self.value(item, row) for item in items]
+            case ast.Var(name=name):
+                return self.params[name] if name in self.params else row[name]
+            case ast.PropertyOf(var=var, property=prop):
+                return self.world.props(row[var.text]).get(prop.text)
+            case ast.Call(function="now"):
+                return self.now_ms
+            case ast.Call():
+                return self.function(expr, row)
+            case _:
+                raise AssertionError(expr)
+
+    def function(self, call: ast.Call, row: Row) -> Any:
+        of, query = call.arguments[0], self.value(call.arguments[1], row)
+        assert isinstance(of, ast.PropertyOf)
+        stored = self.value(of, row)
+        match call.function:
+            case "search" | "match_text":
+                return not set(tokens(stored)).isdisjoint(tokens(query))
+            case "fuzzy":
+                most = self.value(call.arguments[2], row) if len(call.arguments) == 3 else 2
+                return any(levenshtein(a, b) <= most for a in set(tokens(stored)) for b in set(tokens(query)))
+            case "bm25":
+                return bm25(self.corpus(of, row), row[of.var.text].id, query)
+            case "nearest":
+                return None if stored is None or query is None else cosine_distance(stored, query)
+            case _:
+                raise AssertionError(call.function)
+
+    def corpus(self, of: ast.PropertyOf, row: Row) -> dict[str, list[str]]:
+        """Id → tokens of every text of the type that is there."""
+        key = (row[of.var.text].type, of.property.text)
+        if key not in self.world.corpora:
+            stored = {id: props.get(key[1]) for id, props in self.world.nodes[key[0]].items()}
+            self.world.corpora[key] = {id: tokens(text) for id, text in stored.items() if text is not None}
+        return self.world.corpora[key]
+
+    # -- return and order ------------------------------------------------------------------------
+
+    def meant(self, expr: ast.Expr) -> ast.Expr:
+        """A bare word means the returned item of that alias."""
+        if isinstance(expr, ast.Word):
+            return self.meant(next(item.expr for item in self.items if item.alias and item.alias.text == expr.name))
+        return expr
+
+    def shown(self, expr: ast.Expr, row: Row, rrf: Mapping[str, float]) -> Any:
+        if isinstance(expr, ast.Call) and expr.function == "rrf":
+            return rrf[row[_ranked(expr)].id]
+        return self.presented(self.value(expr, row))
+
+    def presented(self, value: Any) -> Any:
+        """A node as its object: the id, and every property but blobs."""
+        if not isinstance(value, Entity):
+            return value
+        props = self.world.props(value)
+        names = [p.name for p in self.catalog.nodes[value.type].properties.values() if p.type.scalar != "Blob"]
+        return {"id": value.id, **{name: props.get(name) for name in sorted(names)}}
+
+    def sort(self, rows: list[Row], read: ast.Read) -> tuple[list[Row], Mapping[str, float]]:
+        """The rows in the total order of §11, or of §8.3 behind a rank; rows it drops are gone."""
+        keys = [(self.meant(item.expr), item.direction == "desc") for item in read.order]
+        rrf: dict[str, float] = {}
+        if not keys:
+            return rows, rrf
+        first = keys[0][0]
+        names = sorted(name for name in self.block.types if not name.startswith("_ "))
+        ranked: str | None = None
+        place: dict[str, Any] = {}
+        if _is_rank(first):
+            assert isinstance(first, ast.Call)
+            place, rrf = self.rank(first, rows, read.limit)
+            ranked = _ranked(first)
+            rows = [row for row in rows if row[ranked].id in place]
+            edges = [name for name in names if self.block.types[name][0] == "edge"]
+            names = [ranked, *edges, *(name for name in names if name not in edges)]
+            keys = keys[1:]
+        rows.sort(key=lambda row: [row[name].id for name in names])
+        for expr, descending in reversed(keys):
+            rows.sort(key=lambda row: _sort_key(self.value(expr, row)), reverse=descending)
+        if ranked:
+            rows.sort(key=lambda row: place[row[ranked].id])
+        return rows, rrf
+
+    def rank(self, call: ast.Call, rows: list[Row], limit: int | None) -> tuple[dict[str, Any], dict[str, float]]:
+        """Candidate → where it stands, smaller first, and its fused score; the others are dropped."""
+        if call.function != "rrf":
+            return self.arm(call, rows), {}
+        positions = []
+        for arm in call.arguments[:2]:
+            assert isinstance(arm, ast.Call)
+            scores = self.arm(arm, rows)
+            best = sorted(scores, key=lambda id: (scores[id], id))
+            positions.append({id: at for at, id in enumerate(best[:limit] if arm.function == "nearest" else best, 1)})
+        k = self.value(call.arguments[2], {}) if len(call.arguments) == 3 else 60
+        fused = {
+            id: sum((Fraction(1, k + arm[id]) for arm in positions if id in arm), Fraction())
+            for id in positions[0] | positions[1]
+        }
+        place = {id: (-score, *(arm.get(id, math.inf) for arm in positions)) for id, score in fused.items()}
+        return place, {id: float(score) for id, score in fused.items()}
+
+    def arm(self, call: ast.Call, rows: list[Row]) -> dict[str, float]:
+        """Candidate → distance, or score turned round; null vectors and scores of 0 are no candidates."""
+        one_of = {row[_ranked(call)].id: row for row in rows}
+        scores = {id: self.function(call, row) for id, row in one_of.items()}
+        if call.function == "nearest":
+            return {id: score for id, score in scores.items() if score is not None}
+        return {id: -score for id, score in scores.items() if score > 0}
+
+    # -- aggregates (§10) ------------------------------------------------------------------------
+
+    def aggregate(
+        self, rows: list[Row], exprs: list[ast.Expr], order: Sequence[ast.SortItem]
+    ) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
+        """The groups in order, how far their values may be off, and whether the order is certain."""
+        keys = [at for at, expr in enumerate(exprs) if not _aggregate(expr)]
+        groups: dict[Any, list[Row]] = {} if keys else {(): []}
+        for row in rows:
+            groups.setdefault(tuple(_hashable(self.value(exprs[at], row)) for at in keys), []).append(row)
+        doubt: dict[int, float] = {}
+        inexact: set[int] = set()
+        out: list[dict[int, Any]] = []
+        for members in groups.values():
+            line: dict[int, Any] = {}
+            for at, expr in enumerate(exprs):
+                if not _aggregate(expr):
+                    line[at] = self.value(expr, members[0])
+                    continue
+                assert isinstance(expr, ast.Call)
+                values = [v for v in (self.value(expr.arguments[0], row) for row in members) if v is not None]
+                line[at] = _AGGREGATES[expr.function](values)
+                if expr.function in ("sum", "avg") and values:
+                    inexact |= set() if _adds_exactly(values) else {at}
+                    doubt[at] = max(doubt.get(at, 0.0), 1e-9 * float(max(map(abs, values))) * len(values))
+            out.append(line)
+        for at in reversed(keys):
+            out.sort(key=lambda line: _sort_key(line[at]))
+        sorts = [(exprs.index(self.meant(item.expr)), item.direction == "desc") for item in order]
+        for at, descending in reversed(sorts):
+            out.sort(key=lambda line: _sort_key(line[at]), reverse=descending)
+        shown = [tuple(self.presented(line[at]) for at in range(len(exprs))) for line in out]
+        return shown, doubt, bool(sorts) and inexact.isdisjoint(at for at, _ in sorts)
+
+
+_AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
+    "count": len,
+    "sum": lambda values: float(sum(map(Fraction, values))) if values else None,
+    "avg": lambda values: float(sum(map(Fraction, values)) / len(values)) if values else None,
+    "min": lambda values: min(values, default=None),
+    "max": lambda values: max(values, default=None),
+}
+
+
+def _adds_exactly(values: list[Any]) -> bool:
+    """Whether 64-bit floats give the same sum in every order: all are multiples of one step, and not too many."""
+    steps = [Fraction(value) * 2**20 for value in values]
+    return all(step.denominator == 1 for step in steps) and sum(map(abs, steps)) <= 2**53
+
+
+# -- small things ------------------------------------------------------------------------------------
+
+
+def _aggregate(expr: ast.Expr) -> bool:
+    return isinstance(expr, ast.Call) and expr.function in _AGGREGATES
+
+
+def _is_rank(expr: ast.Expr) -> bool:
+    return isinstance(expr, ast.Call) and expr.function in ("nearest", "bm25", "rrf")
+
+
+def _ranked(call: ast.Call) -> str:
+    """The variable a rank is about."""
+    first = call.arguments[0]
+    if isinstance(first, ast.Call):
+        return _ranked(first)
+    assert isinstance(first, ast.PropertyOf)
+    return first.var.text
+
+
+def _column(item: ast.ReturnItem) -> str:
+    if item.alias:
+        return item.alias.text
+    match item.expr:
+        case ast.PropertyOf(var=var, property=prop):
+            return f"{var.text}.{prop.text}"
+        case ast.Var(name=name) | ast.Word(name=name):
+            return name
+        case ast.Call(function=function):
+            return function
+        case _:
+            return "literal"
+
+
+def _variables(expr: ast.Expr) -> Iterable[str]:
+    match expr:
+        case ast.PropertyOf(var=var):
+            yield var.text
+        case ast.Compare(left=left, right=right):
+            yield from _variables(left)
+            yield from _variables(right)
+        case ast.Call(arguments=arguments):
+            for argument in arguments:
+                yield from _variables(argument)
+        case _:
+            return
+
+
+def _distances(source: str, pairs: set[tuple[str, str]]) -> dict[str, int]:
+    """Node → the shortest number of pairs to it from `source`."""
+    found = {source: 0}
+    edge = [source]
+    while edge:
+        edge = sorted({target for at, target in pairs if at in edge and target not in found})
+        found |= {node: max(found.values()) + 1 for node in edge}
+    return found
+
+
+def _sort_key(value: Any) -> tuple[Any, ...]:
+    """Null is smallest; a node stands where its id does."""
+    if value is None:
+        return (0,)
+    return (1, value.id if isinstance(value, Entity) else value)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _name(like: Name, text: str) -> Name:
+    return Name(text, like.span)

@@ -1,0 +1,236 @@
+"""Exports: the exact form of every value, and graphs that come back the same."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import TypeNotFound
+from support.writes import edge, ids_of, new_graph, node, rows_of
+
+SCHEMA = """
+node All {
+    k: String @key
+    b: Bool?  i: I32?  l: I64?  u: U32?  w: U64?  f: F32?  d: F64?  day: Date?  at: DateTime?
+    mood: enum(a, b)?  vec: Vector(3)?  blob: Blob?
+    bs: [Bool]?  is: [I64]?  us: [U64]?  fs: [F32]?  ds: [F64]?  ss: [String]?  days: [Date]?  times: [DateTime]?
+}
+node Bed { ward: String  no: I32  @key(ward, no) }
+node Free { note: String? }
+node Link { z: I32? }
+edge Link: All -> Free { since: Date?  raw: Blob?  vec: Vector(2)? }
+edge Self: Free -> Free
+"""
+NULLS = dict.fromkeys(
+    (
+        "b",
+        "i",
+        "l",
+        "u",
+        "w",
+        "f",
+        "d",
+        "day",
+        "at",
+        "mood",
+        "vec",
+        "blob",
+        "bs",
+        "is",
+        "us",
+        "fs",
+        "ds",
+        "ss",
+        "days",
+        "times",
+    )
+)
+FULL = {
+    "k": "full é\n\"'`😀",
+    "b": True,
+    "i": -(2**31),
+    "l": -(2**63),
+    "u": 2**32 - 1,
+    "w": 2**64 - 1,
+    "f": 0.10000000149011612,
+    "d": 5e-324,
+    "day": -(2**31),
+    "at": 2**62 + 1,
+    "mood": "b",
+    "vec": [1.0, -0.0, 3.4028234663852886e38],
+    "blob": "base64:AAECAwT/",
+    "bs": [True, False],
+    "is": [2**53 + 1, -(2**63)],
+    "us": [2**64 - 1],
+    "fs": [0.5],
+    "ds": [0.1, 1e308],
+    "ss": ["", "x"],
+    "days": [19_723, -1],
+    "times": [1, -1, 1_704_067_200_001],
+}
+EMPTY = {
+    **NULLS,
+    "k": "",
+    "blob": "base64:",
+    "bs": [],
+    "is": [],
+    "us": [],
+    "fs": [],
+    "ds": [],
+    "ss": [],
+    "days": [],
+    "times": [],
+}
+RECORDS = [
+    node("All", **FULL),
+    node("All", **EMPTY),
+    node("All", **NULLS | {"k": "null"}),
+    node("Bed", ward="n", no=7),
+    node("Free", id_="f1", note="x"),
+    node("Free", id_="f2", note=None),
+    node("Link", id_="l", z=1),
+    edge("Link", "", "f1", id_="e1", since=0, raw=None, vec=[1.0, 2.0]),
+    edge("Link", FULL["k"], "f2", id_="e0", since=None, raw="base64:", vec=None),
+    edge("Self", "f1", "f1", id_="s"),
+]
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(tmp_path, SCHEMA, *RECORDS)
+
+
+def test_records_lines_order_and_columns(graph):
+    found = list(graph.export())
+    assert [(record.get("edge") or record["type"], record["data"]["id"]) for record in found] == [
+        ("Link", "e0"),
+        ("Link", "e1"),
+        ("Self", "s"),
+        ("All", ""),
+        ("All", FULL["k"]),
+        ("All", "null"),
+        ("Bed", '["7","n"]'),
+        ("Free", "f1"),
+        ("Free", "f2"),
+        ("Link", "l"),
+    ]
+    assert list(found[0]) == ["edge", "from", "to", "data"]
+    assert list(found[0]["data"]) == ["id", "raw", "since", "vec"]
+    assert list(found[3]) == ["type", "data"]
+    assert list(found[3]["data"]) == ["id", *sorted([*NULLS, "k"])]
+
+
+def test_every_value_in_its_exact_form(graph):
+    rows = rows_of(graph, "All")
+    assert rows[FULL["k"]] == FULL
+    assert str(rows[FULL["k"]]["vec"][1]) == "-0.0"
+    assert rows[""] == EMPTY
+    assert rows["null"] == {**NULLS, "k": "null"}
+    assert rows_of(graph, "Self") == {"s": {"from": "f1", "to": "f1"}}
+
+
+def test_an_export_loads_back_to_the_same_graph(graph, tmp_path):
+    path = tmp_path / "all.jsonl"
+    assert graph.export(path) == len(RECORDS)
+    again = og.init(tmp_path / "again", SCHEMA, sync=False, environ={})
+    again.load(path, mode="overwrite")
+    assert list(again.export()) == list(graph.export())
+    # What is written is what is yielded, one line each.
+    assert [json.loads(line) for line in path.read_text().splitlines()] == list(graph.export())
+    assert again.verify() == []
+    # Into the graph it came from it changes nothing.
+    graph.load(path, mode="merge")
+    assert list(graph.export()) == list(again.export())
+
+
+def test_arrow_tables_load_back_as_well(graph, tmp_path):
+    again = og.init(tmp_path / "again", SCHEMA, sync=False, environ={})
+    tables = {name: graph.to_arrow(name) for name in ("All", "Bed", "Free", "Link", "Self")}
+    again.load(tables, mode="overwrite")
+    for name in ("All", "Bed", "Free", "Self"):
+        assert rows_of(again, name) == rows_of(graph, name)
+
+
+def test_random_rows_come_back(tmp_path):
+    random = Random(11)
+    types = "l: I64?  w: U64?  f: F32?  d: F64?  day: Date?  at: DateTime?  v: Vector(4)?  b: Blob?  t: [String]?"
+    schema = f"node R {{ k: String @key  {types} }}"
+
+    def some(value: Any) -> Any:
+        return None if random.random() < 0.3 else value
+
+    records = [
+        node(
+            "R",
+            k="".join(random.choices("aä日😀'\"\\`\n ", k=6)) + str(number),
+            l=some(random.randrange(-(2**63), 2**63)),
+            w=some(random.randrange(2**64)),
+            f=some(random.uniform(-1e30, 1e30)),
+            d=some(random.uniform(-1e300, 1e300)),
+            day=some(random.randrange(-(2**31), 2**31)),
+            at=some(random.randrange(-(2**62), 2**62)),
+            v=some([random.gauss(0, 1) for _ in range(4)]),
+            b=some("base64:" + random.choice(("", "AA==", "//8="))),
+            t=some(random.choices(("", "a", "日"), k=random.randrange(3))),
+        )
+        for number in range(300)
+    ]
+    one = new_graph(tmp_path / "1", schema, *records)
+    two = new_graph(tmp_path / "2", schema, *one.export())
+    assert list(one.export()) == list(two.export())
+    stored = rows_of(one, "R")
+    for record in records:
+        for name, value in record["data"].items():
+            if name not in ("f", "v"):
+                assert stored[record["data"]["k"]][name] == value
+
+
+def test_types_select_by_name_and_both_kinds(graph):
+    assert [record["data"]["id"] for record in graph.export(types=["Link"])] == ["e0", "e1", "l"]
+    assert [record["data"]["id"] for record in graph.export(types=["Free", "Bed"])] == ['["7","n"]', "f1", "f2"]
+    assert list(graph.export(types=[])) == []
+
+
+def test_an_unknown_type_is_refused_before_a_file_is_touched(graph, tmp_path):
+    path = tmp_path / "keep.jsonl"
+    path.write_text("precious")
+    for out in (None, path):
+        with pytest.raises(TypeNotFound, match="there is no node or edge type 'Fre'") as caught:
+            graph.export(out, types=["Free", "Fre"])
+        assert caught.value.hint == "did you mean 'Free'?"
+    assert path.read_text() == "precious"
+    with pytest.raises(TypeNotFound):
+        graph.export(types=["free"])
+
+
+def test_at_an_old_commit_and_on_a_branch(graph):
+    old = graph.commits()[0]
+    graph.branch_create("side")
+    graph.load([node("Free", id_="f3")], mode="append", branch="side")
+    graph.mutate('query q() { delete Free where note = "x" }')
+    graph.apply_schema(SCHEMA.replace("note: String?", 'text: String? @rename_from("note")'))
+    assert ids_of(graph, "Free") == ["f2"]
+    assert ids_of(graph, "Free", branch="side") == ["f1", "f2", "f3"]
+    assert rows_of(graph, "Free", at=old.id) == {"f1": {"note": "x"}, "f2": {"note": None}}
+    assert rows_of(graph, "Free", at=old.manifest_version) == rows_of(graph, "Free", at=old.id)
+
+
+def test_what_an_export_began_with_it_ends_with(graph):
+    """One snapshot: a write in between is not seen."""
+    records = graph.export(types=["All", "Free"])
+    first = next(iter(records))
+    graph.mutate('query q() { delete Free where note != "" }')
+    graph.load([node("Free", id_="late")], mode="append")
+    ids = [first["data"]["id"], *(record["data"]["id"] for record in records)]
+    assert ids == ["", FULL["k"], "null", "f1", "f2"]
+
+
+def test_an_empty_graph(tmp_path):
+    graph = new_graph(tmp_path, SCHEMA)
+    path = tmp_path / "none.jsonl"
+    assert graph.export(path) == 0
+    assert path.read_bytes() == b""

@@ -1,0 +1,80 @@
+"""Which indexes a schema asks for, and that having them changes no result."""
+
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.operations.indexing import wanted_indexes
+from omnigraph.schema.check import compile_schema
+from support.writes import edge, ids_of, new_graph, node
+
+
+def wanted(body: str, name: str = "node:T") -> set[tuple[str, str]]:
+    schema = f"node T {{ {body} }} edge E: T -> T {{ d: Date? @index  u: I32? @unique }}"
+    specs = wanted_indexes(compile_schema(schema))[name]
+    assert len(specs) == len(set(specs))
+    return {(spec.column, spec.kind) for spec in specs}
+
+
+ID = ("id", "btree")
+
+
+@pytest.mark.parametrize(
+    ("body", "indexes"),
+    [
+        ("v: I32?", set()),
+        ("v: String @key", {("v", "btree"), ("v", "text")}),
+        ("v: I64 @key", {("v", "btree")}),
+        ("v: enum(a, b) @key", {("v", "btree")}),
+        ("v: String? @index", {("v", "text")}),
+        ("v: String? @unique", {("v", "btree")}),
+        ("v: String? @unique @index", {("v", "btree"), ("v", "text")}),
+        ("v: enum(a, b)? @index", {("v", "btree")}),
+        *(
+            (f"v: {scalar}? @index", {("v", "btree")})
+            for scalar in ("Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime")
+        ),
+        ("v: Date? @unique", {("v", "btree")}),
+        ("v: Vector(3)? @index", {("v", "vector")}),
+        ("v: [String]? @index(v)", set()),
+        ("a: I32? b: I32? @index(a, b)", set()),
+        ("a: I32? b: I32? @unique(a, b)", set()),
+        ("a: I32 b: String @key(a, b)", {("a", "btree"), ("b", "text")}),
+        ("a: I32? @index @unique @index(a)", {("a", "btree")}),
+    ],
+)
+def test_columns_of_a_node(body, indexes):
+    assert wanted(body) == {ID, *indexes}
+
+
+def test_an_edge_has_its_ids_and_no_more():
+    assert wanted("v: I32?", "edge:E") == {ID, ("src", "btree"), ("dst", "btree")}
+
+
+def test_building_is_done_once_and_changes_nothing(tmp_path):
+    schema = "node T { k: String @key  n: I32? @index  t: String? @index  v: Vector(2)? @index } edge E: T -> T"
+    graph = new_graph(tmp_path, schema)
+    empty = graph.ensure_indices()
+    assert {stats.table_key: [p.reason for p in stats.pending] for stats in empty}["edge:E"] == [
+        "the table is empty"
+    ] * 3
+    assert not any(stats.committed for stats in empty)
+    rows = [node("T", k=f"k{number}", n=number % 7, t=f"word{number}", v=[number, 1]) for number in range(50)]
+    graph.load([*rows, *(edge("E", f"k{n}", "k0", id_=f"e{n}") for n in range(50))], mode="append")
+    before = list(graph.export())
+    built = graph.ensure_indices()
+    assert all(stats.committed for stats in built)
+    assert graph.commits()[0].kind == "ensure_indices"
+    pending = {p.column for stats in built for p in stats.pending}
+    assert pending == {"v"}
+    again = graph.ensure_indices()
+    assert not any(stats.committed for stats in again)
+    assert list(graph.export()) == before
+    # Rows an index does not know yet are found like the others.
+    graph.load([node("T", k="late", n=3)], mode="append")
+    assert graph.mutate("query q() { update T set { n: 100 } where n = 3 }").affected_nodes == 8
+    assert graph.mutate('query q() { delete T where k = "k7" }').affected_edges == 1
+    graph.optimize()
+    assert graph.mutate("query q() { delete T where n = 100 }").affected_nodes == 8
+    assert len(ids_of(graph, "T")) == 42
+    assert graph.verify() == []

@@ -1,0 +1,741 @@
+"""Changes by query: what each statement does, what it counts, and what a failing one leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from omnigraph.engine.embed import Unconfigured
+from omnigraph.errors import (
+    ConstraintViolation,
+    EmbeddingError,
+    InputError,
+    KeyReused,
+    ParameterError,
+    PreconditionFailed,
+    QueryNotFound,
+    TypeCheckError,
+)
+from omnigraph.graph import Graph
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.create import create_graph
+from omnigraph.operations.mutate import MutationResult, mutate
+from omnigraph.versioning.transaction import WriteOptions
+from support.writes import (
+    FakeEmbedder,
+    edge,
+    ends_of,
+    everything,
+    ids_of,
+    interfere,
+    manifest_files,
+    named,
+    new_graph,
+    node,
+    reopened,
+    rows_of,
+)
+
+SCHEMA = """
+node Person {
+    name: String @key
+    age: I32?
+    city: String?
+    seen: DateTime?
+    @range(age, 0..150)
+}
+node Team { label: String  size: I32? }
+edge Knows: Person -> Person { since: Date? }
+edge Likes: Person -> Person
+edge In: Person -> Team @card(0..2) { role: enum(head, member)? }
+edge Owns: Team -> Person
+"""
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(tmp_path, SCHEMA)
+
+
+def people(*names: str, **values: Any) -> list[dict[str, Any]]:
+    return [node("Person", name=name, **values) for name in names]
+
+
+def change(
+    graph: Graph, statements: str, params: dict[str, Any] | None = None, declared: str = "", **options: Any
+) -> Any:
+    """Run statements as one query; (nodes, edges) counted."""
+    result = graph.mutate(f"query q({declared}) {{ {statements} }}", params=params, **options)
+    return result.affected_nodes, result.affected_edges
+
+
+# -- insert ------------------------------------------------------------------------------------------
+
+
+def test_a_keyed_insert_is_an_upsert_of_the_whole_row(graph):
+    assert change(graph, 'insert Person { name: "ada", age: 7, city: "Ulm" }') == (1, 0)
+    assert change(graph, 'insert Person { name: "ada", age: 8 }') == (1, 0)
+    assert rows_of(graph, "Person") == {"ada": {"age": 8, "city": None, "name": "ada", "seen": None}}
+
+
+def test_an_insert_without_a_key_is_always_new(graph):
+    for _ in range(2):
+        assert change(graph, 'insert Team { label: "x" }') == (1, 0)
+    first, second = ids_of(graph, "Team")
+    assert first != second
+    assert len(first) == len(second) == 26
+
+
+def test_an_edge_is_always_new(graph):
+    graph.load(people("a", "b"), mode="append")
+    statement = 'insert Knows { from: "a", to: "b", since: date("2024-01-01") }'
+    for _ in range(2):
+        assert change(graph, statement) == (0, 1)
+    assert ends_of(graph, "Knows") == [("a", "b"), ("a", "b")]
+    assert [row["since"] for row in rows_of(graph, "Knows").values()] == [19_723, 19_723]
+
+
+def test_an_edge_to_nodes_of_the_same_query_before_or_after(graph):
+    assert change(
+        graph,
+        'insert Knows { from: "a", to: "b" } insert Person { name: "a" } insert Person { name: "b" } '
+        'insert Likes { from: "b", to: "a" }',
+    ) == (2, 2)
+    assert ends_of(graph, "Knows") == [("a", "b")]
+    assert ends_of(graph, "Likes") == [("b", "a")]
+
+
+def test_the_same_id_twice_the_last_wins_and_both_count(graph):
+    assert change(graph, 'insert Person { name: "a", age: 1, city: "x" } insert Person { name: "a", age: 2 }') == (2, 0)
+    assert rows_of(graph, "Person")["a"] == {"age": 2, "city": None, "name": "a", "seen": None}
+
+
+def test_composite_and_numeric_keys(tmp_path):
+    graph = new_graph(tmp_path, "node Bed { ward: String  no: I32  soft: Bool?  @key(ward, no) } edge At: Bed -> Bed")
+    assert change(graph, 'insert Bed { no: 7, ward: "n" } insert Bed { no: 7, ward: "n", soft: true }') == (2, 0)
+    assert rows_of(graph, "Bed") == {'["7","n"]': {"no": 7, "soft": True, "ward": "n"}}
+    assert change(graph, "insert At { from: $a, to: $a }", {"a": '["7","n"]'}, "$a: String") == (0, 1)
+
+
+# -- update ------------------------------------------------------------------------------------------
+
+
+def test_update_rewrites_what_is_assigned_in_rows_that_match(graph):
+    graph.load([*people("a", "b", age=3, city="x"), *people("c", age=4)], mode="append")
+    assert change(graph, 'update Person set { city: "y" } where age = 3') == (2, 0)
+    assert {id_: (row["age"], row["city"]) for id_, row in rows_of(graph, "Person").items()} == {
+        "a": (3, "y"),
+        "b": (3, "y"),
+        "c": (4, None),
+    }
+
+
+def test_update_sees_the_rows_of_the_query(graph):
+    graph.load(people("old", age=1), mode="append")
+    statements = (
+        'insert Person { name: "new", age: 1 } update Person set { age: 2 } where age = 1 '
+        "update Person set { age: 3 } where age = 2"
+    )
+    assert change(graph, statements) == (5, 0)
+    assert {id_: row["age"] for id_, row in rows_of(graph, "Person").items()} == {"new": 3, "old": 3}
+
+
+def test_update_does_not_see_what_the_query_replaced(graph):
+    graph.load(people("a", age=1), mode="append")
+    assert change(graph, 'insert Person { name: "a", age: 9 } update Person set { city: "x" } where age = 1') == (1, 0)
+    assert rows_of(graph, "Person")["a"]["city"] is None
+
+
+def test_update_of_rows_without_a_key(graph):
+    assert change(graph, 'insert Team { label: "x" } update Team set { size: 4 } where label = "x"') == (2, 0)
+    assert [row["size"] for row in rows_of(graph, "Team").values()] == [4]
+    assert change(graph, 'update Team set { size: 5 } where label = "x"') == (1, 0)
+    assert [row["size"] for row in rows_of(graph, "Team").values()] == [5]
+
+
+def test_update_to_null_and_by_null(graph):
+    graph.load([*people("a", age=1), *people("b")], mode="append")
+    assert change(graph, 'update Person set { age: $n } where name = "a"', {"n": None}, "$n: I32?") == (1, 0)
+    assert rows_of(graph, "Person")["a"]["age"] is None
+    for op in ("=", "!=", "<", ">="):
+        assert change(graph, f'update Person set {{ city: "x" }} where age {op} $n', {"n": None}, "$n: I32?") == (0, 0)
+        assert change(graph, f'update Person set {{ city: "x" }} where age {op} 5') == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("where", "hit"),
+    [
+        ("age = 2.7", ""),
+        ("age < 2.7", "ab"),
+        ("age > 2.7", "cd"),
+        ("age != 2.7", "abcd"),
+        ("age >= 2", "bcd"),
+        ("age < 9223372036854775807", "abcd"),
+        ('city = "o\'brien"', "a"),
+        ('city > "Z"', "abc"),
+        ('city <= "日"', "abd"),
+        ('name != "a"', "bcde"),
+    ],
+)
+def test_where(graph, where, hit):
+    cities = ("o'brien", "zoo", "日本", "A")
+    rows = [
+        node("Person", name=name, age=age, city=city)
+        for name, age, city in zip("abcd", (1, 2, 3, 4), cities, strict=True)
+    ]
+    graph.load([*rows, *people("e")], mode="append")
+    assert change(graph, f"update Person set {{ seen: now() }} where {where}") == (len(hit), 0)
+    assert "".join(id_ for id_, row in rows_of(graph, "Person").items() if row["seen"] is not None) == hit
+
+
+# -- delete ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def web(graph):
+    """Everybody knows everybody, themselves included; teams on both sides."""
+    names = ("a", "b", "c")
+    records = [*people(*names), node("Team", id_="t1", label="x"), node("Team", id_="t2", label="y")]
+    records += [edge("Knows", src, dst, id_=f"k{src}{dst}") for src in names for dst in names]
+    records += [edge("Likes", "a", "b", id_="l1"), edge("In", "a", "t1", id_="i1"), edge("In", "b", "t1", id_="i2")]
+    records += [edge("Owns", "t1", "a", id_="o1"), edge("Owns", "t2", "b", id_="o2")]
+    graph.load(records, mode="append")
+    return graph
+
+
+def test_delete_takes_every_incident_edge_of_every_type(web):
+    # Five of Knows (the self edge once), one each of Likes, In and Owns.
+    assert change(web, 'delete Person where name = "a"') == (1, 8)
+    assert ids_of(web, "Person") == ["b", "c"]
+    assert ids_of(web, "Knows") == ["kbb", "kbc", "kcb", "kcc"]
+    assert ids_of(web, "Likes") == []
+    assert ids_of(web, "In") == ["i2"]
+    assert ids_of(web, "Owns") == ["o2"]
+    assert web.verify() == []
+
+
+def test_delete_of_the_other_type(web):
+    assert change(web, 'delete Team where label = "x"') == (1, 3)
+    assert ids_of(web, "In") == []
+    assert ids_of(web, "Owns") == ["o2"]
+
+
+def test_delete_of_edges_by_end_and_by_property(web):
+    assert change(web, 'delete Knows where from = "a"') == (0, 3)
+    assert change(web, 'delete Knows where to = "a"') == (0, 2)
+    assert ids_of(web, "Knows") == ["kbb", "kbc", "kcb", "kcc"]
+    web.load([edge("In", "c", "t1", id_="i3", role="head")], mode="append")
+    assert change(web, 'delete In where role = "head"') == (0, 1)
+    assert ids_of(web, "In") == ["i1", "i2"]
+
+
+def test_a_node_without_edges_can_be_deleted_and_written_again(graph):
+    graph.load(people("a"), mode="append")
+    assert change(graph, 'delete Person where name = "a"') == (1, 0)
+    assert change(graph, 'insert Person { name: "a" }') == (1, 0)
+    assert ids_of(graph, "Person") == ["a"]
+
+
+def test_overlapping_deletes_count_each_row_once(web):
+    statements = 'delete Person where name = "a" delete Person where name <= "b" delete Knows where from = "b"'
+    # a takes eight; b then takes its own four of what is left (bb, bc, cb; i2, o2); nothing is left for the last.
+    assert change(web, statements) == (2, 8 + 5)
+    assert ids_of(web, "Knows") == ["kcc"]
+    assert ids_of(web, "Person") == ["c"]
+
+
+def test_edges_first_then_their_nodes(web):
+    assert change(web, 'delete Knows where from = "a" delete Person where name = "a"') == (1, 3 + 5)
+
+
+def test_a_row_the_earlier_predicate_did_not_know_counts_for_the_later(graph):
+    graph.load([*people("a", age=5), *people("b"), edge("Knows", "b", "a")], mode="append")
+    assert change(graph, 'delete Person where age > 1 delete Person where name != "zz"') == (2, 1)
+    assert ids_of(graph, "Person") == []
+    assert ids_of(graph, "Knows") == []
+
+
+def test_deletes_of_many(graph):
+    names = [f"p{number:04}" for number in range(2_500)]
+    graph.load([*people(*names), *(edge("Knows", name, names[0]) for name in names)], mode="append")
+    assert change(graph, 'delete Person where name != "p0000"') == (2_499, 2_499)
+    assert ends_of(graph, "Knows") == [("p0000", "p0000")]
+
+
+# -- the whole of it ---------------------------------------------------------------------------------
+
+
+def test_one_query_is_one_commit(web):
+    before = len(web.commits())
+    change(web, 'insert Person { name: "z" } insert Team { label: "t" } insert Knows { from: "z", to: "a" }')
+    assert len(web.commits()) == before + 1
+    assert web.commits()[0].kind == "mutation"
+    assert web.commits()[0].changed == ("edge:Knows", "node:Person", "node:Team")
+
+
+NO_EFFECT = named(
+    [
+        ("update", 'update Person set { age: 1 } where name = "nobody"'),
+        ("delete", 'delete Person where name = "nobody"'),
+        ("delete edges", 'delete Knows where from = "nobody"'),
+        (
+            "several",
+            'delete Person where name = "nobody" delete Team where label = "none" delete Knows where to = "nobody"',
+        ),
+    ]
+)
+
+
+@pytest.mark.parametrize("statements", [statements for (statements,) in NO_EFFECT.values()], ids=NO_EFFECT)
+def test_no_effect_is_no_commit_and_leaves_no_trace(web, statements):
+    before, files = everything(web), manifest_files(web)
+    result = web.mutate(f"query q() {{ {statements} }}")
+    assert result == MutationResult(0, 0, None)
+    assert everything(web) == before
+    assert manifest_files(web) == files
+
+
+FAILING = named(
+    [
+        (
+            "range",
+            'insert Person { name: "z" } insert Person { name: "y", age: 151 }',
+            "@range violation on Person.age: 151 is not in 0..150",
+        ),
+        (
+            "range by update",
+            'insert Person { name: "z" } update Person set { age: 200 } where name = "z"',
+            "@range violation on Person.age",
+        ),
+        (
+            "enum",
+            'insert In { from: "c", to: "t1", role: $r }',
+            "invalid enum value 'boss' for In.role: allowed are 'head', 'member'",
+        ),
+        (
+            "endpoint",
+            'insert Person { name: "z" } insert Knows { from: "z", to: "nobody" }',
+            "edge Knows: dst 'nobody' not found in Person",
+        ),
+        (
+            "endpoint of another type",
+            'insert Knows { from: "t1", to: "a" }',
+            "edge Knows: src 't1' not found in Person",
+        ),
+        (
+            "cardinality",
+            'insert In { from: "a", to: "t1" } insert In { from: "a", to: "t2" }',
+            "@card violation on edge In: source 'a' has 3 edges (max 2)",
+        ),
+    ]
+)
+
+
+@pytest.mark.parametrize(("statements", "message"), FAILING.values(), ids=FAILING)
+def test_a_failing_statement_leaves_nothing(web, statements, message):
+    before, files = everything(web), manifest_files(web)
+    with pytest.raises(ConstraintViolation) as caught:
+        change(web, statements, {"r": "boss"}, "$r: String")
+    assert caught.value.message.startswith(message)
+    assert everything(web) == before
+    assert manifest_files(web) == files
+
+
+def test_unique_by_mutation(tmp_path):
+    graph = new_graph(tmp_path, "node P { k: String @key  mail: String? @unique  a: I32?  b: String?  @unique(a, b) }")
+    change(graph, 'insert P { k: "1", mail: "x", a: 1, b: "p|q" } insert P { k: "2", a: 1, b: "p" }')
+    with pytest.raises(ConstraintViolation, match=r"^@unique violation on P.mail: value 'x' is held by '1' and '3'$"):
+        change(graph, 'insert P { k: "3", mail: "x" }')
+    with pytest.raises(
+        ConstraintViolation, match=r"^@unique violation on P.\(a, b\): value '\(1, p\)' is held by '2' and '3'$"
+    ):
+        change(graph, 'insert P { k: "3", a: 1, b: "p" }')
+    # Its own row, a value that is given away in the same query, and one that is free.
+    assert change(graph, 'insert P { k: "1", mail: "x" }') == (1, 0)
+    assert change(graph, 'update P set { mail: "y" } where k = "1" insert P { k: "3", mail: "x" }') == (2, 0)
+    with pytest.raises(ConstraintViolation, match=r"value 'z' is held by"):
+        change(graph, 'update P set { mail: "z" } where k != ""')
+    assert change(graph, 'delete P where k = "3"') == (1, 0)
+    assert change(graph, 'insert P { k: "4", mail: "x" }') == (1, 0)
+
+
+def test_a_minimum_is_kept_by_deletes(tmp_path):
+    graph = new_graph(tmp_path, "node P { k: String @key } edge E: P -> P @card(1..)", *(node("P", k=k) for k in "abc"))
+    graph.load(
+        [edge("E", "a", "b", id_="1"), edge("E", "b", "c", id_="2"), edge("E", "b", "a", id_="3")], mode="append"
+    )
+    before = everything(graph)
+    with pytest.raises(ConstraintViolation, match=r"^@card violation on edge E: source 'a' has 0 edges \(min 1\)$"):
+        change(graph, 'delete E where from = "a"')
+    # The cascade, too, may not leave somebody else short.
+    with pytest.raises(ConstraintViolation, match=r"source 'a' has 0 edges \(min 1\)"):
+        change(graph, 'delete P where k = "b"')
+    assert everything(graph) == before
+    assert change(graph, 'delete E where to = "c"') == (0, 1)
+    assert change(graph, 'delete P where k <= "b"') == (2, 2)
+
+
+# -- values ------------------------------------------------------------------------------------------
+
+ALL = """
+node All {
+    k: String @key
+    i: I32?  l: I64?  u: U32?  w: U64?  f: F32?  d: F64?  ok: Bool?  day: Date?  at: DateTime?  must: I32
+    mood: enum(a, b)?  tags: [String]?  nums: [I32]?  days: [Date]?  times: [DateTime]?  vec: Vector(2)?  blob: Blob?
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    return new_graph(tmp_path_factory.mktemp("typed"), ALL)
+
+
+VALUES = named([
+    ("I32", "i", "I32?", -5, -5),
+    ("I32 from text", "i", "I32?", "-5", -5),
+    ("I64 into I32", "i", "I64", 2**31 - 1, 2**31 - 1),
+    ("I64 at its end", "l", "I64", -(2**63), -(2**63)),
+    ("U32", "u", "U32", 2**32 - 1, 2**32 - 1),
+    ("U64 at its end", "w", "U64", 2**64 - 1, 2**64 - 1),
+    ("U64 from text", "w", "U64", "18446744073709551615", 2**64 - 1),
+    ("F32 rounds", "f", "F32", 0.1, 0.10000000149011612),
+    ("F64 into F32", "f", "F64", 0.1, 0.10000000149011612),
+    ("I64 into F64", "d", "I64", 2**53, 2.0**53),
+    ("F64", "d", "F64", 1e308, 1e308),
+    ("Bool", "ok", "Bool", False, False),
+    ("Date", "day", "Date", "2024-02-29", 19_782),
+    ("Date of a moment", "day", "Date", "2024-02-29T23:30:00-01:00", 19_783),
+    ("DateTime", "at", "DateTime", "1969-12-31T23:59:59.999Z", -1),
+    ("enum", "mood", "String", "b", "b"),
+    ("texts", "tags", "[String]", ["x", ""], ["x", ""]),
+    ("no texts", "tags", "[String]?", [], []),
+    ("numbers", "nums", "[I64]", [1, "2"], [1, 2]),
+    ("dates", "days", "[Date]", ["1970-01-02"], [1]),
+    ("times", "times", "[DateTime]", ["1970-01-01T00:00:00.007Z"], [7]),
+    ("vector", "vec", "Vector(2)", [1, 0.5], [1.0, 0.5]),
+    ("blob", "blob", "Blob", "base64:AAE=", "base64:AAE="),
+    ("empty blob", "blob", "Blob", "base64:", "base64:"),
+    ("text into a blob", "blob", "String", "base64:AAE=", "base64:AAE="),
+    ("null", "i", "I32?", None, None),
+    ("null vector", "vec", "Vector(2)?", None, None),
+    ("null blob", "blob", "Blob?", None, None),
+])  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "declared", "given", "stored"), VALUES.values(), ids=VALUES)
+def test_a_value_is_stored_in_its_column(typed, name, declared, given, stored):
+    for statement in (
+        f'insert All {{ k: "x", must: 1, {name}: $v }}',
+        f'update All set {{ {name}: $v }} where k = "x"',
+    ):
+        assert change(typed, statement, {"v": given}, f"$v: {declared}") == (1, 0)
+        found = rows_of(typed, "All")["x"][name]
+        assert (type(found), found) == (type(stored), stored)
+
+
+BAD = named(
+    [
+        ("I64 beyond I32", "i", "I64", 2**31, InputError, "'All.i': 2147483648 exceeds Int32 range"),
+        ("negative for U32", "u", "I64", -1, InputError, "'All.u': -1 exceeds UInt32 range"),
+        ("U64 beyond I64", "l", "U64", 2**63, InputError, "'All.l': 9223372036854775808 exceeds Int64 range"),
+        ("fraction into I32", "i", "F64", 2.5, InputError, "'All.i': expected I32?, found the number 2.5"),
+        ("F64 beyond F32", "f", "F64", 1e39, InputError, "'All.f': 1e+39 exceeds Float32 range"),
+        ("no such member", "mood", "String", "c", ConstraintViolation, "invalid enum value 'c' for All.mood"),
+        ("null for what is required", "must", "I32?", None, InputError, "'All.must': null, but I32 is required"),
+        ("null for the key", "k", "String?", None, InputError, "'All.k': null, but String is required"),
+        ("bad base64", "blob", "String", "base64:?", InputError, "'All.blob': invalid base64 data"),
+        (
+            "a reference",
+            "blob",
+            "Blob",
+            "s3://b/k",
+            InputError,
+            "'All.blob': 's3://b/k' is a reference to somewhere else",
+        ),
+        (
+            "list item out of range",
+            "nums",
+            "[I64]",
+            [1, 2**40],
+            InputError,
+            "'All.nums': 1099511627776 exceeds Int32 range",
+        ),
+        ("I32 out of range", "i", "I32", 2**31, ParameterError, "parameter 'v' (I32): 2147483648 exceeds Int32 range"),
+        (
+            "text for a number",
+            "i",
+            "I32",
+            "x",
+            ParameterError,
+            "parameter 'v' (I32): expected I32, found the string 'x'",
+        ),
+        ("number for a date", "day", "Date", 5, ParameterError, "parameter 'v' (Date): expected a date string"),
+        (
+            "short vector",
+            "vec",
+            "Vector(2)",
+            [1],
+            ParameterError,
+            "parameter 'v' (Vector(2)): expected 2 dimensions, got 1",
+        ),
+        (
+            "null for a required parameter",
+            "i",
+            "I32",
+            None,
+            ParameterError,
+            "parameter 'v' (I32): null, but I32 is required",
+        ),
+    ]
+)
+
+
+@pytest.mark.parametrize(("name", "declared", "given", "kind", "message"), BAD.values(), ids=BAD)
+def test_a_value_that_does_not_fit_changes_nothing(typed, name, declared, given, kind, message):
+    before = everything(typed)
+    values = {"k": '"y"', "must": "1"} | {name: "$v"}
+    assigned = ", ".join(f"{key}: {value}" for key, value in values.items())
+    with pytest.raises(kind) as caught:
+        change(typed, f"insert All {{ {assigned} }}", {"v": given}, f"$v: {declared}")
+    assert caught.value.message.startswith(message)
+    assert everything(typed) == before
+
+
+def test_a_literal_reference_is_refused_by_its_property(typed):
+    with pytest.raises(InputError, match=r"^'All.blob': 's3://b/k' is a reference to somewhere else"):
+        change(typed, 'insert All { k: "y", must: 1, blob: "s3://b/k" }')
+
+
+def test_a_missing_parameter(graph):
+    with pytest.raises(ParameterError, match=r"parameter 'n' \(String\) is missing"):
+        change(graph, "insert Person { name: $n }", {}, "$n: String")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('query q() { insert Person { age: 1 } }', "T12"),
+        ('query q() { insert Person { name: "a", name: "b" } }', "T13"),
+        ('query q() { insert Knows { from: "a" } }', "T12"),
+        ('query q() { update Knows set { since: date("2024-01-01") } where from = "a" }', "T16"),
+        ('query q() { insert Nobody { name: "a" } }', "T10"),
+        ('query q() { delete Person where name = "a" insert Person { name: "b" } }', "D2"),
+        ('query q() { insert Knows { from: 1, to: "b" } }', "T3"),
+    ],
+)  # fmt: skip
+def test_what_does_not_compile_changes_nothing(graph, text, code):
+    before = everything(graph)
+    with pytest.raises(TypeCheckError) as caught:
+        graph.mutate(text)
+    assert caught.value.code == code
+    assert everything(graph) == before
+
+
+def test_now_is_one_instant(tmp_path):
+    ticks = iter(range(1_700_000_000_000_000, 1_800_000_000_000_000, 1_000_000))
+    schema = "node P { k: String @key  at: DateTime?  was: DateTime? }"
+    repository = create_graph(tmp_path / "g", schema, sync=False, clock=lambda: next(ticks), environ={})
+    catalogs = Catalogs()
+    statements = (
+        'insert P { k: "a", at: now(), was: now() } insert P { k: "b", at: now() } '
+        "update P set { was: now() } where at = now()"
+    )
+    result = mutate(repository, catalogs, f"query q() {{ {statements} }}", None, None, WriteOptions())
+    assert (result.affected_nodes, result.affected_edges) == (4, 0)
+    rows = repository.snapshot().table("node:P").read()
+    moments = {value.value for name in ("at", "was") for value in rows[name]}
+    assert len(moments) == 1
+    assert moments.pop() % 1000 == 0
+
+
+def test_now_stays_when_the_branch_moved(tmp_path, monkeypatch):
+    """A write that has to start over keeps its instant, and sees what came in between."""
+    schema = "node P { k: String @key  n: I32?  at: DateTime? }"
+    graph = new_graph(tmp_path, schema, node("P", k="a", n=1))
+    other = reopened(graph)
+    interfere(monkeypatch, lambda: other.mutate('query q() { update P set { n: 5 } where k = "a" }'))
+    change(graph, 'update P set { at: now() } where n = 5 update P set { at: now() } where k = "a"')
+    row = rows_of(graph, "P")["a"]
+    assert row["n"] == 5
+    between = graph.commits()[1]
+    assert between.kind == "mutation"
+    assert row["at"] <= between.created_at // 1000
+
+
+# -- conditions --------------------------------------------------------------------------------------
+
+
+def test_actor_and_message_are_recorded(tmp_path):
+    graph = new_graph(tmp_path, SCHEMA, actor="act-ana")
+    change(graph, 'insert Person { name: "a" }', message="why not")
+    assert (graph.commits()[0].actor, graph.commits()[0].message) == ("act-ana", "why not")
+    change(graph, 'insert Person { name: "b" }', actor="act-bob")
+    assert graph.commits()[0].actor == "act-bob"
+
+
+def test_a_branch_of_its_own(graph):
+    graph.branch_create("side")
+    change(graph, 'insert Person { name: "a" }', branch="side")
+    change(graph.on("side"), 'insert Person { name: "b" }')
+    assert ids_of(graph, "Person") == []
+    assert ids_of(graph, "Person", branch="side") == ["a", "b"]
+
+
+def test_if_commit(graph):
+    head = graph.commits()[0].id
+    result = graph.mutate('query q() { insert Person { name: "a" } }', if_commit=head)
+    before = everything(graph)
+    for statement in ('insert Person { name: "b" }', 'delete Person where name = "nobody"'):
+        with pytest.raises(PreconditionFailed) as caught:
+            change(graph, statement, if_commit=head)
+        assert (caught.value.branch, caught.value.expected, caught.value.actual) == ("main", head, result.commit_id)
+    assert everything(graph) == before
+
+
+def test_if_commit_is_not_retried(graph, monkeypatch):
+    other = reopened(graph)
+    head = graph.commits()[0].id
+    interfere(monkeypatch, lambda: other.mutate('query q() { insert Person { name: "first" } }'))
+    with pytest.raises(PreconditionFailed):
+        change(graph, 'insert Person { name: "a" }', if_commit=head)
+    assert ids_of(graph, "Person") == ["first"]
+
+
+def test_an_idempotency_key_gives_the_same_answer(graph):
+    query = "query q($n: String) { insert Person { name: $n } insert Knows { from: $n, to: $n } }"
+    first = graph.mutate(query, params={"n": "a"}, idempotency_key="k1")
+    again = graph.mutate(query, params={"n": "a"}, idempotency_key="k1")
+    assert again == first
+    assert (again.affected_nodes, again.affected_edges) == (1, 1)
+    assert len(ids_of(graph, "Knows")) == 1
+    assert graph.mutate(query, params={"n": "a"}, idempotency_key="k2") != first
+    assert len(ids_of(graph, "Knows")) == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"params": {"n": "b"}},
+        {"source": "query q($n: String) { insert Person { name: $n, age: 1 } }"},
+        {"branch": "side"},
+    ],
+)
+def test_an_idempotency_key_is_for_one_request(graph, changed):
+    graph.branch_create("side")
+    request = {
+        "source": "query q($n: String) { insert Person { name: $n } }",
+        "params": {"n": "a"},
+        "idempotency_key": "k",
+    }
+    graph.mutate(**request)
+    before = everything(graph)
+    with pytest.raises(KeyReused):
+        graph.mutate(**{**request, **changed})
+    assert everything(graph) == before
+
+
+# -- sources -----------------------------------------------------------------------------------------
+
+
+def test_text_or_file_and_names(graph, tmp_path):
+    text = 'query one() { insert Person { name: "1" } } query two() { insert Person { name: "2" } }'
+    path = tmp_path / "changes.gq"
+    path.write_text(text)
+    graph.mutate(path, "two")
+    graph.mutate(text, "one")
+    assert ids_of(graph, "Person") == ["1", "2"]
+    with pytest.raises(InputError, match="the source holds several queries: 'one', 'two'"):
+        graph.mutate(text)
+    with pytest.raises(QueryNotFound, match="the source holds no query 'three'"):
+        graph.mutate(text, "three")
+    with pytest.raises(InputError, match="query 'r' reads and changes nothing") as caught:
+        graph.mutate("query r() { match { $p: Person } return { $p.name } }")
+    assert "read" in (caught.value.hint or "")
+
+
+def test_the_result_as_json(graph):
+    result = graph.mutate('query q() { insert Person { name: "a" } }')
+    assert result.to_json() == {"affected_nodes": 1, "affected_edges": 0, "commit_id": result.commit_id}
+
+
+# -- embeddings --------------------------------------------------------------------------------------
+
+EMBEDDED = 'node P { k: String @key  bio: String?  vec: Vector(2)? @embed("bio")  must: Vector(2)? }'
+
+
+def run(graph: Graph, statements: str, embedder: Any, declared: str = "", params: dict[str, Any] | None = None) -> Any:
+    text = f"query q({declared}) {{ {statements} }}"
+    return mutate(graph._repository, Catalogs(), text, None, params, WriteOptions(), embedder=embedder)
+
+
+def vectors(graph: Graph) -> dict[str, Any]:
+    return {id_: row["vec"] for id_, row in rows_of(graph, "P").items()}
+
+
+def test_an_insert_is_embedded_and_a_given_vector_wins(tmp_path):
+    graph = new_graph(tmp_path, EMBEDDED)
+    fake = FakeEmbedder()
+    run(graph, 'insert P { k: "a", bio: "abc" } insert P { k: "b", bio: "abc", vec: [9, 9] } insert P { k: "c" }', fake)
+    assert vectors(graph) == {"a": [3, 3], "b": [9, 9], "c": None}
+    assert fake.asked == ["abc"]
+
+
+def test_an_update_of_the_text_embeds_anew(tmp_path):
+    graph = new_graph(tmp_path, EMBEDDED)
+    fake = FakeEmbedder()
+    run(graph, 'insert P { k: "a", bio: "abc" } insert P { k: "b", bio: "abc" }', fake)
+    run(graph, 'update P set { bio: "abcdef" } where k = "a"', fake)
+    assert vectors(graph) == {"a": [6, 6], "b": [3, 3]}
+    run(graph, 'update P set { bio: "x", vec: [8, 8] } where k = "a"', fake)
+    assert vectors(graph)["a"] == [8, 8]
+    run(graph, 'update P set { bio: $n } where k = "a"', fake, "$n: String?", {"n": None})
+    assert vectors(graph)["a"] is None
+    asked = list(fake.asked)
+    run(graph, 'update P set { must: [1, 1] } where k = "b"', fake)
+    assert vectors(graph)["b"] == [3, 3]
+    assert fake.asked == asked
+
+
+def test_without_a_provider_the_vector_waits(tmp_path):
+    graph = new_graph(tmp_path, EMBEDDED)
+    run(graph, 'insert P { k: "a", bio: "abc" }', None)
+    run(graph, 'insert P { k: "b", bio: "abc" }', FakeEmbedder(Unconfigured()))
+    assert vectors(graph) == {"a": None, "b": None}
+
+
+def test_a_required_vector_needs_its_text_or_a_provider(tmp_path):
+    graph = new_graph(tmp_path, 'node P { k: String @key  bio: String?  vec: Vector(2) @embed("bio") }')
+    before = everything(graph)
+    with pytest.raises(InputError, match=r"'P.vec' must be embedded from 'bio', and no provider is configured"):
+        run(graph, 'insert P { k: "a", bio: "abc" }', None)
+    with pytest.raises(InputError, match=r"'P.vec' \(Vector\(2\)\) is required and cannot be null"):
+        run(graph, 'insert P { k: "a", bio: $n }', FakeEmbedder(), "$n: String?", {"n": None})
+    assert everything(graph) == before
+    run(graph, 'insert P { k: "a", bio: "abc" }', FakeEmbedder())
+    with pytest.raises(InputError, match="is required and cannot be null"):
+        run(graph, 'update P set { bio: "  " } where k = "a"', FakeEmbedder())
+
+
+def test_a_provider_that_is_down_leaves_no_trace(tmp_path):
+    graph = new_graph(tmp_path, EMBEDDED)
+    before, files = everything(graph), manifest_files(graph)
+    with pytest.raises(EmbeddingError, match="the provider is down"):
+        run(
+            graph,
+            'insert P { k: "b" } insert P { k: "a", bio: "abc" }',
+            FakeEmbedder(EmbeddingError("the provider is down")),
+        )
+    assert everything(graph) == before
+    assert manifest_files(graph) == files
+
+
+def test_a_write_that_starts_over_asks_once(tmp_path, monkeypatch):
+    graph = new_graph(tmp_path, EMBEDDED)
+    fake = FakeEmbedder()
+    other = reopened(graph)
+    interfere(monkeypatch, lambda: other.mutate('query q() { insert P { k: "z" } }'))
+    run(graph, 'insert P { k: "a", bio: "abc" }', fake)
+    assert ids_of(graph, "P") == ["a", "z"]
+    assert fake.asked == ["abc"]

@@ -1,0 +1,174 @@
+"""The story of a read: one snapshot, its own schema, parameters checked before anything runs."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import InputError, ParameterError, QueryNotFound, TypeCheckError
+from omnigraph.graph import Graph
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.read import Plans
+from support.reads import Held
+from support.writes import edge, new_graph, node
+
+SCHEMA = "node P { name: String @key  n: I64?  at: DateTime? }\nedge Knows: P -> P\n"
+NAMES = "query names() { match { $p: P } return { $p.name } order { $p.name } }"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(tmp_path, SCHEMA, *(node("P", name=name, n=0) for name in "abcde"))
+
+
+def test_a_source_is_text_or_a_file(graph, tmp_path):
+    file = tmp_path / "some.gq"
+    file.write_text(NAMES + "\nquery none() { match { $p: P { n: 9 } } return { $p.name } }")
+    assert len(graph.query(NAMES)) == len(graph.query(file, "names")) == 5
+    assert len(graph.query(file, "none")) == 0
+    with pytest.raises(InputError, match="several queries: 'names'"):
+        graph.query(file)
+    with pytest.raises(QueryNotFound, match="no query 'nmes'") as caught:
+        graph.query(file, "nmes")
+    assert "names" in caught.value.hint
+
+
+def test_a_change_is_refused(graph):
+    before = graph.commits()[0].id
+    with pytest.raises(InputError, match="query 'q' changes the graph") as caught:
+        graph.query('query q() { delete P where name = "a" }')
+    assert "mutate" in caught.value.hint
+    assert graph.commits()[0].id == before
+
+
+def test_a_mistake_in_a_file_names_the_file(graph, tmp_path):
+    file = tmp_path / "wrong.gq"
+    file.write_text("query q() { match { $p: Q } return { $p.name } }")
+    with pytest.raises(TypeCheckError, match=r"wrong\.gq:1:"):
+        graph.query(file)
+
+
+def test_a_plan_is_kept_as_long_as_its_schema(graph):
+    plans, catalogs = Plans(), Catalogs()
+
+    def plan(text: str = NAMES, name: str | None = None, **where: Any) -> object:
+        return plans.get(catalogs, graph.snapshot(**where), text, name, "<query>")
+
+    first, at = plan(), graph.commits()[0].id
+    assert plan() is first
+    assert plan(NAMES + " ") is not first
+    assert plan(name="names") is not first
+    graph.load([node("P", name="f")], mode="append")
+    assert plan() is first, "rows are not in a plan"
+    graph.apply_schema(SCHEMA.replace("n: I64?", "n: I64?  m: I64?"))
+    second = plan()
+    assert second is not first
+    assert plan(at=at) is first
+    assert plan() is second
+
+
+def test_plans_are_forgotten_when_there_are_too_many(graph):
+    plans, catalogs, snapshot = Plans(), Catalogs(), graph.snapshot()
+    first = plans.get(catalogs, snapshot, NAMES, None, "<query>")
+    for number in range(512):
+        plans.get(catalogs, snapshot, NAMES + " " * (number + 1), None, "<query>")
+    assert plans.get(catalogs, snapshot, NAMES, None, "<query>") is not first
+    assert len(plans._known) == 512
+
+
+PARAMETERS = (
+    "query q($n: I64, $name: String?) { match { $p: P { n: $n } } return { $p.name, $name } order { $p.name } }"
+)
+WRONG = [
+    (None, "parameter 'n' (I64) is missing"),
+    ({}, "parameter 'n' (I64) is missing"),
+    ({"$n": 1}, "parameter 'n' (I64) is missing"),
+    ({"n": None}, "parameter 'n' (I64): null, but I64 is required"),
+    ({"n": 1.5}, "parameter 'n' (I64): expected I64, found the number 1.5"),
+    ({"n": "x"}, "parameter 'n' (I64): expected I64, found the string 'x'"),
+    ({"n": 2**63}, "parameter 'n' (I64): 9223372036854775808 exceeds Int64 range"),
+    ({"n": 1, "name": 5}, "parameter 'name' (String?): expected String?, found the integer 5"),
+    ({"n": 1, "other": {}}, "parameter 'other' is not declared, and no parameter can be an object"),
+    ([1], "parameters are an object of names and values, not an array"),
+]
+
+
+@pytest.mark.parametrize(("params", "message"), WRONG)
+def test_wrong_parameters_are_named(graph, params, message):
+    with pytest.raises(ParameterError) as caught:
+        graph.query(PARAMETERS, params=params)
+    assert caught.value.message.startswith(message)
+
+
+def test_parameters(graph):
+    assert len(graph.query(PARAMETERS, params={"n": "0", "unused": 1})) == 5
+    assert len(graph.query(PARAMETERS, params={"n": 1, "name": "x"})) == 0
+    assert graph.query(PARAMETERS, params={"n": 0, "name": "x"}).to_rows()[0] == {"p.name": "a", "name": "x"}
+
+
+def test_now_is_one_instant_of_the_graph_s_own_clock(graph):
+    graph.load([node("P", name="past", at=1_000), node("P", name="next", at=1_001)], mode="merge")
+    graph._repository.clock = Held(1_000_999)
+    query = "query q() { match { $p: P $p.at <= now() } return { $p.name, now(), now() as then } }"
+    moment = "1970-01-01T00:00:01.000Z"
+    assert graph.query(query).to_rows() == [{"p.name": "past", "now": moment, "then": moment}]
+
+
+def test_explain_runs_nothing_and_shows_the_plan(graph):
+    assert graph.explain(PARAMETERS).startswith("query q($n: I64, $name: String?)")
+
+
+# -- many threads ------------------------------------------------------------------------------------
+
+ALL = "query q() { match { $p: P } return { $p.n, count($p) as c } }"
+HOPS = "query q() { match { $p: P $p knows $q } return { $p.n, $q.n, count($q) as c } }"
+CHANGE = "query q($n: I64) { update P set { n: $n } where n >= 0 }"
+
+
+def test_every_result_belongs_to_one_commit(graph):
+    """Eight threads read while one changes every node and adds an edge: nobody sees half of it."""
+    rounds = 12
+    graph.load([edge("Knows", "a", "b")], mode="append")
+    made: dict[str, tuple[int, int]] = {graph.commits()[0].id: (0, 1)}
+    seen: list[tuple[str, str, list[dict[str, Any]]]] = []
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def change() -> None:
+        try:
+            for number in range(1, rounds + 1):
+                made[str(graph.mutate(CHANGE, params={"n": number}).commit_id)] = (number, number)
+                added = graph.load([edge("Knows", "abcde"[number % 5], "c", id_=f"e{number}")], mode="append")
+                made[str(added.commit_id)] = (number, number + 1)
+        finally:
+            done.set()
+
+    def read(reader: Graph, query: str) -> None:
+        try:
+            last = False
+            while not last:
+                last = done.is_set()
+                result = reader.query(query)
+                seen.append((query, result.commit_id, result.to_rows()))
+        except BaseException as error:
+            failures.append(error)
+
+    readers = [threading.Thread(target=read, args=(graph, (ALL, HOPS)[number % 2])) for number in range(8)]
+    writer = threading.Thread(target=change)
+    for thread in (*readers, writer):
+        thread.start()
+    for thread in (*readers, writer):
+        thread.join()
+    assert failures == []
+    assert len(made) == 2 * rounds + 1
+    assert {commit for _, commit, _ in seen} <= made.keys()
+    for query, commit, rows in seen:
+        number, edges = made[commit]
+        pairs = {("abcde"[at % 5], "c") for at in range(1, edges)} | {("a", "b")}
+        if query == ALL:
+            assert rows == [{"p.n": number, "c": 5}]
+        else:
+            assert rows == [{"p.n": number, "q.n": number, "c": len(pairs)}]
+    assert {commit for _, commit, _ in seen} >= {graph.commits()[0].id}
