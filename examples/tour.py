@@ -84,7 +84,8 @@ def graph_steps(root: Path) -> list[Callable[[], None]]:
         graph.branch_create("review/loom")
         review = graph.on("review/loom")
         result = review.mutate(queries, "start", {"handle": "dov", "code": "kiln", "title": "Kiln"}, message="kiln")
-        print(f"on the branch: {result.affected_nodes} node and {result.affected_edges} edge, commit {result.commit_id}")
+        counts = f"{result.affected_nodes} node and {result.affected_edges} edge"
+        print(f"on the branch: {counts}, commit {result.commit_id}")
         for name in graph.branches():
             print(f"  {name}: {graph.on(name).to_arrow('Project').num_rows} projects")
 

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import snowballstemmer
@@ -147,13 +148,13 @@ STOP_WORDS = frozenset(
         "their then there these they this to was will with",
     )
 )
-_STEM = snowballstemmer.stemmer("english").stemWord
+_stem = cache(snowballstemmer.stemmer("english").stemWord)
 
 
 def tokens(text: str | None) -> list[str]:
     """The tokens of a text, repeats kept."""
     found = re.findall(r"[^\W_]+", text or "")
-    stems = [_STEM(word.lower()) for word in found if len(word.encode()) <= 40]
+    stems = [_stem(word.lower()) for word in found if len(word.encode()) <= 40]
     return [_fold(stem) for stem in stems if stem not in STOP_WORDS]
 
 

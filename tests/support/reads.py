@@ -483,7 +483,7 @@ class Asking:
             steps.append(self.binding(scope) if random.random() < 0.8 else self.fresh_hop(scope))
         for _ in range(moves):
             chance = random.random()
-            if chance < 0.6 or depth:
+            if chance < 0.6:
                 steps.append(self.hop(scope))
             elif chance < 0.75:
                 steps.append(self.again(scope))
@@ -615,12 +615,16 @@ class Asking:
                 return f"match_text({of}, {self.words()})"
             case 1:
                 edits = random.choice(("", "", ", 0", ", 1", ", 3"))
+                if random.random() < 0.2:
+                    edits = f", {self.param('U32', random.randrange(4))}"
                 return f"fuzzy({of}, {self.words()}{edits})"
             case _:
                 return f"search({of}, {self.words()})"
 
     def words(self) -> str:
         said = self.values.text(self.random)
+        if self.random.random() < 0.03:
+            return self.param("String?", None)
         return self.param("String", said) if self.random.random() < 0.4 else quoted(said)
 
     def operand(self, scope: Scope, type_: PropertyType, name: str) -> str:

@@ -174,7 +174,8 @@ def test_every_error_has_a_wire_code(cls):
 
 def test_stdin_a_closed_pipe_and_the_short_name(folder):
     bin_ = Path(sys.executable).parent
-    done = subprocess.run([bin_ / "og", "fmt", "--lang", "pg", "-"], input=b"node  A{}", capture_output=True, check=False)
+    command = [bin_ / "og", "fmt", "--lang", "pg", "-"]
+    done = subprocess.run(command, input=b"node  A{}", capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"node A {}\n")
     many = "".join(GOOD.replace("adults", f"q{n}") for n in range(5000))
     (folder / "many.gq").write_text(many)
@@ -189,6 +190,7 @@ def test_stdin_a_closed_pipe_and_the_short_name(folder):
 
 
 def test_commands_do_not_load_what_they_do_not_need(folder):
-    code = "import sys, omnigraph.cli.main; print([m for m in ('pyarrow', 'rich', 'omnigraph.query') if m in sys.modules])"
+    heavy = "('pyarrow', 'rich', 'omnigraph.query')"
+    code = f"import sys, omnigraph.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
     assert done.stdout == "[]\n"

@@ -503,6 +503,51 @@ def test_a_value_that_does_not_fit_changes_nothing(typed, name, declared, given,
     assert everything(typed) == before
 
 
+def test_update_keeps_every_other_value(tmp_path):
+    graph = new_graph(tmp_path, ALL)
+    full = {
+        "k": "full", "must": 1, "i": -1, "l": -(2**63), "u": 2**32 - 1, "w": 2**64 - 1, "f": 0.5, "d": 0.1, "ok": True,
+        "day": -1, "at": 86_400_001, "mood": "a", "tags": ["", "x"], "nums": [], "days": [3], "times": [7],
+        "vec": [1.0, 2.0], "blob": "base64:AAE=",
+    }  # fmt: skip
+    empty = dict.fromkeys(full) | {"k": "empty", "must": 2, "tags": [], "blob": "base64:"}
+    graph.load([node("All", **full), node("All", **empty)], mode="append")
+    assert change(graph, 'update All set { must: 9 } where k != ""') == (2, 0)
+    assert rows_of(graph, "All") == {"full": full | {"must": 9}, "empty": empty | {"must": 9}}
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "id_"),
+    [
+        ("String", 'o\'brien "é"', 'o\'brien "é"'),
+        ("Bool", True, "true"),
+        ("I64", "-9223372036854775808", "-9223372036854775808"),
+        ("U64", 2**64 - 1, "18446744073709551615"),
+        ("F32", 0.1, "0.1"),
+        ("F64", 1e21, "1000000000000000000000"),
+        ("F64", -0.0, "0"),
+        ("Date", "2024-01-01", "19723"),
+        ("DateTime", "2024-01-01T00:00:00.001Z", "1704067200001"),
+    ],
+)
+def test_a_key_of_any_type_means_its_row(tmp_path, type_, given, id_):
+    """Insert, edge, where and cascade: by the id that a load would derive."""
+    graph = new_graph(tmp_path, f"node P {{ order: {type_} @key  groupBy: I32? }}\nedge E: P -> P\n")
+    params, declared = {"v": given, "id": id_}, f"$v: {type_}, $id: String"
+    for number in (1, 2):
+        assert change(graph, f"insert P {{ order: $v, groupBy: {number} }}", params, declared) == (1, 0)
+    stored = rows_of(graph, "P")
+    assert list(stored) == [id_]
+    graph.load([node("P", **stored[id_], id_=id_)], mode="merge")
+    assert change(graph, "insert E { from: $id, to: $id }", params, declared) == (0, 1)
+    assert change(graph, "update P set { groupBy: 3 } where order = $v", params, declared) == (1, 0)
+    assert change(graph, "update P set { groupBy: 4 } where order != $v", params, declared) == (0, 0)
+    assert rows_of(graph, "P")[id_]["groupBy"] == 3
+    assert change(graph, "delete E where from = $id", params, declared) == (0, 1)
+    assert change(graph, "insert E { from: $id, to: $id }", params, declared) == (0, 1)
+    assert change(graph, "delete P where order >= $v", params, declared) == (1, 1)
+
+
 def test_a_literal_reference_is_refused_by_its_property(typed):
     with pytest.raises(InputError, match=r"^'All.blob': 's3://b/k' is a reference to somewhere else"):
         change(typed, 'insert All { k: "y", must: 1, blob: "s3://b/k" }')
