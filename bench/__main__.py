@@ -5,12 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 
-from bench import compile_query, compile_schema, storage
+from bench import compile_query, compile_schema, storage, write
 
 BENCHMARKS = {
     "compile_query": compile_query.figures,
     "compile_schema": compile_schema.figures,
     "storage": storage.figures,
+    "write": write.figures,
 }
 
 

@@ -34,6 +34,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 import omnigraph as og
 from omnigraph.errors import Damaged, OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.operations.load import Reject
 from support.graph_model import (
     AnyType,
     Delete,
@@ -347,7 +348,6 @@ class Evolution:
     schema: Schema
     renamed: dict[str, str] = field(default_factory=dict)
     refusal: Refusal | None = None
-    changes: bool = True
     hard: bool = False
 
 
@@ -706,11 +706,33 @@ class GraphMachine(RuleBasedStateMachine):
             given = self.as_file(random, raw, records)
         loaded = load_records(self.schema, self.tables, mode, records, named if tables else ())
         note(f"load {mode} {self.branch}: {raw}")
+        if mode != "overwrite" and not tables and random.random() < 0.2:
+            self.load_what_is_right(graph, given, mode, records, sound=not loaded.refusals)
+            return
         result = self.attempt(loaded.refusals, lambda: graph.load(given, mode=mode, branch=self.branch))
         if result is not None:
             assert dict(result.tables) == loaded.counts
             assert list(result.tables) == sorted(result.tables)
             self.loaded(result.commit_id, loaded.write)
+
+    def load_what_is_right(
+        self, graph: Graph, given: Any, mode: str, records: Sequence[Record], *, sound: bool
+    ) -> None:
+        """Wrong records are set aside, and only when there are some; the rest is as good as loaded alone."""
+        rejects: list[Reject] = []
+        result = graph.load(given, mode=mode, branch=self.branch, rejects=rejects)
+        lines = {reject.line for reject in rejects}
+        assert sound == (not rejects)
+        kept = [replace(record) for record in records if record.line not in lines]
+        assert len(kept) == len(records) - len(lines)
+        # In a merge a record gives way to a later one of its id, also when that one is wrong; it counts all the same.
+        superseded = _superseded(records) if mode == "merge" else set()
+        loaded = load_records(self.schema, self.tables, mode, [r for r in kept if r.line not in superseded], ())
+        assert loaded.refusals == []
+        counts = Counter(record.type.table for record in kept if record.type is not None)
+        assert {key: rows for key, rows in result.tables if rows} == counts
+        self.tally.refused["set aside"] += len(rejects)
+        self.loaded(result.commit_id, loaded.write)
 
     def loaded(self, commit_id: str | None, write: Write) -> None:
         after = apply_write(self.tables, write)
@@ -1039,18 +1061,9 @@ class GraphMachine(RuleBasedStateMachine):
             if others:
                 found.append((replace(type_, source=others[0]), "schema_change"))
         else:
-            found.append(
-                (
-                    replace(
-                        type_,
-                        key=() if type_.key else next(([n] for n, p in type_.props.items() if _can_be_key(p)), ()),
-                    ),
-                    "schema_change",
-                )
-            )
+            keys = [()] if type_.key else [(name,) for name, prop in type_.props.items() if _can_be_key(prop)]
+            found += [(replace(type_, key=key), "schema_change") for key in keys]
         changed, code = random.choice(found)
-        if changed == type_:
-            return Evolution(schema)
         return Evolution(schema.put(changed), refusal=Refusal(code))
 
     # -- branches and upkeep -------------------------------------------------------------------------
@@ -1063,15 +1076,17 @@ class GraphMachine(RuleBasedStateMachine):
             at = start.id
         refusals = [Refusal("branch_exists", (f"'{name}'",))] if name in self.branches else []
         note(f"create branch {name} from {source} at {at}")
-        if self.attempt(refusals, lambda: graph.branch_create(name, source, at=at)) is not None:
+        if not refusals and self.gone.intersection(start.pins.values()):
+            # What it would stand on may have been forgotten, and then there is no such branch.
+            try:
+                graph.branch_create(name, source, at=at)
+            except Damaged as error:
+                self.refused(error, [Refusal("version_reclaimed")])
+            else:
+                graph.branch_delete(name)
+        elif self.attempt(refusals, lambda: graph.branch_create(name, source, at=at)) is not None:
             self.branches[name] = Branch(start, start)
             self.branch = name
-        if self.gone.intersection(self.head.pins.values()):
-            # What it stands on may have been forgotten: nothing more can be said of it.
-            self.branch = "main"
-            if name in self.branches:
-                graph.branch_delete(name)
-                del self.branches[name]
 
     def switch_branch(self, random: Random, graph: Graph) -> None:
         self.branch = random.choice(list(self.branches))
@@ -1152,6 +1167,20 @@ def _move(record: Record, line: int) -> None:
     record.line = line
     record.shape = placed(record.shape) if record.shape is not None else None
     record.faults = [placed(fault) for fault in record.faults]
+
+
+def _superseded(records: Sequence[Record]) -> set[int]:
+    """The lines of sound records without a key whose id a later one has too."""
+    last: dict[tuple[str, str], int] = {}
+    gone: set[int] = set()
+    for record in records:
+        if record.type is None or record.id is None or record.shape is not None or record.faults:
+            continue
+        if isinstance(record.type, EdgeType) or not record.type.key:
+            key = (record.type.table, record.id)
+            gone |= {last[key]} if key in last else set()
+            last[key] = record.line
+    return gone
 
 
 def _as_given(prop: Prop, stored: Any) -> Any:

@@ -526,7 +526,9 @@ def load_records(schema: Schema, before: Tables, mode: str, records: Sequence[Re
         last = dict(rows)
         if not keyed and len(last) < len(rows):
             if mode != "merge":
-                repeated += [Refusal("key_conflict", (f"'{id_}'",)) for id_ in _twice(id_ for id_, _ in rows)]
+                taken = before[key] if mode == "append" else ()
+                conflicts = [*_twice(id_ for id_, _ in rows), *(id_ for id_ in last if id_ in taken)]
+                repeated += [Refusal("key_conflict", (f"'{id_}'",)) for id_ in conflicts]
             rows = list(last.items())
         write[key] = TableWrite(rows, replaced=mode == "overwrite")
     refusals = judge(schema, before, write)

@@ -128,7 +128,7 @@ class TableStore:
         except LANCE_ERRORS as error:
             if is_missing(error):
                 return False
-            raise
+            raise storage_failure(error, self.location, f"table '{folder}' cannot be opened") from error
         return True
 
     def remember(self, table: Table) -> None:

@@ -21,6 +21,7 @@ from omnigraph.storage.indexes import IndexSpec, PendingIndex, stage_indexes, un
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.records import MAIN, Commit, TableRow
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.state import State
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
 GRACE = timedelta(minutes=15)
@@ -152,7 +153,8 @@ def cleanup(
     stats: list[CleanupStats] = []
     for identity, row in sorted(state.tables.items()):
         try:
-            versions = live.get(identity, set())
+            # A branch made since the look above may pin what was free then.
+            versions = live.get(identity, set()) | _head_versions(repository.state()).get(identity, set())
             stats.append(_clean_table(repository, row, versions, now - grace, nobody_writes=not grace, confirm=confirm))
         except OmniGraphError as error:
             stats.append(CleanupStats(row.key, row.folder, error=error.message))
@@ -213,6 +215,15 @@ def _retained(
 
 def _microseconds(time: datetime) -> int:
     return int(time.timestamp() * 1_000_000)
+
+
+def _head_versions(state: State) -> dict[tuple[int, int], set[int]]:
+    """Table identity → the versions some branch's head pins."""
+    pinned: dict[tuple[int, int], set[int]] = {}
+    for head in state.heads():
+        for pin in head.pins:
+            pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+    return pinned
 
 
 def _clean_table(

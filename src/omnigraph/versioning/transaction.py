@@ -63,6 +63,9 @@ from omnigraph.versioning.state import Publication, State
 LEASE_US = 60_000_000
 """How long a silent writer is presumed alive when nobody can look."""
 
+SLOW_US = 5 * 60 * 1_000_000
+"""Well below the grace of a cleanup: a write slower than this looks again before it publishes."""
+
 WRITE_TRIES = 64
 COMMIT_PROPERTY = "omnigraph.commit"
 
@@ -106,6 +109,7 @@ class Transaction:
         if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
         self._incarnation = head.incarnation if head else ""
+        self._began = repository.clock()
         self._changes: dict[str, Change] = {}
         self._versions: dict[str, Table] = {}
         self._created: list[TableSpec] = []
@@ -238,6 +242,7 @@ class Transaction:
                 made[:] = [earlier]
                 return None
             head = self._check(state, commit_id)
+            self._check_versions(written)
             manifest_version = state.version + 1
             pins, rows = self._pins(head, written, created, manifest_version)
             commit = Commit(
@@ -284,6 +289,18 @@ class Transaction:
 
         self.repository.publish(decide, commit_id=commit_id)
         return made[0]
+
+    def _check_versions(self, written: Mapping[str, _Written]) -> None:
+        """A write that took very long may have outlived the grace a cleanup gives to versions nobody pins."""
+        repository = self.repository
+        if repository.clock() - self._began < SLOW_US:
+            return
+        for key, table in written.items():
+            if not repository.tables.has_version(table.folder, table.promoted.version):
+                raise HeadMoved(
+                    f"the write took so long that a cleanup collected its version of '{key}'; nothing was written",
+                    hint="try again",
+                )
 
     def _check(self, state: State, commit_id: str) -> Head:
         """The branch must be where the snapshot found it, and nobody may have given this commit up."""

@@ -173,6 +173,16 @@ def test_in_a_merge_the_last_record_wins_and_all_are_counted(mixed):
     assert result.tables == (("edge:Beside", 2), ("node:Free", 2))
 
 
+@pytest.mark.parametrize(
+    "names", [("beside", "Beside", "beside"), ("Beside", "beside", "BESIDE"), ("BESIDE", "Beside", "BESIDE")]
+)
+def test_the_last_line_wins_however_the_edge_is_spelt(graph, tmp_path, names):
+    ends = (("a", "a"), ("b", "b"), ("b", "a"))
+    lines = [edge(name, *end, id_="x") for name, end in zip(names, ends, strict=True)]
+    graph.load(write_jsonl(tmp_path / "in.jsonl", lines), mode="merge")
+    assert rows_of(graph, "Beside")["x"] == {"from": "b", "to": "a"}
+
+
 def test_a_record_that_gives_way_is_not_judged(tmp_path):
     schema = "node P { v: I32? @range(v, 0..9) @unique(v) } edge E: P -> P @card(0..1)"
     graph = new_graph(tmp_path, schema, node("P", id_="a"), node("P", id_="b"))

@@ -463,3 +463,36 @@ def test_reading_a_reclaimed_commit_says_so(repository):
     assert caught.value.code == "version_reclaimed"
     assert "newer commit" in caught.value.hint
     assert repository.get_commit(first.id) == first
+
+
+def test_a_write_that_outlives_the_grace_starts_over(tmp_path):
+    """A version that waits too long for its publish may be collected; it is never pinned after that."""
+    clock = Ticks()
+    repository = new_repository(tmp_path / "g", clock=clock)
+    add_people(repository, "a")
+    repository.create_branch("other")
+    done: list[str] = []
+
+    def collect() -> None:
+        if not done:
+            done.append("once")
+            clock.sleep(timedelta(hours=1))
+            other = open_repository(tmp_path / "g", clock=clock)
+            add_people(other, "z", branch="other")  # the version in waiting is no longer the newest
+            cleanup(other, keep=99, confirm=True, grace=NO_GRACE)
+
+    with arm("table.promoted", collect):
+        add_people(repository, "b")
+    assert ids_of(repository.snapshot()) == ["a", "b"]
+    assert verify(repository) == []
+
+
+def test_a_branch_at_a_commit_that_was_collected_is_refused(tmp_path):
+    repository = new_repository(tmp_path / "g")
+    old = add_people(repository, "a")
+    for name in "bcd":
+        add_people(repository, name)
+    cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
+    with pytest.raises(Damaged, match="can no longer be read"):
+        repository.create_branch("late", at=old.id)
+    assert repository.branches() == ["main"]

@@ -1,0 +1,197 @@
+"""Real processes count up one property at the same time, and every increment is in the sum.
+
+Two ways to count, which may be mixed: read the value at a commit and write it back bound to that commit, reading
+anew when the branch has moved (`if_commit`); or leave that to `write`, which starts over by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import PreconditionFailed
+from omnigraph.graph import Graph
+from support.store import COUNTER, increment, new_graph, repository_of
+
+INSERT = f'query q() {{ insert Item {{ name: "{COUNTER}", count: 0 }} }}'
+UPDATE = "query q($name: String, $count: I64) { update Item set { count: $count } where name = $name }"
+_TESTS = Path(__file__).parents[1]
+
+
+# -- what a process does -----------------------------------------------------------------------------
+
+
+def read_count(graph: Graph, commit_id: str, *, whole: bool) -> int:
+    """The counter at a commit, by either way of reading."""
+    if whole:
+        rows = graph.to_arrow("Item", columns=["name", "count"], at=commit_id).to_pylist()
+        return next(row["count"] for row in rows if row["name"] == COUNTER)
+    row = graph.entity_at("Item", COUNTER, commit_id)
+    assert row is not None
+    return int(row["count"])
+
+
+def set_count(graph: Graph, count: int, *, if_commit: str) -> None:
+    result = graph.mutate(UPDATE, params={"name": COUNTER, "count": count}, if_commit=if_commit)
+    assert result.affected_nodes == 1
+
+
+def count_bound(graph: Graph, times: int) -> int:
+    """Increments bound to the commit that was read; how often another process was first."""
+    lost = 0
+    for number in range(times):
+        while True:
+            commit_id = graph.snapshot().commit_id
+            count = read_count(graph, commit_id, whole=number % 2 == 0)
+            try:
+                set_count(graph, count + 1, if_commit=commit_id)
+                break
+            except PreconditionFailed as error:
+                assert error.expected == commit_id != error.actual  # noqa: PT017 (a worker, not a test)
+                lost += 1
+                time.sleep(random.uniform(0, 0.02))
+    return lost
+
+
+def count_retried(graph: Graph, times: int) -> int:
+    """Increments that start over by themselves."""
+    for _ in range(times):
+        increment(repository_of(graph))
+    return 0
+
+
+def duel(graph: Graph) -> None:
+    """Once per line of input, which is a commit: try to write on top of exactly that one."""
+    for line in sys.stdin:
+        commit_id = line.strip()
+        try:
+            set_count(graph, read_count(graph, commit_id, whole=False) + 1, if_commit=commit_id)
+            print("won", flush=True)  # noqa: T201
+        except PreconditionFailed:
+            print("lost", flush=True)  # noqa: T201
+
+
+def work(request: dict[str, Any]) -> None:
+    graph = og.open(request["uri"])
+    print("ready", flush=True)  # noqa: T201
+    if request["do"] == "duel":
+        duel(graph)
+        return
+    sys.stdin.readline()
+    count = count_bound if request["do"] == "bound" else count_retried
+    print(count(graph, request["times"]), flush=True)  # noqa: T201
+
+
+# -- what the test does ------------------------------------------------------------------------------
+
+
+@contextmanager
+def process(uri: str, do: str, times: int = 0) -> Iterator[subprocess.Popen[str]]:
+    """A worker that has opened the graph and waits for a word; it is gone when the block is left."""
+    worker = subprocess.Popen(
+        [sys.executable, __file__, json.dumps({"uri": uri, "do": do, "times": times})],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(_TESTS)},
+    )
+    try:
+        assert heard(worker) == "ready"
+        yield worker
+    finally:
+        worker.kill()
+        worker.communicate()
+
+
+def tell(worker: subprocess.Popen[str], word: str) -> None:
+    assert worker.stdin is not None
+    worker.stdin.write(word + "\n")
+    worker.stdin.flush()
+
+
+def heard(worker: subprocess.Popen[str]) -> str:
+    assert worker.stdout is not None
+    return worker.stdout.readline().strip()
+
+
+def count_up(folder: Path, ways: Sequence[str], times: int) -> str:
+    """One process per way, each counting so many times; what it took, in words."""
+    graph = new_graph(folder / "graph")
+    graph.mutate(INSERT)
+    with ExitStack() as stack:
+        workers = [stack.enter_context(process(graph.uri, do, times)) for do in ways]
+        started = time.monotonic()
+        for worker in workers:
+            tell(worker, "go")
+        lost = [int(heard(worker)) for worker in workers]
+        took = time.monotonic() - started
+        assert [worker.wait() for worker in workers] == [0] * len(ways)
+    commits = graph.commits()
+    assert len(commits) == 2 + len(ways) * times
+    counts = [read_count(graph, commit.id, whole=False) for commit in reversed(commits[:-1])]
+    assert counts == list(range(1 + len(ways) * times)), "every commit is one more than the one before"
+    assert graph.verify() == []
+    return f"{len(ways)} processes x {times}: {took:.1f} s, {len(ways) * times / took:.1f}/s, {sum(lost)} read anew"
+
+
+def fight(folder: Path, rounds: int) -> list[list[str]]:
+    """Two processes on one commit, again and again; what each said."""
+    graph = new_graph(folder / "graph")
+    graph.mutate(INSERT)
+    said: list[list[str]] = []
+    with process(graph.uri, "duel") as one, process(graph.uri, "duel") as other:
+        for _ in range(rounds):
+            commit_id = graph.snapshot().commit_id
+            pair = random.sample([one, other], 2)
+            for worker in pair:
+                tell(worker, commit_id)
+            said.append(sorted(heard(worker) for worker in pair))
+            assert len(graph.commits()) == 2 + len(said)
+    assert read_count(graph, graph.snapshot().commit_id, whole=True) == rounds
+    return said
+
+
+def test_increments_bound_to_a_commit(tmp_path):
+    count_up(tmp_path, ["bound"] * 3, 10)
+
+
+def test_increments_that_start_over(tmp_path):
+    count_up(tmp_path, ["retried"] * 3, 10)
+
+
+def test_increments_of_both_kinds(tmp_path):
+    count_up(tmp_path, ["bound", "retried"], 10)
+
+
+def test_one_of_a_pair_wins(tmp_path):
+    assert fight(tmp_path, 10) == [["lost", "won"]] * 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "ways", [["bound"] * 8, ["retried"] * 8, ["bound", "retried"] * 4], ids=lambda ways: "-".join(sorted(set(ways)))
+)
+def test_many_increments(tmp_path, ways, record_property):
+    figures = count_up(tmp_path, ways, 50)
+    record_property("figures", figures)
+    print(figures)  # noqa: T201 (shown with -s)
+
+
+@pytest.mark.long
+def test_one_of_many_pairs_wins(tmp_path):
+    assert fight(tmp_path, 200) == [["lost", "won"]] * 200
+
+
+if __name__ == "__main__":
+    work(json.loads(sys.argv[1]))
