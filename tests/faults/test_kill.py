@@ -220,7 +220,7 @@ def test_writers_die_at_any_time(tmp_path):
 
 @pytest.mark.long
 def test_writers_die_at_any_time_for_long(tmp_path, record_property):
-    done = storm(tmp_path, kills=520, writers=4, seconds=540)
+    done = storm(tmp_path, kills=520, writers=4, seconds=1800)
     record_property("figures", str(done))
     print(done)  # noqa: T201 (the figures of the run; shown with -s)
     assert done.kills >= 500

@@ -965,8 +965,9 @@ class GraphMachine(RuleBasedStateMachine):
             )
             prop = prop if isinstance(type_, NodeType) else replace(prop, indexed=False)
             return replace(change, schema=schema.put(replace(type_, props={**type_.props, random.choice(free): prop})))
-        if kind == "rename" and free and type_.props and not touched:
-            old, new = random.choice(list(type_.props)), random.choice(free)
+        known = [name for name in type_.props if _was_here(self.schema, type_, name)]
+        if kind == "rename" and free and known and not touched:
+            old, new = random.choice(known), random.choice(free)
             renamed[f"{type_.table}.{new}"] = old
             return replace(change, schema=schema.put(rename_property(type_, old, new)), renamed=renamed)
         if kind == "drop" and plain and not touched:
@@ -1083,6 +1084,7 @@ class GraphMachine(RuleBasedStateMachine):
             except Damaged as error:
                 self.refused(error, [Refusal("version_reclaimed")])
             else:
+                assert _lines(graph.export(branch=name)) == _lines(_expected(start))
                 graph.branch_delete(name)
         elif self.attempt(refusals, lambda: graph.branch_create(name, source, at=at)) is not None:
             self.branches[name] = Branch(start, start)

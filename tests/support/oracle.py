@@ -16,6 +16,7 @@ Where the text leaves a choice, it is made once and here:
   the other variables, each in name order (§8.3 before §11).
 - A list of F32 is an F32 column too: what is looked for in it is rounded first.
 - A function of an absent text is false or 0, of an absent vector null.
+- Folding to ASCII undoes whatever Unicode calls a composition: accents, and ligatures too.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def tokens(text: str | None) -> list[str]:
 
 
 def _fold(word: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
 def levenshtein(a: str, b: str) -> int:

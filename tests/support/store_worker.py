@@ -14,13 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.errors import Conflict, OmniGraphError
-from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.garbage import remove_versions
 from omnigraph.storage.tables import Change
@@ -28,6 +27,9 @@ from omnigraph.versioning import maintenance
 from omnigraph.versioning.recovery import recover
 from omnigraph.versioning.repository import Repository
 from support.store import ITEM, SCHEMA, add_pair, increment, repository_of
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
 
 _STORE_CALLS = {
     "_Dataset.commit_transaction",
@@ -87,10 +89,10 @@ class Actions:
         return graph
 
     def repository(self) -> Repository:
-        """Open to write; unless the request says not to, recover first."""
-        if self.request.get("recover", True):
-            return repository_of(self.open())
+        """Open to write, as `og.open` does; unless the request says not to, recover first."""
         repository = Repository.open(self.uri)
+        if self.request.get("recover", True):
+            recover(repository)
         if self.request.get("wait"):
             self.wait()
         return repository
@@ -102,7 +104,7 @@ class Actions:
 
     def recover(self) -> None:
         """Nothing but open."""
-        self.open()
+        self.repository()
         say(done="recover")
 
     def recover_now(self) -> None:
@@ -180,9 +182,9 @@ class Actions:
 
     def create_branch(self) -> None:
         """Create a branch."""
-        graph = self.open()
+        repository = self.repository()
         try:
-            graph.branch_create(self.request["branch"])
+            repository.create_branch(self.request["branch"])
         except Conflict as error:
             say(error=error.code)
         else:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -64,7 +64,9 @@ _TRIM_EVERY = 64
 _KEEP_VERSIONS = 32
 _READ_TRIES = 20
 _LOCK_NAME = "__publish_lock"
+_QUEUE_NAME = "__retry_lock"
 _TURN_S = 0.25
+_QUEUE_S = 3.0
 
 
 class PublishConflict(Exception):
@@ -262,11 +264,22 @@ class Ledger:
             if not is_conflict(error) and not is_missing(error):
                 raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Publishers on one machine take turns. This saves lost races; it is not what keeps them apart.
+    def turn(self) -> AbstractContextManager[None]:
+        """Publishers on one machine take turns. This saves lost races; it is not what keeps them apart."""
+        return self._lock(_LOCK_NAME, _TURN_S)
 
-        So nobody waits long: a publisher that was stopped in the middle of its turn must not stop the others.
+    def queue(self) -> AbstractContextManager[None]:
+        """Writers on one machine that lost a race try again one after the other.
+
+        Else a slow one among many could lose every race. Who has not lost yet does not wait here.
+        """
+        return self._lock(_QUEUE_NAME, _QUEUE_S)
+
+    @contextmanager
+    def _lock(self, name: str, patience_s: float) -> Iterator[None]:
+        """A lock that orders what would be right in any order.
+
+        So nobody waits long: a process that was stopped while it held the lock must not stop the others.
         """
         path = self.location.path
         if path is None:
@@ -278,11 +291,11 @@ class Ledger:
             yield
             return
         try:
-            file = (path / _LOCK_NAME).open("ab")
+            file = (path / name).open("ab")
         except OSError as error:
             raise storage_failure(error, self.location, "the graph cannot be written") from error
         with file:
-            end = time.monotonic() + _TURN_S
+            end = time.monotonic() + patience_s
             while time.monotonic() < end:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -403,13 +403,7 @@ class Repository:
                 head = replace(source, branch=name, incarnation=incarnation, created_at=now, owner=owner)
                 head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch)
             else:
-                for table in start.tables.values():
-                    if not self.tables.has_version(table.folder, table.pin.lance_version):
-                        raise Damaged(
-                            f"commit {start.commit_id} can no longer be read: '{table.pin.key}' was reclaimed",
-                            code="version_reclaimed",
-                            hint="a cleanup removes old versions; start from a newer commit",
-                        )
+                self._check_whole(start)
                 head = Head(
                     branch=name,
                     incarnation=incarnation,

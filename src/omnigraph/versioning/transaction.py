@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -411,10 +411,11 @@ def write(
         return earlier
     bound = options.if_commit is not None or bool(options.expected_versions)
     for attempt in range(WRITE_TRIES):
-        transaction = Transaction(repository, options)
         try:
-            prepare(transaction)
-            return transaction.commit()
+            with repository.ledger.queue() if attempt else nullcontext():
+                transaction = Transaction(repository, options)
+                prepare(transaction)
+                return transaction.commit()
         except HeadMoved:
             if bound or attempt == WRITE_TRIES - 1:
                 raise

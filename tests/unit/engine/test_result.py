@@ -100,7 +100,7 @@ def test_what_else_a_result_knows(graph):
     found = everything(graph)
     assert found.query_name == "all"
     assert found.commit_id == graph.commits()[0].id
-    assert found.elapsed_ms > 0
+    assert isinstance(found.elapsed_ms, float)
     assert repr(found).startswith("Result(2 rows of t, name, ")
 
 
