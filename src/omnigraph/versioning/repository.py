@@ -423,6 +423,16 @@ class Repository:
         self.publish(decide)
         return made[0]
 
+    def _check_whole(self, snapshot: Snapshot) -> None:
+        """Refuse to build on a commit that a cleanup has forgotten."""
+        for table in snapshot.tables.values():
+            if not self.tables.has_version(table.folder, table.pin.lance_version):
+                raise Damaged(
+                    f"'{table.pin.key}' at commit {snapshot.commit_id} was reclaimed or lost",
+                    code="version_reclaimed",
+                    hint="a cleanup removes old versions; start at a newer commit",
+                )
+
     def delete_branch(self, name: str) -> None:
         """Delete a branch; its commits stay readable by id until a cleanup."""
         name = name.strip()
