@@ -10,6 +10,11 @@ READY := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
 
+# Spark needs a Java; where none is new enough, the set-up brings one.
+JAVA_MIN := 17
+EXTRAS = dev,spark$(shell v=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
+	[ "$${v:-0}" -ge $(JAVA_MIN) ] || echo ,java)
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -20,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "error: '$(PYTHON) -m venv' failed (hint: a distribution may keep it in a package of its own, such as python3-venv)"; exit 1; }
 	@echo "setting up $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
 
 demo: $(READY) ## a tour of what the program does today

@@ -5,6 +5,10 @@ the delta, and at committed rows only as far as the delta makes them matter. The
 once (`rules_of`) and know nothing of statements, files or jobs, so a mutation, a load, a merge and a bulk
 pipeline all run these and no others.
 
+A rule is a sequence of steps, a step one or more parts that are reported together. Each part says by which
+columns rows meet (`by`): dealt into buckets by these, every bucket can be judged alone. That is how a bulk
+pipeline checks what fits no memory, with the very same functions.
+
 The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then
 per edge type uniqueness, endpoints, cardinality. Within a rule, rows are reported in the order of the write.
 `check_delta` stops at the first violation; `violations` goes on.
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
@@ -61,12 +66,13 @@ class TableDelta:
     deleted: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
     replaces: bool = False
 
+    def written_ids(self) -> pa.Array:
+        """The ids of all rows it puts in place or takes away."""
+        return pa.concat_arrays([_array(self.rows["id"]), _array(self.deleted)])
+
 
 class Committed(Protocol):
     """The committed rows a rule may need to see."""
-
-    def ids_among(self, table_key: str, ids: pa.Array) -> pa.Array:
-        """Those of `ids` that exist."""
 
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """The rows whose text `column` is one of `values`."""
@@ -82,8 +88,50 @@ class Delta:
     tables: Mapping[str, TableDelta]
     committed: Committed
 
+    def surviving(
+        self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None
+    ) -> pa.Table:
+        """Committed rows the write leaves as they are; with `column`, those whose text there is one of `values`."""
+        table = self.tables.get(table_key)
+        wanted = [*columns] if "id" in columns else ["id", *columns]
+        if column is None or (table is not None and table.replaces):
+            rows = self.committed.read(table_key, wanted)
+        else:
+            rows = self.committed.rows_among(table_key, column, values, wanted)
+        if table is not None:
+            rows = rows.slice(0, 0) if table.replaces else _without(rows, "id", table.written_ids())
+        return rows.select([*columns])
 
-Rule = Callable[[Delta], Iterator[Violation]]
+    def replaced(self, table_key: str, columns: Sequence[str]) -> pa.Table:
+        """Committed rows the write puts others in place of, or deletes."""
+        return self.committed.rows_among(table_key, "id", self.tables[table_key].written_ids(), columns)
+
+
+Look = Callable[[Delta], Iterator[Violation]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One look at a write. `by` names the columns of each table that decide which rows meet; none: no two do."""
+
+    check: Look
+    by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must hold for the rows of one table."""
+
+    table_key: str
+    steps: tuple[tuple[Part, ...], ...]
+
+    def __call__(self, delta: Delta) -> Iterator[Violation]:
+        """What breaks the rule, in order."""
+        for parts in self.steps:
+            if len(parts) == 1:
+                yield from parts[0].check(delta)
+            else:
+                yield from _in_order(part.check(delta) for part in parts)
 
 
 def rules_of(catalog: Catalog) -> list[Rule]:
@@ -125,16 +173,22 @@ def check_delta(catalog: Catalog, delta: Delta) -> None:
 
 
 def _values_rule(type_: NodeType | EdgeType) -> Rule:
-    def rule(delta: Delta) -> Iterator[Violation]:
-        table = delta.tables.get(type_.table_key)
-        if table is None or not table.rows.num_rows:
-            return
-        yield from _in_order(_range(type_, range_, table.rows) for range_ in type_.ranges)
-        yield from _in_order(_check(type_, check, table.rows) for check in type_.checks)
-        enums = [p for p in type_.properties.values() if p.type.enum_values is not None]
-        yield from _in_order(_enum(type_, p.name, p.type, table.rows) for p in enums)
+    enums = [p for p in type_.properties.values() if p.type.enum_values is not None]
+    steps = (
+        tuple(Part(_on_rows(type_, partial(_range, type_, range_))) for range_ in type_.ranges),
+        tuple(Part(_on_rows(type_, partial(_check, type_, check))) for check in type_.checks),
+        tuple(Part(_on_rows(type_, partial(_enum, type_, p.name, p.type))) for p in enums),
+    )
+    return Rule(type_.table_key, tuple(step for step in steps if step))
 
-    return rule
+
+def _on_rows(type_: NodeType | EdgeType, look: Callable[[pa.Table], Iterator[Violation]]) -> Look:
+    def check(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(type_.table_key)
+        if table is not None and table.rows.num_rows:
+            yield from look(table.rows)
+
+    return check
 
 
 def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterator[Violation]:
@@ -188,17 +242,17 @@ def _position(violation: Violation) -> int:
 
 def _key_rule(node: NodeType) -> Rule:
     """Two rows of one write with the same key; against committed rows a key is no violation but an identity."""
+    where = node.key[0] if len(node.key) == 1 else f"({', '.join(node.key)})"
 
-    def rule(delta: Delta) -> Iterator[Violation]:
+    def check(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(node.table_key)
         if table is None or pc.count_distinct(table.rows["id"]).as_py() == table.rows.num_rows:
             return
-        where = node.key[0] if len(node.key) == 1 else f"({', '.join(node.key)})"
         for position, id_ in _repeats(table.rows["id"].to_pylist()):
             message = f"@unique violation on {node.name}.{where}: the key '{_short(id_)}' is written twice"
             yield Violation("unique", node.table_key, id_, message, node.key[0], id_, position)
 
-    return rule
+    return Rule(node.table_key, ((Part(check, {node.table_key: ("id",)}),),))
 
 
 def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -211,47 +265,52 @@ def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
-    def rule(delta: Delta) -> Iterator[Violation]:
+    """No tuple twice: first within the write, then against the committed rows that stay."""
+    types = [_column_type(type_, column) for column in columns]
+
+    def repeated(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
         if table is None or not table.rows.num_rows:
             return
-        types = [_column_type(type_, column) for column in columns]
-        new = _tuples(table.rows, columns)
-        seen: dict[str, str] = {}
-        # Within the write. Arrow finds whether there is a repeat at all; only then are rows looked at.
-        if pc.count_distinct(new["key"]).as_py() != new.num_rows:
-            for position, id_, key in zip(*(new[name].to_pylist() for name in ("position", "id", "key")), strict=True):
-                other = seen.setdefault(key, id_)
-                if other != id_:
-                    yield _unique(type_, columns, types, table.rows, position, other)
-        if table.replaces:
+        new = tuples_of(table.rows, columns)
+        # Arrow finds whether there is a repeat at all; only then are rows looked at.
+        if pc.count_distinct(new["key"]).as_py() == new.num_rows:
             return
-        for position, other in _committed_collisions(type_, columns, new, table, delta.committed):
+        seen: dict[str, str] = {}
+        for position, id_, key in zip(*(new[name].to_pylist() for name in ("position", "id", "key")), strict=True):
+            other = seen.setdefault(key, id_)
+            if other != id_:
+                yield _unique(type_, columns, types, table.rows, position, other)
+
+    def taken(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(type_.table_key)
+        if table is None or not table.rows.num_rows or table.replaces:
+            return
+        for position, other in _committed_collisions(type_, columns, table.rows, delta):
             yield _unique(type_, columns, types, table.rows, position, other)
 
-    return rule
+    by = {type_.table_key: columns}
+    return Rule(type_.table_key, ((Part(repeated, by),), (Part(taken, by),)))
 
 
 def _committed_collisions(
-    type_: NodeType | EdgeType, columns: tuple[str, ...], new: pa.Table, table: TableDelta, committed: Committed
+    type_: NodeType | EdgeType, columns: tuple[str, ...], rows: pa.Table, delta: Delta
 ) -> Iterator[tuple[int, str]]:
     """Pairs (written row, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
     first = columns[0]
     if _column_type(type_, first).is_text:
-        values = pc.unique(table.rows[first].drop_null())
-        stored = committed.rows_among(type_.table_key, first, _array(values), ["id", *columns])
+        values = _array(pc.unique(rows[first].drop_null()))
+        stored = delta.surviving(type_.table_key, ["id", *columns], first, values)
     else:
-        stored = committed.read(type_.table_key, ["id", *columns])
-    gone = pa.concat_arrays([_array(table.rows["id"]), _array(table.deleted)])
-    stored = stored.filter(pc.invert(pc.is_in(stored["id"], value_set=gone)))
-    old = _tuples(stored, columns)
+        stored = delta.surviving(type_.table_key, ["id", *columns])
+    new, old = tuples_of(rows, columns), tuples_of(stored, columns)
     place = pc.index_in(new["key"], value_set=_array(old["key"]))
     hits = pc.indices_nonzero(pc.is_valid(place))
     for position, where in zip(new["position"].take(hits).to_pylist(), place.take(hits).to_pylist(), strict=True):
         yield position, old["id"][where].as_py()
 
 
-def _tuples(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     """`id`, `position` and one `key` per row whose columns all have a value; only equal tuples have equal keys."""
     complete = None
     for column in columns:
@@ -307,61 +366,48 @@ def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
 
 
 def _endpoint_rule(edge: EdgeType) -> Rule:
-    def rule(delta: Delta) -> Iterator[Violation]:
-        table = delta.tables.get(edge.table_key)
-        ends = [
-            (column, node_type, delta.tables.get(f"node:{node_type}"))
-            for column, node_type in (("src", edge.from_type), ("dst", edge.to_type))
-        ]
-        if table is not None and table.rows.num_rows:
-            yield from _in_order(_missing_nodes(edge, *end, table, delta.committed) for end in ends)
-        for column, node_type, nodes in ends:
-            if nodes is not None:
-                yield from _orphans(edge, column, node_type, table, nodes, delta.committed)
-
-    return rule
+    """New edges end at nodes that exist once the write is done; committed edges that stay keep their nodes."""
+    ends = [("src", edge.from_type), ("dst", edge.to_type)]
+    missing = tuple(
+        Part(partial(_missing_nodes, edge, *end), {edge.table_key: (end[0],), f"node:{end[1]}": ("id",)})
+        for end in ends
+    )
+    orphans = [
+        (Part(partial(_orphans, edge, *end), {edge.table_key: (end[0],), f"node:{end[1]}": ("id",)}),) for end in ends
+    ]
+    return Rule(edge.table_key, (missing, *orphans))
 
 
-def _missing_nodes(
-    edge: EdgeType, column: str, node_type: str, nodes: TableDelta | None, table: TableDelta, committed: Committed
-) -> Iterator[Violation]:
-    """New edges must end at nodes that exist once the write is done."""
-    wanted = pc.unique(table.rows[column])
-    wanted = _array(wanted)
+def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(f"node:{node_type}")
+    if table is None or not table.rows.num_rows:
+        return
+    wanted = _array(pc.unique(table.rows[column]))
     if nodes is not None:
         wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=_array(nodes.rows["id"]))))
     if len(wanted) and not (nodes is not None and nodes.replaces):
-        found = committed.ids_among(f"node:{node_type}", wanted)
-        if nodes is not None and len(nodes.deleted):
-            found = found.filter(pc.invert(pc.is_in(found, value_set=_array(nodes.deleted))))
-        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=found)))
+        found = delta.surviving(f"node:{node_type}", ["id"], "id", wanted)["id"]
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=_array(found))))
     if not len(wanted):
         return
-    for position, id_, missing in _bad_rows(table.rows, pc.is_in(table.rows[column], value_set=wanted), column):
-        message = f"edge {edge.name}: {column} '{_short(missing)}' not found in {node_type}"
+    for position, id_, lost in _bad_rows(table.rows, pc.is_in(table.rows[column], value_set=wanted), column):
+        message = f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}"
         yield Violation("endpoint", edge.table_key, id_, message, column, position=position)
 
 
-def _orphans(
-    edge: EdgeType, column: str, node_type: str, table: TableDelta | None, nodes: TableDelta, committed: Committed
-) -> Iterator[Violation]:
-    """Committed edges that stay must not lose a node they end at."""
-    if table is not None and table.replaces:
+def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(f"node:{node_type}")
+    if nodes is None or (table is not None and table.replaces):
         return
     if nodes.replaces:
-        edges = committed.read(edge.table_key, ["id", column])
-        lost = pc.invert(pc.is_in(edges[column], value_set=_array(nodes.rows["id"])))
-        edges = edges.filter(lost)
+        edges = _without(delta.surviving(edge.table_key, ["id", column]), column, _array(nodes.rows["id"]))
     elif len(nodes.deleted):
-        edges = committed.rows_among(edge.table_key, column, _array(nodes.deleted), ["id", column])
+        edges = delta.surviving(edge.table_key, ["id", column], column, _array(nodes.deleted))
     else:
         return
-    if table is not None:
-        gone = pa.concat_arrays([_array(table.rows["id"]), _array(table.deleted)])
-        edges = edges.filter(pc.invert(pc.is_in(edges["id"], value_set=gone)))
-    for id_, missing in zip(edges["id"].to_pylist(), edges[column].to_pylist(), strict=True):
+    for id_, lost in zip(edges["id"].to_pylist(), edges[column].to_pylist(), strict=True):
         message = (
-            f"edge {edge.name}: {column} '{_short(missing)}' not found in {node_type}: "
+            f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}: "
             f"it is removed, but edge '{id_}' still points at it"
         )
         yield Violation("orphan", edge.table_key, id_, message, column)
@@ -370,12 +416,11 @@ def _orphans(
 def _cardinality_rule(edge: EdgeType) -> Rule:
     low, high = edge.cardinality.min, edge.cardinality.max
 
-    def rule(delta: Delta) -> Iterator[Violation]:
+    def check(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(edge.table_key)
         if table is None:
             return
-        counts = _edges_per_source(edge, table, delta)
-        for source, count in counts:
+        for source, count in _edges_per_source(edge, table, delta):
             if high is not None and count > high:
                 bound = f"max {high}"
             elif count < low:
@@ -385,22 +430,19 @@ def _cardinality_rule(edge: EdgeType) -> Rule:
             message = f"@card violation on edge {edge.name}: source '{_short(source)}' has {count} edges ({bound})"
             yield Violation("cardinality", edge.table_key, source, message)
 
-    return rule
+    return Rule(edge.table_key, ((Part(check, {edge.table_key: ("src",)}),),))
 
 
 def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> Iterator[tuple[str, int]]:
     """(source, edges it has once the write is done) for every source the write touches and leaves alive."""
     sources = table.rows["src"]
-    if table.replaces:
-        touched = pc.unique(sources)
-        final = sources
-    else:
-        written = pa.concat_arrays([_array(table.rows["id"]), _array(table.deleted)])
-        before = delta.committed.rows_among(edge.table_key, "id", written, ["src"])["src"]
+    touched = pc.unique(sources)
+    final = sources
+    if not table.replaces:
+        before = delta.replaced(edge.table_key, ["src"])["src"]
         touched = pc.unique(pa.chunked_array([*sources.chunks, *before.chunks], pa.utf8()))
-        kept = delta.committed.rows_among(edge.table_key, "src", _array(touched), ["id", "src"])
-        kept = kept.filter(pc.invert(pc.is_in(kept["id"], value_set=written)))
-        final = pa.chunked_array([*sources.chunks, *kept["src"].chunks], pa.utf8())
+        kept = delta.surviving(edge.table_key, ["src"], "src", _array(touched))["src"]
+        final = pa.chunked_array([*sources.chunks, *kept.chunks], pa.utf8())
     touched = _array(touched)
     nodes = delta.tables.get(f"node:{edge.from_type}")
     if nodes is not None and len(nodes.deleted):
@@ -411,6 +453,13 @@ def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> Iterat
 
 
 # -- small things ------------------------------------------------------------------------------------
+
+
+def _without(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    """The rows whose column is none of the values."""
+    if not rows.num_rows or not len(values):
+        return rows
+    return rows.filter(pc.invert(pc.is_in(rows[column], value_set=values)))
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

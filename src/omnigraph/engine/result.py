@@ -74,7 +74,7 @@ class Result:
 
     def to_polars(self) -> Any:
         """The rows as a polars frame; polars must be installed."""
-        import polars  # type: ignore[import-not-found]  # noqa: PLC0415
+        import polars  # noqa: PLC0415
 
         return polars.from_arrow(self._table)
 

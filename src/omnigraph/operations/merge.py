@@ -285,12 +285,6 @@ class _Renamed:
         self._old_key = old_key
         self._new = {pin.key for pin in new}
 
-    def ids_among(self, table_key: str, ids: pa.Array) -> pa.Array:
-        """See `Committed`."""
-        if table_key in self._new:
-            return pa.array([], pa.utf8())
-        return self._rows.ids_among(self._old_key.get(table_key, table_key), ids)
-
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Any) -> pa.Table:
         """See `Committed`."""
         if table_key in self._new:
