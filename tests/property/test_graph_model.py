@@ -509,12 +509,10 @@ class GraphMachine(RuleBasedStateMachine):
 
     def mutate(self, random: Random, graph: Graph) -> None:
         query = QueryText(random)
-        if random.random() < 0.3:
-            made = [self.some_delete(random, query) for _ in range(random.choice((1, 1, 2, 3)))]
-        else:
-            made = []
-            for _ in range(random.choice((1, 1, 2, 3, 4))):
-                made.append(self.some_write(random, query, [statement for _, statement in made]))
+        some = self.some_delete if random.random() < 0.3 else self.some_write
+        made: list[tuple[str, Statement]] = []
+        for _ in range(random.choice((1, 1, 2, 3, 4))):
+            made.append(some(random, query, [statement for _, statement in made]))
         text = query.text([text for text, _ in made])
         statements = [statement for _, statement in made]
         nodes, edges, write = run_statements(self.schema, self.tables, statements)
@@ -534,13 +532,14 @@ class GraphMachine(RuleBasedStateMachine):
 
     def some_write(self, random: Random, query: QueryText, earlier: Sequence[Statement]) -> tuple[str, Statement]:
         updatable = [node for node in self.schema.nodes.values() if len(node.props) > len(node.key)]
-        if updatable and random.random() < 0.3:
-            node = random.choice(updatable)
-            names = random.sample([n for n in node.props if n not in node.key], 1)
-            given, values = self.assigned(random, query, {name: node.props[name] for name in names})
-            condition, where = self.some_where(random, query, node)
+        updatable = [node for node in updatable if _comparable(node)]
+        if updatable and random.random() < 0.4:
+            node = _kin(random, updatable, earlier)
+            name = random.choice([n for n in node.props if n not in node.key])
+            given, values = self.assigned(random, query, {name: node.props[name]})
+            condition, where = self.some_where(random, query, node, earlier)
             return f"update {node.name} set {{ {given} }} where {condition}", Update(node, values, where)
-        type_ = random.choice([t for t in self.schema.types() if t.props or isinstance(t, EdgeType)])
+        type_ = _kin(random, [t for t in self.schema.types() if t.props or isinstance(t, EdgeType)], earlier)
         props = {n: p for n, p in type_.props.items() if not p.nullable or random.random() < 0.6}
         if isinstance(type_, NodeType):
             if not props:
@@ -584,23 +583,22 @@ class GraphMachine(RuleBasedStateMachine):
             return query.param("String", given)
         return query.value(prop, given)
 
-    def some_where(self, random: Random, query: QueryText, type_: AnyType) -> tuple[str, Where]:
+    def some_where(
+        self, random: Random, query: QueryText, type_: AnyType, earlier: Sequence[Statement]
+    ) -> tuple[str, Where]:
+        """A condition, preferably about what earlier statements of the query wrote or asked for."""
         op = random.choice(("=", "=", "=", "=", "!=", "<", "<=", ">", ">="))
-        rows = list(self.tables[type_.table].values())
-        choices = [(name, prop) for name, prop in type_.props.items() if prop.type in COMPARABLE]
-        if isinstance(type_, EdgeType):
-            choices += [(end, Prop("String", nullable=False)) for end in ("src", "dst")]
-        if not choices:
-            # Nothing can be compared; nothing is compared.
-            choices = [(next(iter(type_.props)), Prop("String"))]
-        name, prop = random.choice(choices)
+        choices = _comparable(type_)
+        kin = [statement for statement in earlier if statement.type.table == type_.table]
+        written = [statement.values for statement in kin if not isinstance(statement, Delete)]
+        touched = {name for values in written for name in values}
+        touched |= {statement.where.name for statement in kin if not isinstance(statement, Insert)}
+        name = random.choice(sorted(choices.keys() & touched if random.random() < 0.7 else choices) or sorted(choices))
+        prop = choices[name]
         shown = {"src": "from", "dst": "to"}.get(name, name)
-        if rows and random.random() < 0.6:
-            value = random.choice(rows)[name]
-            given = _as_given(prop, value)
-        else:
-            given, value = sample(random, prop)
-            given = _as_given(prop, value)
+        values = [row[name] for row in (*self.tables[type_.table].values(), *written) if name in row]
+        value = random.choice(values) if values and random.random() < 0.7 else sample(random, prop)[1]
+        given = _as_given(prop, value)
         if prop.type in INTEGERS and value is not None and random.random() < 0.3:
             value = random.choice((2.5, -0.5, 1e30, float(value), value + 2**40))
             type_text = "F64" if isinstance(value, float) else "U64" if value >= 2**63 else "I64"
@@ -612,9 +610,9 @@ class GraphMachine(RuleBasedStateMachine):
             return f"{shown} {op} {query.param('I64', value)}", Where(name, op, value, prop)
         return f"{shown} {op} {query.value(replace(prop, nullable=True), given)}", Where(name, op, value, prop)
 
-    def some_delete(self, random: Random, query: QueryText) -> tuple[str, Statement]:
-        type_ = random.choice([t for t in self.schema.types() if t.props or isinstance(t, EdgeType)])
-        condition, where = self.some_where(random, query, type_)
+    def some_delete(self, random: Random, query: QueryText, earlier: Sequence[Statement]) -> tuple[str, Statement]:
+        type_ = _kin(random, [type_ for type_ in self.schema.types() if _comparable(type_)], earlier)
+        condition, where = self.some_where(random, query, type_, earlier)
         return f"delete {type_.name} where {condition}", Delete(type_, where)
 
     def mutate_wrongly(self, random: Random, graph: Graph) -> None:
@@ -1169,6 +1167,19 @@ def _move(record: Record, line: int) -> None:
     record.line = line
     record.shape = placed(record.shape) if record.shape is not None else None
     record.faults = [placed(fault) for fault in record.faults]
+
+
+def _kin(random: Random, types: Sequence[Any], earlier: Sequence[Statement]) -> Any:
+    """A type, preferably one that an earlier statement of the query is about."""
+    known = {statement.type.table for statement in earlier}
+    kin = [type_ for type_ in types if type_.table in known]
+    return random.choice(kin if kin and random.random() < 0.6 else types)
+
+
+def _comparable(type_: AnyType) -> dict[str, Prop]:
+    """What a condition can be about."""
+    ends = {end: Prop("String", nullable=False) for end in ("src", "dst")} if isinstance(type_, EdgeType) else {}
+    return {name: prop for name, prop in type_.props.items() if prop.type in COMPARABLE} | ends
 
 
 def _superseded(records: Sequence[Record]) -> set[int]:

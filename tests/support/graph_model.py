@@ -342,9 +342,8 @@ def _cards(edge: EdgeType, before: Tables, write: Write, after: Tables) -> Itera
     if change is None:
         return
     touched = [row["src"] for _, row in change.rows]
-    if not change.replaced:
-        gone = [*change.deleted, *(id_ for id_, _ in change.rows)]
-        touched += [before[edge.table][id_]["src"] for id_ in gone if id_ in before[edge.table]]
+    gone = [*before[edge.table]] if change.replaced else [*change.deleted, *(id_ for id_, _ in change.rows)]
+    touched += [before[edge.table][id_]["src"] for id_ in gone if id_ in before[edge.table]]
     low, high = edge.card
     for source in dict.fromkeys(touched):
         if source not in after[f"node:{edge.source}"]:

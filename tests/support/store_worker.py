@@ -126,6 +126,7 @@ class Actions:
     def commits(self) -> None:
         """Write pairs."""
         repository = self.repository()
+        say(opened=True)
         options = {"branch": self.request["branch"]} if "branch" in self.request else {}
         for number in rounds(self.request):
             key = f"{self.name}-{number}"

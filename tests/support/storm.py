@@ -77,8 +77,9 @@ def rage(
         alive = [start("commits") for _ in range(writers)]
         while done.kills < kills and time.monotonic() - started < seconds:
             victim = alive.pop(0)
+            # From here on it is somewhere in a commit, or between two.
             assert victim.wait_for(lambda worker: bool(worker.said())), victim.trouble()
-            time.sleep(chance.uniform(0.0, 0.08))
+            time.sleep(chance.uniform(0.0, 0.1))
             retire(victim)
             done.kills += 1
             alive.append(start("commits"))

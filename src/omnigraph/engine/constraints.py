@@ -38,7 +38,8 @@ class Violation:
     """A row that breaks a rule; `row_id` is the row, `other_id` a second one it collides with.
 
     `position` is the row's place among the written ones. A committed row that is left behind has none, and
-    neither has the source of a cardinality: that is a node.
+    neither has the source of a cardinality: that is a node. `surplus` are the places of the written edges it has to
+    do without: the last ones of the write where it has too many, all of them where it has too few.
     """
 
     rule: RuleKind
@@ -48,6 +49,7 @@ class Violation:
     property: str | None = None
     other_id: str | None = None
     position: int | None = None
+    surplus: tuple[int, ...] = ()
 
     def error(self) -> ConstraintViolation:
         """The violation as an error."""
@@ -103,7 +105,9 @@ class Delta:
         return rows.select([*columns])
 
     def replaced(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        """Committed rows the write puts others in place of, or deletes."""
+        """Committed rows the write puts others in place of, or takes away."""
+        if self.tables[table_key].replaces:
+            return self.committed.read(table_key, columns)
         return self.committed.rows_among(table_key, "id", self.tables[table_key].written_ids(), columns)
 
 
@@ -420,36 +424,46 @@ def _cardinality_rule(edge: EdgeType) -> Rule:
         table = delta.tables.get(edge.table_key)
         if table is None:
             return
-        for source, count in _edges_per_source(edge, table, delta):
+        touched, counts = _edges_per_source(edge, table, delta)
+        wrong = pc.less(counts, low) if high is None else pc.or_(pc.less(counts, low), pc.greater(counts, high))
+        sources = touched.filter(wrong)
+        places = _places(table.rows["src"], sources)
+        for source, count in zip(sources.to_pylist(), counts.filter(wrong).to_pylist(), strict=True):
             if high is not None and count > high:
-                bound = f"max {high}"
-            elif count < low:
-                bound = f"min {low}"
+                bound, surplus = f"max {high}", places[source][high - count :]
             else:
-                continue
+                bound, surplus = f"min {low}", places[source]
             message = f"@card violation on edge {edge.name}: source '{_short(source)}' has {count} edges ({bound})"
-            yield Violation("cardinality", edge.table_key, source, message)
+            yield Violation("cardinality", edge.table_key, source, message, surplus=tuple(surplus))
 
-    return Rule(edge.table_key, ((Part(check, {edge.table_key: ("src",)}),),))
+    by = {edge.table_key: ("src",), f"node:{edge.from_type}": ("id",)}
+    return Rule(edge.table_key, ((Part(check, by),),))
 
 
-def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> Iterator[tuple[str, int]]:
-    """(source, edges it has once the write is done) for every source the write touches and leaves alive."""
+def _places(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:
+    """Where each of the values stands in a column."""
+    found: dict[str, list[int]] = {value: [] for value in values.to_pylist()}
+    places = pc.indices_nonzero(pc.is_in(column, value_set=values)) if found else pa.array([], pa.uint64())
+    for place, value in zip(places.to_pylist(), column.take(places).to_pylist(), strict=True):
+        found[value].append(place)
+    return found
+
+
+def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[pa.Array, pa.Array]:
+    """Every source the write touches and leaves alive, and how many edges it has once the write is done."""
     sources = table.rows["src"]
-    touched = pc.unique(sources)
-    final = sources
-    if not table.replaces:
-        before = delta.replaced(edge.table_key, ["src"])["src"]
-        touched = pc.unique(pa.chunked_array([*sources.chunks, *before.chunks], pa.utf8()))
-        kept = delta.surviving(edge.table_key, ["src"], "src", _array(touched))["src"]
-        final = pa.chunked_array([*sources.chunks, *kept.chunks], pa.utf8())
-    touched = _array(touched)
+    # Who only loses edges can have too few of them, never too many.
+    lost = delta.replaced(edge.table_key, ["src"])["src"].chunks if edge.cardinality.min else []
+    touched = _array(pc.unique(pa.chunked_array([*sources.chunks, *lost], pa.utf8())))
     nodes = delta.tables.get(f"node:{edge.from_type}")
-    if nodes is not None and len(nodes.deleted):
+    if nodes is not None and nodes.replaces:
+        touched = touched.filter(pc.is_in(touched, value_set=_array(nodes.rows["id"])))
+    elif nodes is not None and len(nodes.deleted):
         touched = touched.filter(pc.invert(pc.is_in(touched, value_set=_array(nodes.deleted))))
-    tally = {entry["values"]: entry["counts"] for entry in pc.value_counts(_array(final)).to_pylist()}
-    for source in touched.to_pylist():
-        yield source, tally.get(source, 0)
+    kept = [] if table.replaces else delta.surviving(edge.table_key, ["src"], "src", touched)["src"].chunks
+    tally = pc.value_counts(pa.chunked_array([*sources.chunks, *kept], pa.utf8()))
+    counts = tally.field("counts").take(pc.index_in(touched, value_set=tally.field("values")))
+    return touched, pc.fill_null(counts, 0)
 
 
 # -- small things ------------------------------------------------------------------------------------

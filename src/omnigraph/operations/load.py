@@ -300,14 +300,11 @@ def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Fault
     if rows is None:
         return 0
     why: dict[int, Violation] = {}
-    if found[0].rule == "cardinality":
-        sources = {violation.row_id: violation for violation in found}
-        for position, source in enumerate(rows.table["src"].to_pylist()):
-            if source in sources:
-                why[position] = sources[source]
     for violation in found:
-        if violation.position is not None and violation.table_key == key:
-            why.setdefault(violation.position, violation)
+        if violation.table_key == key:
+            places = violation.surplus if violation.position is None else (violation.position,)
+            for position in places:
+                why.setdefault(position, violation)
     for position, violation in sorted(why.items()):
         faults.add(rows.fault(position, violation.message, violation.property, violation.rule))
     rows.keep(pa.array([position not in why for position in range(rows.table.num_rows)], pa.bool_()))
@@ -316,11 +313,8 @@ def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Fault
 
 def _placed(violation: Violation, tables: Mapping[str, Rows]) -> OmniGraphError:
     """The violation as an error that names the line, when the row came from this input."""
-    rows, position = tables.get(violation.table_key), violation.position
-    if rows is not None and violation.rule == "cardinality":
-        found = pc.index(rows.table["src"], pa.scalar(violation.row_id, pa.utf8())).as_py()
-        position = found if found >= 0 else None
-    return _at_line(violation.error(), rows, position)
+    position = violation.surplus[0] if violation.surplus else violation.position
+    return _at_line(violation.error(), tables.get(violation.table_key), position)
 
 
 def _at_line(error: OmniGraphError, rows: Rows | None, position: int | None) -> OmniGraphError:

@@ -35,7 +35,10 @@ STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 FRAGMENTS_MAX = 64
-"""A table in more pieces than this is compacted before the next change is staged on it."""
+"""A table in so many pieces more than its rows need is compacted before the next change is staged on it."""
+
+FRAGMENT_ROWS = 262_144
+"""How many rows a piece has at most. Who replaces one row pays for the row ids of the whole piece it was in."""
 
 Piece = tuple[str, int, str]
 """A part of a table: its files, the rows in them, and which of those are gone."""
@@ -285,7 +288,7 @@ class Table:
         if (change.upsert is None or not change.upsert.num_rows) and not change.delete:
             if change.append is None or not change.append.num_rows:
                 return None
-            return write_fragments(self._aligned(change.append), self.dataset, mode="append", return_transaction=True)
+            return self._written(change.append, "append")
         return self._mixed(change)
 
     def _aligned(self, rows: pa.Table) -> pa.Table:
@@ -298,12 +301,17 @@ class Table:
             return None
         if not rows.num_rows:
             return lance.Transaction(self.version, lance.LanceOperation.Overwrite(self.dataset.lance_schema, []))
-        return write_fragments(self._aligned(rows), self.dataset, mode="overwrite", return_transaction=True)
+        return self._written(rows, "overwrite")
+
+    def _written(self, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
+        return write_fragments(
+            self._aligned(rows), self.dataset, mode=mode, max_rows_per_file=FRAGMENT_ROWS, return_transaction=True
+        )
 
     def _mixed(self, change: Change) -> lance.Transaction | None:
         """Upserts, inserts and deletes as one transaction that keeps row ids and creation stamps.
 
-        Replaced and deleted rows are marked in their fragments; new rows follow in a fragment whose first
+        Replaced and deleted rows are marked in their fragments; new rows follow in fragments whose first
         rows carry the row ids of those they replace.
         """
         upsert = self._aligned(change.upsert) if change.upsert is not None else self.schema.empty_table()
@@ -329,11 +337,13 @@ class Table:
         fragments: list[FragmentMetadata] = []
         if rows.num_rows:
             fragments = write_fragments(
-                rows.combine_chunks(), self.dataset, mode="append", max_rows_per_file=max(rows.num_rows, 1)
+                rows.combine_chunks(), self.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS
             )
-            if replaced.num_rows:
-                row_ids = hits["_rowid"].take(pc.drop_null(place)).to_pylist()
-                fragments[0].row_id_meta = RowIdSequence(row_ids).to_inline_metadata()
+            row_ids = hits["_rowid"].take(pc.drop_null(place)).to_pylist()
+            for written in fragments:
+                kept, row_ids = row_ids[: written.physical_rows], row_ids[written.physical_rows :]
+                if kept:
+                    written.row_id_meta = RowIdSequence(kept).to_inline_metadata()
         if not fragments and not updated and not removed:
             return None
         operation = lance.LanceOperation.Update(
@@ -354,13 +364,13 @@ class Table:
 
         Losing a race against another writer of the table is no failure: the table stays as it is.
         """
-        if not always and self.fragment_count <= FRAGMENTS_MAX:
+        if not always and self.fragment_count <= FRAGMENTS_MAX + self.row_count // FRAGMENT_ROWS:
             return self
         try:
-            if not Compaction.plan(self.dataset, {}).num_tasks():
+            if not Compaction.plan(self.dataset, {"target_rows_per_fragment": FRAGMENT_ROWS}).num_tasks():
                 return self
             again = self.promote_operation(lance.LanceOperation.Restore(self.version), {})
-            again.optimize.compact_files()
+            again.optimize.compact_files(target_rows_per_fragment=FRAGMENT_ROWS)
             self.store_sync(again, tree=True)
         except LANCE_ERRORS as error:
             if is_conflict(error):

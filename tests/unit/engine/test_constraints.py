@@ -426,13 +426,45 @@ NODES = [n("a"), n("b"), n("c")]
         ([e("1", "a", "b")], {"deleted": {"E": ["1"], "A": ["a"]}}, []),
         # A node without edges is nobody's business.
         ([], {"A": [n("new")]}, []),
-        # A whole new table: only what is in it.
-        ([e("1", "a", "b")], {"replaces": True, "E": [e("9", "b", "c")]}, []),
+        # A whole new table: what was there and is not any more counts as deleted.
+        (
+            [e("1", "a", "b")],
+            {"replaces": True, "E": [e("9", "b", "c")]},
+            ["@card violation on edge E: source 'a' has 0 edges (min 1)"],
+        ),
         ([e("1", "a", "b"), e("2", "a", "b")], {"replaces": True, "E": [e("9", "a", "c")]}, []),
+        ([e("1", "a", "b")], {"replaces": True, "E": [e("9", "b", "c")], "A": [n("b"), n("c")]}, []),
     ],
 )
 def test_cardinality(committed, write, messages):
     assert World(CARD, A=NODES, E=committed).messages(**write) == messages
+
+
+@pytest.mark.parametrize(
+    ("committed", "write", "surplus"),
+    [
+        # Too many: the last ones of the write, whatever else it holds.
+        ([], {"E": [e("1", "a", "b"), e("2", "b", "b"), e("3", "a", "c"), e("4", "a", "a")]}, {"a": (3,)}),
+        ([e("1", "a", "b")], {"E": [e(str(i), "a", "b") for i in range(2, 6)]}, {"a": (1, 2, 3)}),
+        ([e("1", "a", "b"), e("2", "a", "b")], {"E": [e("3", "a", "c"), e("4", "a", "c")]}, {"a": (0, 1)}),
+        # A rewritten edge takes the place it had.
+        ([e("1", "a", "b"), e("2", "a", "b")], {"E": [e("2", "a", "c"), e("4", "a", "c")]}, {"a": (1,)}),
+        # Too few, because one moved away: none of its own is to blame.
+        ([e("1", "a", "b")], {"E": [e("5", "b", "c"), e("1", "b", "a")]}, {"a": ()}),
+        ([e("1", "a", "b")], {"replaces": True, "E": [e("1", "b", "a")]}, {"a": ()}),
+    ],
+)
+def test_the_edges_a_source_can_do_without(committed, write, surplus):
+    found = World(CARD, A=NODES, E=committed).found(**write)
+    assert {violation.row_id: violation.surplus for violation in found} == surplus
+
+
+def test_too_few_edges_are_all_too_many():
+    world = World(
+        "node A {} edge E: A -> A @card(3..)", A=NODES, E=[e("1", "a", "b"), e("2", "a", "b"), e("3", "a", "b")]
+    )
+    found = world.found(E=[e("1", "b", "a"), e("4", "b", "c"), e("5", "c", "c")])
+    assert {v.row_id: v.surplus for v in found} == {"a": (), "b": (0, 1), "c": (2,)}
 
 
 def test_a_range_without_bounds_is_no_rule():
@@ -521,12 +553,15 @@ def oracle(world: World, committed: Mapping[str, Rows], delta: Mapping[str, Any]
                 if row[end] not in final[node]:
                     was = row[end] in {one["id"] for one in committed[node]}
                     wrong.add(("endpoint" if id_ in written[name] else "orphan" if was else "dangling", name, id_))
-    before = {} if delta["replaces"] and "E" in delta["named"] else {row["id"]: row for row in committed["E"]}
+    rewritten = {*written["E"], *delta["deleted"].get("E", ())}
+    if delta["replaces"] and "E" in delta["named"]:
+        rewritten |= {row["id"] for row in committed["E"]}
     touched = {row["src"] for row in written["E"].values()}
-    touched |= {
-        row["src"] for id_, row in before.items() if id_ in written["E"] or id_ in delta["deleted"].get("E", ())
-    }
-    for source in touched - set(delta["deleted"].get("A", ())):
+    touched |= {row["src"] for row in committed["E"] if row["id"] in rewritten}
+    removed = set(delta["deleted"].get("A", ()))
+    if delta["replaces"] and "A" in delta["named"]:
+        removed = touched - {*final["A"]}
+    for source in touched - removed:
         if not 1 <= sum(row["src"] == source for row in final["E"].values()) <= 2:
             wrong.add(("cardinality", "E", source))
     return wrong

@@ -439,8 +439,33 @@ def test_an_edge_named_like_a_node_is_not_mistaken_for_it(tmp_path):
             edge("E", "b", "no", id_="b"),
         ],
     )
-    assert rejects == [(2, "cardinality"), (3, "cardinality"), (4, "endpoint")]
-    assert ids_of(graph, "E") == ["a"]
+    assert rejects == [(3, "cardinality"), (4, "endpoint")]
+    assert ids_of(graph, "E") == ["a", "x"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_too_many_edges_the_first_stay(tmp_path, mode):
+    schema = "node P { k: String @key } edge E: P -> P @card(0..2)"
+    graph = new_graph(tmp_path, schema, node("P", k="a"), node("P", k="b"), edge("E", "a", "a", id_="old"))
+    records = [edge("E", "a", "b", id_=f"new{number}") for number in range(3)] + [edge("E", "b", "b", id_="b")]
+    _, rejects = aside(graph, records, mode)
+    if mode == "overwrite":
+        assert rejects == [(3, "cardinality")]
+        assert ids_of(graph, "E") == ["b", "new0", "new1"]
+    else:
+        assert rejects == [(2, "cardinality"), (3, "cardinality")]
+        assert ids_of(graph, "E") == ["b", "new0", "old"]
+
+
+def test_an_overwrite_may_not_leave_a_source_too_few_edges(tmp_path):
+    schema = "node P { k: String @key } edge E: P -> P @card(1..)"
+    graph = new_graph(tmp_path, schema, node("P", k="a"), node("P", k="b"), edge("E", "a", "a", id_="1"))
+    for rejects in (None, []):
+        with pytest.raises(ConstraintViolation, match="source 'a' has 0 edges") as caught:
+            graph.load([edge("E", "b", "a")], mode="overwrite", rejects=rejects)
+        assert caught.value.code == "cardinality_violation"
+    graph.load([node("P", k="b"), edge("E", "b", "b")], mode="overwrite")
+    assert ends_of(graph, "E") == [("b", "b")]
 
 
 def test_what_cannot_be_helped_by_setting_aside_is_an_error(graph):

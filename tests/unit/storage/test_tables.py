@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import Damaged, StorageError
+from omnigraph.storage import tables
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.tables import _LOOKUP_BY_INDEX_MAX, FRAGMENTS_MAX, Change, sql_text
 from support.graphs import PERSON_SCHEMA, Line, files_below, new_line, people, table_store
@@ -367,6 +368,84 @@ def test_nothing_to_compact_leaves_no_version(line):
     before = files_below(line.store.location.path)
     assert line.table.compacted(always=True) is line.table
     assert files_below(line.store.location.path) == before
+
+
+# -- pieces --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(tables, "FRAGMENT_ROWS", 10)
+
+
+def numbered(*numbers):
+    return [f"p{number:03}" for number in numbers]
+
+
+def sizes(table):
+    return [rows for _, rows, _ in table.fragments]
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_many_rows_are_written_in_pieces(line):
+    line.write(Change(append=people(*numbered(*range(35)))))
+    assert sizes(line.table) == [10, 10, 10, 5]
+    line.write(Change(overwrite=people(*numbered(*range(25)))))
+    assert sizes(line.table) == [10, 10, 5]
+    assert sorted(names(line)) == numbered(*range(25))
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_many_rows_keep_their_identity_when_they_are_replaced(line):
+    line.write(Change(append=people(*numbered(*range(35)))))
+    before = stamps(line)
+    changed = numbered(*range(3, 29))
+    line.write(
+        Change(
+            upsert=people(*changed, *numbered(*range(50, 70)), name="new"),
+            append=people(*numbered(*range(80, 95))),
+            delete=numbered(1, 30),
+        )
+    )
+    after = stamps(line)
+    kept = [id_ for id_ in before if id_ in after]
+    assert len(kept) == 33
+    assert [after[id_]["_rowid"] for id_ in kept] == [before[id_]["_rowid"] for id_ in kept]
+    assert len({row["_rowid"] for row in after.values()}) == len(after) == 33 + 20 + 15
+    assert {id_ for id_, name in names(line).items() if name == "new"} == {*changed, *numbered(*range(50, 70))}
+    assert max(sizes(line.table)) == 10
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
+    line.write(Change(append=people(*numbered(*range(30)))))
+    full = line.table.fragments
+    for number in range(40, 47):
+        line.write(Change(append=people(*numbered(number))))
+    line.write(Change(upsert=people(*numbered(5), name="new")))
+    before = stamps(line)
+    compacted = line.table.compacted(always=True)
+    assert sizes(compacted) == [10, 10, 10, 8]
+    assert [files for files, _, _ in compacted.fragments[:3]] == [files for files, _, _ in full]
+    assert stamps(Line(line.store, line.folder, compacted.version)) == before
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_pieces_a_table_needs_are_no_reason_to_compact_it(line):
+    line.write(Change(append=people(*numbered(*range(10 * (FRAGMENTS_MAX + 5))))))
+    assert line.table.fragment_count > FRAGMENTS_MAX
+    assert line.table.compacted() is line.table
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_difference_reads_the_pieces_that_differ(line):
+    line.write(Change(append=people(*numbered(*range(35)))))
+    before = line.table
+    line.write(Change(upsert=people(*numbered(5, 60), name="new"), delete=numbered(33)))
+    here, there = line.table.difference(before)
+    assert sorted(here["id"].to_pylist()) == numbered(5, 60)
+    assert sorted(there["id"].to_pylist()) == numbered(5, 33)
+    assert set(here["name"].to_pylist()) == {"new"}
 
 
 # -- a disk that fails ---------------------------------------------------------------------------------
