@@ -19,7 +19,7 @@ import pyarrow as pa
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
 from omnigraph.engine.result import Result
-from omnigraph.engine.run import Limits, Profile
+from omnigraph.engine.work import Limits, Profile
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs

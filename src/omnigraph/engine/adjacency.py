@@ -129,7 +129,7 @@ class Adjacency:
     """One edge table between two node tables, all at pinned versions."""
 
     def __init__(self, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> None:
-        self._edges = edges
+        self.edges = edges
         self._source_nodes = sources
         self._target_nodes = targets
         self._cache = cache
@@ -145,24 +145,24 @@ class Adjacency:
 
     def edge_rows(self, direction: Direction) -> EdgeRows:
         """Edge rows by walking the edges out, in, or both ways; a loop is there once."""
-        return self._edges.derived(f"edge_rows:{direction}:{self._key}", lambda: self._edge_rows(direction))
+        return self.edges.derived(f"edge_rows:{direction}:{self._key}", lambda: self._edge_rows(direction))
 
     def ends(self) -> tuple[Numbers, Numbers]:
         """The numbers of every edge's source and target, in row order."""
-        return self._edges.derived(
+        return self.edges.derived(
             f"ends:{self._key}",
             lambda: (
-                _numbers(self._edges.column("src"), self._source_nodes.column("id"), self._edges),
-                _numbers(self._edges.column("dst"), self._target_nodes.column("id"), self._edges),
+                _numbers(self.edges.column("src"), self._source_nodes.column("id"), self.edges),
+                _numbers(self.edges.column("dst"), self._target_nodes.column("id"), self.edges),
             ),
         )
 
     def _walk(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
-        return self._edges.derived(f"neighbours:{direction}:{self._key}", lambda: self._build(direction))
+        return self.edges.derived(f"neighbours:{direction}:{self._key}", lambda: self._build(direction))
 
     def _build(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
         """On top of what was built before, in this process or an earlier one, if it is the same and more."""
-        what = (self._edges.folder, self._source_nodes.folder, self._target_nodes.folder, direction)
+        what = (self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, direction)
         base = self._cache.bases.get(what) or persisted.load(self._cache.folder, what)
         if base is not None:
             self._cache.bases[what] = base
@@ -172,7 +172,7 @@ class Adjacency:
         src, dst = self.ends()
         neighbours = _neighbours(src, dst, direction, self._near(direction).row_count)
         loops = np.unique(src[src == dst])
-        fragments = (self._edges.fragments, self._source_nodes.fragments, self._target_nodes.fragments)
+        fragments = (self.edges.fragments, self._source_nodes.fragments, self._target_nodes.fragments)
         base = Base(*fragments, neighbours, loops)
         self._cache.bases[what] = base
         persisted.save(self._cache.folder, what, base)
@@ -187,14 +187,14 @@ class Adjacency:
         ):
             return None
         known = sum(rows for _, rows, _ in base.edges)
-        if self._edges.fragments[: len(base.edges)] != base.edges or self._edges.row_count > known * 1.1 + 100_000:
+        if self.edges.fragments[: len(base.edges)] != base.edges or self.edges.row_count > known * 1.1 + 100_000:
             return None
-        new = self._edges.added_since(base.edges, ["src", "dst"])
+        new = self.edges.added_since(base.edges, ["src", "dst"])
         assert new is not None
         if not new.num_rows and len(base.neighbours.offsets) - 1 == self._near(direction).row_count:
             return base.neighbours, base.loops
-        src = _few_numbers(new["src"], sources, self._edges)
-        dst = _few_numbers(new["dst"], targets, self._edges)
+        src = _few_numbers(new["src"], sources, self.edges)
+        dst = _few_numbers(new["dst"], targets, self.edges)
         near, far = (dst, src) if direction == "in" else (src, dst)
         if direction == "both":
             near, far = np.concatenate([src, dst]), np.concatenate([dst, src])

@@ -29,8 +29,36 @@ Derived = TypeVar("Derived")
 _LOOKUPS_BEFORE_INDEX = 3
 """A few lookups are cheaper by looking; after that a map of all ids pays."""
 
+_PLACES = "places:id"
+_ENTRY_BYTES = 150
+"""About what an id and its number take in a map."""
+
 _VERSIONS_KNOWN = 8
 CACHE_BYTES = 2 * 1024**3
+
+
+class Places:
+    """Where each id is: a map of an earlier version, and of the rows added since."""
+
+    __slots__ = ("added", "base")
+
+    def __init__(self, base: dict[str, int], added: dict[str, int]) -> None:
+        self.base = base
+        self.added = added
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, without the map it shares once rows were added."""
+        return _ENTRY_BYTES * (len(self.added) or len(self.base))
+
+    def find(self, id_: str) -> int | None:
+        """The number of an id's row."""
+        place = self.base.get(id_)
+        return place if place is not None else self.added.get(id_)
+
+
+def _numbered(ids: pa.Array | pa.ChunkedArray, start: int) -> dict[str, int]:
+    return dict(zip(ids.to_pylist(), range(start, start + len(ids)), strict=True))
 
 
 class TableData:
@@ -39,6 +67,8 @@ class TableData:
     def __init__(self, table: Table, cache: DataCache) -> None:
         self._table = table
         self._cache = cache
+        self.folder = table.folder
+        """The table, whatever its version."""
         self.key = (table.folder, table.version)
 
     @cached_property
@@ -46,10 +76,9 @@ class TableData:
         """How many rows there are."""
         return self._table.row_count
 
-    @property
-    def folder(self) -> str:
-        """The table, whatever its version."""
-        return self._table.folder
+    def is_of(self, table: Table) -> bool:
+        """Whether this is read through that very handle."""
+        return self._table is table
 
     @property
     def fragments(self) -> Fragments:
@@ -85,15 +114,27 @@ class TableData:
 
     def find(self, id_: str) -> int | None:
         """The number of the row with this id."""
-        uses = self.derived("uses:id", lambda: [0])
-        uses[0] += 1
-        if uses[0] > _LOOKUPS_BEFORE_INDEX:
-            return self.derived("places:id", self._places).get(id_)
-        place = pc.index(self.column("id"), pa.scalar(id_, pa.utf8())).as_py()
-        return None if place < 0 else int(place)
+        places = self._cache.find((*self.key, _PLACES))
+        if places is None:
+            uses = self.derived("uses:id", lambda: [0])
+            uses[0] += 1
+            if uses[0] <= _LOOKUPS_BEFORE_INDEX and self._cache.earlier(self, _PLACES) is None:
+                place = pc.index(self.column("id"), pa.scalar(id_, pa.utf8())).as_py()
+                return None if place < 0 else int(place)
+            places = self.derived(_PLACES, self._places)
+        found: int | None = places.find(id_)
+        return found
 
-    def _places(self) -> dict[str, int]:
-        return {id_: place for place, id_ in enumerate(self.column("id").to_pylist())}
+    def _places(self) -> Places:
+        earlier = self._cache.earlier(self, _PLACES)
+        if earlier is not None:
+            known, fragments = earlier
+            added = self.added_since(fragments, ["id"])
+            assert added is not None
+            if len(known.added) + added.num_rows <= len(known.base) // 4:
+                start = len(known.base) + len(known.added)
+                return Places(known.base, {**known.added, **_numbered(added["id"], start)})
+        return Places(_numbered(self.column("id"), 0), {})
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Something computed from the version, computed once."""
@@ -106,7 +147,7 @@ class DataCache:
     def __init__(self, bytes_max: int = CACHE_BYTES, folder: Path | None = None) -> None:
         self._bytes_max = bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
-        self._versions: dict[str, OrderedDict[int, Fragments]] = {}
+        self._versions: dict[str, OrderedDict[int, TableData]] = {}
         self.bases: dict[tuple[str, ...], Any] = {}
         """Adjacency built in full, by what it is of: later versions add to it."""
         self.folder = folder
@@ -118,23 +159,35 @@ class DataCache:
         """The data of a table version."""
         with self._lock:
             known = self._versions.setdefault(table.folder, OrderedDict())
-            known[table.version] = table.fragments
+            data = known.get(table.version)
+            if data is None or not data.is_of(table):
+                data = known[table.version] = TableData(table, self)
+                while len(known) > _VERSIONS_KNOWN:
+                    known.popitem(last=False)
             known.move_to_end(table.version)
-            while len(known) > _VERSIONS_KNOWN:
-                known.popitem(last=False)
-        return TableData(table, self)
+        return data
 
     def earlier(self, data: TableData, name: str) -> tuple[Any, Fragments] | None:
         """What is kept of an earlier version that this one only adds rows to, and that version's pieces."""
         folder, version = data.key
         fragments = data.fragments
         with self._lock:
-            for other, pieces in reversed(self._versions.get(folder, {}).items()):
+            for other, known in reversed(self._versions.get(folder, {}).items()):
+                pieces = known.fragments
                 if other != version and len(pieces) <= len(fragments) and fragments[: len(pieces)] == pieces:
                     found = self._kept.get((folder, other, name))
                     if found is not None:
                         return found[0], pieces
         return None
+
+    def find(self, key: tuple[Any, ...]) -> Any:
+        """What is kept under a key; None when nothing is."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
 
     def get(self, key: tuple[Any, ...], make: Callable[[], Derived]) -> Derived:
         """What is kept under a key, made if it is not there."""
@@ -164,8 +217,6 @@ class DataCache:
 def _size(value: Any) -> int:
     if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray):
         return int(value.nbytes)
-    if isinstance(value, dict):
-        return 120 * len(value)
     if isinstance(value, tuple):
         return sum(map(_size, value))
     size = getattr(value, "nbytes", None)

@@ -36,11 +36,10 @@ class Evaluator:
         variables = list(dict.fromkeys(variables_of(condition)))
         if len(variables) == 1:
             bound = frame.bound[variables[0]]
-            size = bound.data.row_count
-            if frame.count >= size:
+            if not bound.whole and frame.count >= bound.data.row_count:
                 # Every entity is judged once, however often it occurs.
-                whole = Frame(size, {variables[0]: Bound(bound.data, np.arange(size))})
-                return self._mask(condition, whole)[bound.numbers]
+                every = Bound(bound.data)
+                return self._mask(condition, Frame(every.count, {variables[0]: every}))[bound.numbers]
         return self._mask(condition, frame)
 
     def _mask(self, condition: ir.Condition, frame: Frame) -> Mask:
@@ -97,8 +96,7 @@ class Evaluator:
         """The value of an expression in every row."""
         match expr:
             case ir.Prop():
-                bound = frame.bound[expr.var]
-                return bound.data.take(expr.name, bound.numbers)
+                return frame.bound[expr.var].column(expr.name)
             case ir.Const() | ir.ParamRef():
                 scalar = stored_array([self.constant(expr)], expr.type)
                 return scalar.take(pa.array(np.zeros(frame.count, np.int64)))
@@ -119,7 +117,7 @@ class Evaluator:
         bound = frame.bound[expr.var]
         node = self.catalog.nodes[expr.type_name]
         names = ["id", *(p.name for p in node.properties.values() if p.type.scalar != "Blob")]
-        return pa.StructArray.from_arrays([bound.data.take(name, bound.numbers) for name in names], names=names)
+        return pa.StructArray.from_arrays([bound.column(name) for name in names], names=names)
 
     # -- keys ------------------------------------------------------------------------------------
 
@@ -127,14 +125,19 @@ class Evaluator:
         """Numbers in the order of the values, equal where they are equal; null is -1, below everything."""
         if isinstance(expr, ir.Entity):
             bound = frame.bound[expr.var]
-            return id_ranks(bound.data)[bound.numbers]
+            return _of(id_ranks(bound.data), bound)
         if isinstance(expr, ir.Prop):
             bound = frame.bound[expr.var]
             if frame.count * 4 > bound.data.row_count:
                 name = expr.name
                 ranks = bound.data.derived(f"ranks:{name}", lambda: ranks_of(bound.data.column(name)))
-                return ranks[bound.numbers]
+                return _of(ranks, bound)
         return ranks_of(self.value(expr, frame))
+
+
+def _of(values: Numbers, bound: Bound) -> Numbers:
+    """Something known of every row of a table, for the rows of a variable."""
+    return values if bound.whole else values[bound.numbers]
 
 
 def id_ranks(data: TableData) -> Numbers:

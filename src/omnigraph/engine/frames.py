@@ -6,17 +6,43 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.query.ast import ANONYMOUS
 
 
-@dataclass(frozen=True)
 class Bound:
     """A variable: which table its entities are in, and which one each row means."""
 
-    data: TableData
-    numbers: Numbers
+    __slots__ = ("_numbers", "data")
+
+    def __init__(self, data: TableData, numbers: Numbers | None = None) -> None:
+        self.data = data
+        self._numbers = numbers
+
+    @property
+    def whole(self) -> bool:
+        """Whether the rows are those of the table, in its order: then its columns need no picking."""
+        return self._numbers is None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.data.row_count if self._numbers is None else len(self._numbers)
+
+    @property
+    def numbers(self) -> Numbers:
+        """The entity of each row."""
+        return np.arange(self.data.row_count) if self._numbers is None else self._numbers
+
+    def take(self, positions: Numbers) -> Bound:
+        """The entities of the rows at these positions."""
+        return Bound(self.data, positions if self._numbers is None else self._numbers[positions])
+
+    def column(self, name: str) -> pa.Array:
+        """A property of each row."""
+        return self.data.column(name) if self._numbers is None else self.data.take(name, self._numbers)
 
 
 @dataclass(frozen=True)
@@ -30,7 +56,7 @@ class Frame:
 
     def take(self, positions: Numbers) -> Frame:
         """The rows at these positions, in their order."""
-        bound = {name: Bound(b.data, b.numbers[positions]) for name, b in self.bound.items()}
+        bound = {name: b.take(positions) for name, b in self.bound.items()}
         return Frame(len(positions), bound, self.weight[positions] if self.weight is not None else None)
 
     def keep(self, mask: Mask) -> Frame:

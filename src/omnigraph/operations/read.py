@@ -9,8 +9,9 @@ from typing import Any
 
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.result import Result
-from omnigraph.engine.run import Execution, Limits, Profile
+from omnigraph.engine.run import Execution
 from omnigraph.engine.search import EmbedQuery
+from omnigraph.engine.work import Limits, Profile
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir

@@ -173,7 +173,7 @@ class Table:
     def _blobs(self) -> frozenset[str]:
         return frozenset(field.name for field in self.dataset.schema if _is_blob(field))
 
-    @property
+    @cached_property
     def row_count(self) -> int:
         """How many rows the version has; no data is read."""
         with self._reading():
@@ -570,7 +570,12 @@ def create_once(
 
 def manifest_file(folder: Path, version: int) -> Path:
     """Where Lance keeps the manifest of a numbered version."""
-    return folder / "_versions" / f"{2**64 - 1 - version:020}.manifest"
+    return folder / "_versions" / manifest_name(version)
+
+
+def manifest_name(version: int) -> str:
+    """What Lance calls the manifest of a numbered version: the newest comes first in a listing."""
+    return f"{2**64 - 1 - version:020}.manifest"
 
 
 def sql_text(text: str) -> str:

@@ -85,6 +85,9 @@ class Repository:
         self._lock = RLock()
         self._state: State | None = None
         self._schemas: dict[str, SchemaRecord] = {}
+        self._snapshots_of: State | None = None
+        self._snapshots: dict[str, Snapshot] = {}
+        """The heads of one state that were asked for."""
 
     # -- opening and creating --------------------------------------------------------------------
 
@@ -332,14 +335,29 @@ class Repository:
                 if found is None:
                     raise CommitNotFound(f"there is no commit '{at}'", hint="'omnigraph commit list' shows the commits")
                 return self._snapshot_of(state, found[0].branch, *found)
-        head = state.get_head(branch)
         if at is None:
-            tables = self._pinned(state, head.commit_id, head.pins)
-            return Snapshot(self, branch, head.commit_id, head.manifest_version, head.schema_hash, tables)
+            return self._at_head(state, branch)
+        state.get_head(branch)
         commit = self._commit_as_of(branch, at)
         pinned = self.find_commit(commit.id, state)
         assert pinned is not None
         return self._snapshot_of(state, branch, *pinned)
+
+    def _at_head(self, state: State, branch: str) -> Snapshot:
+        """The snapshot of a head, made once per state: it never changes, and most reads ask for the same one."""
+        with self._lock:
+            if self._snapshots_of is not state:
+                self._snapshots_of, self._snapshots = state, {}
+            known = self._snapshots.get(branch)
+        if known is not None:
+            return known
+        head = state.get_head(branch)
+        tables = self._pinned(state, head.commit_id, head.pins)
+        made = Snapshot(self, branch, head.commit_id, head.manifest_version, head.schema_hash, tables)
+        with self._lock:
+            if self._snapshots_of is state:
+                self._snapshots[branch] = made
+        return made
 
     def _commit_as_of(self, branch: str, at: int | datetime) -> Commit:
         """The newest commit of a branch's own line that was there at a version or time."""

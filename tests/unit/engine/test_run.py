@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.run import Limits
+from omnigraph.engine.work import Limits
 from omnigraph.errors import LimitReached
 from omnigraph.graph import Graph
 from support.writes import edge, new_graph, node

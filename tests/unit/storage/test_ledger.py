@@ -91,6 +91,23 @@ def test_a_known_version_is_handed_back_until_something_moved(tmp_path):
     assert ledger.refresh(second) is second
 
 
+@pytest.mark.parametrize("others", [1, 2, 63, 64, 65, 130])
+def test_what_others_published_is_seen_at_once_also_after_it_was_trimmed(tmp_path, others):
+    """A reader looks at two places of the folder only; everybody else goes on through handles of their own."""
+    reader, known = new_ledger(tmp_path)
+    writer = Ledger(Location(str(tmp_path), tmp_path), sync=False)
+    for _ in range(3):
+        assert reader.refresh(known) is known
+    version = writer.read()
+    for number in range(1, others + 1):
+        version = step(writer, version, number)
+        if number in (1, others):
+            assert reader.refresh(known).version == version.version
+    newest = reader.refresh(known)
+    for _ in range(3):
+        assert reader.refresh(newest) is newest
+
+
 # -- publishing ----------------------------------------------------------------------------------------
 
 

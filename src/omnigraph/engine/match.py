@@ -1,0 +1,286 @@
+"""The match: a pipeline of operations over rows of numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from omnigraph.engine.adjacency import Adjacency, reach
+from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.evaluate import Evaluator, variables_of
+from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.work import Work
+from omnigraph.query import ir
+from omnigraph.types import PropertyType
+
+
+class Match:
+    """Runs the match of one execution."""
+
+    def __init__(self, work: Work, evaluator: Evaluator) -> None:
+        self._work = work
+        self._evaluator = evaluator
+
+    def rows(self, plan: ir.QueryIR) -> Frame:
+        """The rows of a match; for a query that groups or counts, equal ones may be put together."""
+        return self._pipeline(plan.pipeline, Frame(), live_after(plan) if plan.is_aggregate else None)
+
+    def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
+        """Run some operations; with `live`, rows are only counted, and what nobody asks for is not kept."""
+        for place, op in enumerate(pipeline):
+            self._work.check()
+            started = time.perf_counter()
+            if live is not None and isinstance(op, ir.Expand):
+                counted = self._count(op, frame, live[place])
+                if counted is not None:
+                    frame = _forget(counted, live[place])
+                    self._work.profile.note("Count", frame.count, started)
+                    continue
+            match op:
+                case ir.NodeScan():
+                    frame = self._scan(op, frame)
+                case ir.Expand():
+                    frame = self._expand(op, frame)
+                case ir.Filter():
+                    frame = frame.keep(self._evaluator.mask(op.condition, frame))
+                case ir.AntiJoin():
+                    frame = self._anti_join(op, frame)
+            if live is not None:
+                frame = _forget(frame, live[place])
+            self._work.profile.note(type(op).__name__, frame.count, started)
+        return frame
+
+    def _scan(self, op: ir.NodeScan, frame: Frame) -> Frame:
+        data = self._work.table(f"node:{op.type_name}")
+        keyed = self._by_key(op, data)
+        bound, filters = keyed if keyed is not None else (Bound(data), op.filters)
+        found = Frame(bound.count, {op.var: bound})
+        for condition in filters:
+            found = found.keep(self._evaluator.mask(condition, found))
+        numbers = found.bound[op.var].numbers
+        if not frame.bound and frame.count == 1 and frame.weight is None:
+            return found
+        self._work.room(frame.count * len(numbers))
+        crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
+        return crossed.bind(op.var, data, np.tile(numbers, frame.count))
+
+    def _by_key(self, op: ir.NodeScan, data: TableData) -> tuple[Bound, tuple[ir.Condition, ...]] | None:
+        """The one row a scan can find when its key is given, and the other conditions; None when it is not.
+
+        An id is its key spelt out, so nothing is left to compare.
+        """
+        key = self._work.catalog.nodes[op.type_name].key
+        if len(key) != 1:
+            return None
+        for place, condition in enumerate(op.filters):
+            if not isinstance(condition, ir.Compare) or condition.op != "=":
+                continue
+            left, right = condition.left, condition.right
+            if isinstance(left, ir.Prop) and left.name == key[0] and isinstance(right, ir.Const | ir.ParamRef):
+                id_ = _spelt(self._evaluator.constant(right), left.type)
+                if id_ is not None:
+                    row = data.find(id_)
+                    numbers = np.array([] if row is None else [row], np.int64)
+                    return Bound(data, numbers), op.filters[:place] + op.filters[place + 1 :]
+        return None
+
+    def _expand(self, op: ir.Expand, frame: Frame) -> Frame:
+        far = self._work.table(f"node:{op.dst_type}")
+        adjacency = self._work.adjacency(op.edge_type)
+        edges = adjacency.edges
+        sources = frame.bound[op.src_var].numbers
+        if op.max_hops < op.min_hops:
+            return self._nothing(op, frame, far, edges)
+        if op.edge_var is not None:
+            return self._expand_edges(op, frame, adjacency, edges, far)
+        neighbours = adjacency.neighbours(op.direction)
+        if (op.min_hops, op.max_hops) == (1, 1):
+            if op.dst_bound:
+                return frame.keep(neighbours.connected(sources, frame.bound[op.dst_var].numbers))
+            self._work.room(int(neighbours.degrees(sources).sum()))
+            positions, targets = neighbours.expand(sources)
+        else:
+            positions, targets = self._reach(op, adjacency, sources)
+        if op.dst_bound:
+            wanted = frame.bound[op.dst_var].numbers
+            hit = targets == wanted[positions]
+            return frame.take(np.unique(positions[hit]))
+        return self._arrive(op, frame, far, positions, targets)
+
+    def _count(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> Frame | None:
+        """A hop in a query that only counts, done without writing its rows out; None when that is not possible.
+
+        If nobody looks at the far end, rows are multiplied by their degrees. If nobody looks at anything but
+        the far end, each far node adds up the rows that lead to it.
+        """
+        simple = op.edge_var is None and (op.min_hops, op.max_hops) == (1, 1) and not op.dst_bound
+        onward = op.dst_var in live
+        if not simple or op.dst_filters or (onward and not self._only_onward(op, frame, live)):
+            return None
+        adjacency = self._work.adjacency(op.edge_type)
+        sources = frame.bound[op.src_var]
+        if onward:
+            back = adjacency.neighbours(_BACK[op.direction])
+            rows = np.bincount(sources.numbers, weights=frame.weight, minlength=sources.data.row_count)
+            counts = back.totals(rows.astype(np.int64))
+            numbers = np.flatnonzero(counts)
+            far = self._work.table(f"node:{op.dst_type}")
+            return Frame(len(numbers), {op.dst_var: Bound(far, numbers)}, counts[numbers])
+        degrees = adjacency.neighbours(op.direction).degrees(sources.numbers)
+        kept = np.flatnonzero(degrees)
+        return frame.take(kept).weighted(degrees[kept])
+
+    def _only_onward(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
+        """Whether nothing but the far end matters, and enough rows lead there to go through the whole edge table."""
+        bound = frame.bound
+        alone = len(bound) == 1 and op.src_var not in live
+        return alone and frame.count * 4 >= bound[op.src_var].data.row_count
+
+    def _reach(self, op: ir.Expand, adjacency: Adjacency, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """Bounded hops; every distinct source is walked once."""
+        distinct, places = np.unique(sources, return_inverse=True)
+        neighbours = adjacency.neighbours(op.direction)
+        loops = adjacency.loops(op.direction)
+        at, found = reach(neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward)
+        counts = np.bincount(at, minlength=len(distinct))
+        starts = np.cumsum(counts) - counts
+        per_row = counts[places]
+        self._work.room(int(per_row.sum()))
+        positions = np.repeat(np.arange(len(sources)), per_row)
+        within = np.arange(len(positions)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+        return positions, found[np.repeat(starts[places], per_row) + within]
+
+    def _arrive(self, op: ir.Expand, frame: Frame, far: TableData, positions: Numbers, targets: Numbers) -> Frame:
+        """Bind the far node; its own conditions are judged before anything else is copied."""
+        keep = self._passing(op.dst_var, Bound(far, targets), op.dst_filters)
+        if keep is not None:
+            positions, targets = positions[keep], targets[keep]
+        return frame.take(positions).bind(op.dst_var, far, targets)
+
+    def _expand_edges(
+        self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData, far: TableData
+    ) -> Frame:
+        assert op.edge_var is not None
+        positions, rows, targets = self._edges_at(op, frame, adjacency, edges)
+        self._work.room(len(positions))
+        if op.dst_bound:
+            hit = targets == frame.bound[op.dst_var].numbers[positions]
+            positions, rows, targets = positions[hit], rows[hit], targets[hit]
+        keep = self._passing(op.dst_var, Bound(far, targets), op.dst_filters)
+        if keep is not None:
+            positions, rows, targets = positions[keep], rows[keep], targets[keep]
+        result = frame.take(positions).bind(op.edge_var, edges, rows)
+        return result if op.dst_bound else result.bind(op.dst_var, far, targets)
+
+    def _edges_at(
+        self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """The edges of each row that pass their own conditions: (row, edge, far end)."""
+        bound = frame.bound[op.src_var]
+        assert op.edge_var is not None
+        if op.direction != "both" and op.edge_filters and bound.whole:
+            # Every node is a source: the edges are chosen first, and each knows its source.
+            mask = self._passing(op.edge_var, Bound(edges), op.edge_filters)
+            assert mask is not None
+            chosen = np.flatnonzero(mask)
+            src, dst = adjacency.ends()
+            near, far = (src, dst) if op.direction == "out" else (dst, src)
+            return near[chosen], chosen, far[chosen]
+        positions, rows, targets = adjacency.edge_rows(op.direction).expand(bound.numbers)
+        keep = self._passing(op.edge_var, Bound(edges, rows), op.edge_filters)
+        return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
+
+    def _passing(self, var: str, bound: Bound, filters: tuple[ir.Condition, ...]) -> Mask | None:
+        if not filters:
+            return None
+        some = Frame(bound.count, {var: bound})
+        mask = self._evaluator.mask(filters[0], some)
+        for condition in filters[1:]:
+            mask = mask & self._evaluator.mask(condition, some)
+        return mask
+
+    def _nothing(self, op: ir.Expand, frame: Frame, far: TableData, edges: TableData) -> Frame:
+        empty = np.zeros(0, np.int64)
+        result = frame.take(empty)
+        if not op.dst_bound:
+            result = result.bind(op.dst_var, far, empty)
+        return result.bind(op.edge_var, edges, empty) if op.edge_var else result
+
+    def _anti_join(self, op: ir.AntiJoin, frame: Frame) -> Frame:
+        """Rows that agree in the outer variables stand or fall together: each combination is tried once."""
+        if not frame.count:
+            return frame
+        columns = [frame.bound[name].numbers for name in op.outer_vars]
+        first, places = _distinct(columns)
+        outer = frame.only(op.outer_vars).take(first)
+        inner = self._pipeline(op.inner, outer.bind(_ROW, _NO_TABLE, np.arange(outer.count)))
+        matched = np.zeros(outer.count, bool)
+        matched[inner.bound[_ROW].numbers] = True
+        return frame.keep(~matched[places])
+
+
+class _NoTable(TableData):
+    """Stands behind the number of an outer row inside an anti-join: it has no columns."""
+
+    def __init__(self) -> None:
+        self.key = ("", 0)
+
+
+_BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
+_ROW = "_#row"
+_NO_TABLE = _NoTable()
+
+
+def _spelt(value: object, type_: PropertyType) -> str | None:
+    """The id a key value makes; None where a look at the column is needed to tell."""
+    if type_.is_text and isinstance(value, str):
+        return value
+    return str(value) if type_.is_integer and isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def live_after(plan: ir.QueryIR) -> list[frozenset[str]]:
+    """For each operation of an aggregate query the variables that matter after it.
+
+    `count($x)` counts rows, whatever `$x` is, so it makes nothing matter.
+    """
+    needed: set[str] = set()
+    for column in plan.columns:
+        expr = column.expr
+        if isinstance(expr, ir.Aggregate):
+            needed |= set() if isinstance(expr.argument, ir.Entity) else set(variables_of(expr.argument))
+        else:
+            needed |= set(variables_of(expr))
+    live: list[frozenset[str]] = []
+    for op in reversed(plan.pipeline):
+        live.append(frozenset(needed))
+        match op:
+            case ir.Expand():
+                needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
+            case ir.Filter():
+                needed |= set(variables_of(op.condition))
+            case ir.AntiJoin():
+                needed |= set(op.outer_vars)
+            case ir.NodeScan():
+                pass
+    return live[::-1]
+
+
+def _forget(frame: Frame, live: frozenset[str]) -> Frame:
+    """Without the variables that no longer matter, equal rows put together."""
+    kept = [name for name in frame.bound if name in live]
+    return frame if len(kept) == len(frame.bound) else frame.only(kept).merged()
+
+
+def _distinct(columns: list[Numbers]) -> tuple[Numbers, Numbers]:
+    """(the first row of each distinct combination, which combination each row is)."""
+    if len(columns) == 1:
+        _, first, places = np.unique(columns[0], return_index=True, return_inverse=True)
+        return first, places
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        _, narrow = np.unique(column, return_inverse=True)
+        _, codes = np.unique(codes * (int(narrow.max(initial=0)) + 1) + narrow, return_inverse=True)
+    _, first = np.unique(codes, return_index=True)
+    return first, codes

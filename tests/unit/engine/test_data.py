@@ -1,0 +1,77 @@
+"""Tables in memory: rows are found by id at every version, and what is kept is bounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.engine.data import DataCache, Places, TableData
+from omnigraph.graph import Graph
+from support.writes import new_graph, node
+
+SCHEMA = "node P { name: String @key  n: I64? }\n"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(tmp_path, SCHEMA, *(node("P", name=f"p{number}", n=number) for number in range(40)))
+
+
+def data(graph: Graph, cache: DataCache, **where: str) -> TableData:
+    return cache.table(graph.snapshot(**where).table("node:P"))
+
+
+def check(found: TableData) -> None:
+    """Every id is found where it is, and nothing else is; often enough for a map to be made."""
+    ids = found.column("id").to_pylist()
+    assert [found.find(id_) for id_ in ids] == list(range(len(ids)))
+    assert found.find("nobody") is None
+
+
+def test_rows_are_found_by_id_after_every_change(graph):
+    cache = DataCache()
+    first = graph.commits()[0].id
+    graph.branch_create("side")
+    changes = [
+        lambda: graph.load([node("P", name="q1"), node("P", name="q2")], mode="append"),
+        lambda: graph.load([node("P", name="q3")], mode="append"),
+        lambda: graph.on("side").load([node("P", name="s1")], mode="append"),
+        lambda: graph.mutate('query q() { update P set { n: 7 } where name = "p3" }'),
+        lambda: graph.mutate('query q() { delete P where name = "p5" }'),
+        lambda: graph.load([node("P", name=f"r{number}") for number in range(30)], mode="append"),
+        lambda: graph.optimize(),
+    ]
+    check(data(graph, cache))
+    for change in changes:
+        change()
+        check(data(graph, cache))
+        check(data(graph, cache, branch="side"))
+        check(data(graph, cache, at=first))
+    assert data(graph, cache).find("p5") is None
+    assert data(graph, cache, at=first).find("p5") == 5
+
+
+def test_a_map_of_ids_grows_by_what_was_added(graph):
+    cache = DataCache()
+    check(data(graph, cache))
+    graph.load([node("P", name="q1")], mode="append")
+    later = data(graph, cache)
+    assert later.find("q1") == 40
+    places = later.derived("places:id", lambda: pytest.fail("the map is made at the first lookup"))
+    assert isinstance(places, Places)
+    assert (len(places.base), places.added) == (40, {"q1": 40})
+
+
+def test_a_version_is_one_object_for_all_who_ask(graph):
+    cache = DataCache()
+    assert data(graph, cache) is data(graph, cache)
+    first = data(graph, cache)
+    graph.load([node("P", name="q1")], mode="append")
+    assert data(graph, cache) is not first
+
+
+def test_what_was_used_least_recently_goes_first(graph):
+    cache = DataCache(bytes_max=2_000)
+    found = data(graph, cache)
+    for name in ("id", "name", "n", "id", "n"):
+        found.column(name)
+    assert 0 < cache.bytes <= 2_000
