@@ -22,6 +22,7 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.work import Limits, Profile
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
+from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.embedding import GraphEmbedder
@@ -195,6 +196,34 @@ class Graph:
             limits=limits,
             source_name=source_name,
         )
+
+    def analyze(
+        self,
+        algorithm: str,
+        *,
+        nodes: Sequence[str] | None = None,
+        edges: Sequence[str] | None = None,
+        weight: str | None = None,
+        damping: float = 0.85,
+        write: str | Mapping[str, str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Analysis:
+        """Run "pagerank", "components" or "degrees" over node and edge types, by default over all.
+
+        With `write`, the values become properties of the nodes as one commit: the property's name, or for
+        degrees column → property. Only nodes whose value changed are written.
+        """
+        options = AnalysisOptions(nodes, edges, weight, damping)
+        shared = self._shared
+        if write is None:
+            return analyze(self.snapshot(branch, at), self._catalogs, shared.cache, algorithm, options)
+        if at is not None:
+            raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
+        how = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+        return analyze_and_write(self._repository, self._catalogs, shared.cache, algorithm, options, write, how)
 
     # -- writing ---------------------------------------------------------------------------------
 
