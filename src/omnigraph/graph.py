@@ -32,6 +32,7 @@ from omnigraph.operations.load import LoadResult, Reject, load
 from omnigraph.operations.merge import MergePlan, MergeResult, Resolve, merge_branch, preview_merge
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
+from omnigraph.operations.networks import to_networkx
 from omnigraph.operations.read import Plans, read
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
@@ -423,6 +424,11 @@ class Graph:
             if name not in known:
                 raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
         return snapshot.table(key).read(known if columns is None else columns)
+
+    def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
+        """The graph as a `networkx.MultiDiGraph`; see `operations.networks` for its shape."""
+        snapshot = self.snapshot(branch, at)
+        return to_networkx(snapshot, self._catalogs.of(snapshot), types)
 
     def _columns(self, snapshot: Snapshot, table_key: str) -> list[str]:
         """The columns of a table in the order of its schema; the table itself keeps them in order of age."""
