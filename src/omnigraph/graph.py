@@ -263,12 +263,14 @@ class Graph:
         actor: str | None = None,
         message: str | None = None,
         rejects: list[Reject] | None = None,
+        embed: bool = True,
     ) -> LoadResult:
         """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
 
-        With a list in `rejects`, wrong records are put there and the rest is loaded.
+        With a list in `rejects`, wrong records are put there and the rest is loaded. Without `embed`, texts are
+        left without their vectors.
         """
-        return self._load(data, mode, branch or self.branch, actor, message, rejects, None)
+        return self._load(data, mode, branch or self.branch, actor, message, rejects, None, embed=embed)
 
     def ingest(
         self,
@@ -280,9 +282,10 @@ class Graph:
         actor: str | None = None,
         message: str | None = None,
         rejects: list[Reject] | None = None,
+        embed: bool = True,
     ) -> LoadResult:
         """Load onto a branch, which is created from `from_branch` if it is not there."""
-        return self._load(data, mode, branch, actor, message, rejects, from_branch)
+        return self._load(data, mode, branch, actor, message, rejects, from_branch, embed=embed)
 
     def _load(
         self,
@@ -293,6 +296,8 @@ class Graph:
         message: str | None,
         rejects: list[Reject] | None,
         from_branch: str | None,
+        *,
+        embed: bool,
     ) -> LoadResult:
         options = WriteOptions(branch=branch, actor=actor or self.actor, message=message)
         result = load(
@@ -301,7 +306,7 @@ class Graph:
             data,
             mode,
             options,
-            embedder=self._shared.embedder,
+            embedder=self._shared.embedder if embed else None,
             set_aside=rejects is not None,
             from_branch=from_branch,
         )
@@ -483,7 +488,7 @@ class Graph:
 
 def _read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
     if isinstance(source, Path):
-        return source.read_text(encoding="utf-8"), str(source)
+        return source.read_text(encoding="utf-8-sig"), str(source)
     return source, name
 
 
