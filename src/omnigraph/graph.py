@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,34 +20,30 @@ from omnigraph.engine.data import DataCache
 from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
 from omnigraph.engine.result import Result
 from omnigraph.engine.work import Limits, Profile
-from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean
-from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.load import LoadResult, Reject, load
-from omnigraph.operations.merge import MergePlan, MergeResult, Resolve, merge_branch, preview_merge
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
-from omnigraph.operations.networks import to_networkx
 from omnigraph.operations.read import Plans, read
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
+from omnigraph.review import Review
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.versioning import maintenance, recovery, verify
-from omnigraph.versioning.diff import RowChange, diff_snapshots
-from omnigraph.versioning.records import MAIN, Commit, Head
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.records import MAIN
+from omnigraph.versioning.repository import At, Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import WriteOptions
 from omnigraph.versioning.verify import EdgeEnds, Expected
 
-At = str | int | datetime | None
 _TIMES = {
     pa.date64(): pa.timestamp("ms", "UTC"),
     pa.list_(pa.field("item", pa.date64())): pa.list_(pa.field("item", pa.timestamp("ms", "UTC"))),
@@ -72,7 +68,7 @@ class _Shared:
         return cls(repository, GraphEmbedder(environ), DataCache(folder=keep))
 
 
-class Graph:
+class Graph(Review):
     """A graph on a folder or in a bucket, seen from one branch."""
 
     def __init__(self, shared: _Shared, *, branch: str = MAIN, actor: str | None = None) -> None:
@@ -198,34 +194,6 @@ class Graph:
             source_name=source_name,
         )
 
-    def analyze(
-        self,
-        algorithm: str,
-        *,
-        nodes: Sequence[str] | None = None,
-        edges: Sequence[str] | None = None,
-        weight: str | None = None,
-        damping: float = 0.85,
-        write: str | Mapping[str, str] | None = None,
-        branch: str | None = None,
-        at: At = None,
-        actor: str | None = None,
-        message: str | None = None,
-    ) -> Analysis:
-        """Run "pagerank", "components" or "degrees" over node and edge types, by default over all.
-
-        With `write`, the values become properties of the nodes as one commit: the property's name, or for
-        degrees column → property. Only nodes whose value changed are written.
-        """
-        options = AnalysisOptions(nodes, edges, weight, damping)
-        shared = self._shared
-        if write is None:
-            return analyze(self.snapshot(branch, at), self._catalogs, shared.cache, algorithm, options)
-        if at is not None:
-            raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
-        how = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
-        return analyze_and_write(self._repository, self._catalogs, shared.cache, algorithm, options, write, how)
-
     # -- writing ---------------------------------------------------------------------------------
 
     def mutate(
@@ -263,14 +231,12 @@ class Graph:
         actor: str | None = None,
         message: str | None = None,
         rejects: list[Reject] | None = None,
-        embed: bool = True,
     ) -> LoadResult:
         """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
 
-        With a list in `rejects`, wrong records are put there and the rest is loaded. Without `embed`, texts are
-        left without their vectors.
+        With a list in `rejects`, wrong records are put there and the rest is loaded.
         """
-        return self._load(data, mode, branch or self.branch, actor, message, rejects, None, embed=embed)
+        return self._load(data, mode, branch or self.branch, actor, message, rejects, None)
 
     def ingest(
         self,
@@ -282,10 +248,9 @@ class Graph:
         actor: str | None = None,
         message: str | None = None,
         rejects: list[Reject] | None = None,
-        embed: bool = True,
     ) -> LoadResult:
         """Load onto a branch, which is created from `from_branch` if it is not there."""
-        return self._load(data, mode, branch, actor, message, rejects, from_branch, embed=embed)
+        return self._load(data, mode, branch, actor, message, rejects, from_branch)
 
     def _load(
         self,
@@ -296,8 +261,6 @@ class Graph:
         message: str | None,
         rejects: list[Reject] | None,
         from_branch: str | None,
-        *,
-        embed: bool,
     ) -> LoadResult:
         options = WriteOptions(branch=branch, actor=actor or self.actor, message=message)
         result = load(
@@ -306,7 +269,7 @@ class Graph:
             data,
             mode,
             options,
-            embedder=self._shared.embedder if embed else None,
+            embedder=self._shared.embedder,
             set_aside=rejects is not None,
             from_branch=from_branch,
         )
@@ -335,78 +298,7 @@ class Graph:
                 count += 1
         return count
 
-    # -- branches --------------------------------------------------------------------------------
-
-    def branches(self) -> list[str]:
-        """Every branch: main first, then by name."""
-        return self._repository.branches()
-
-    def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
-        """Create a branch at another one's head, or at any point of its history; nothing is copied."""
-        return self._repository.create_branch(name, from_branch=from_branch or self.branch, at=at, owner=self.actor)
-
-    def branch_delete(self, name: str) -> None:
-        """Delete a branch; its commits stay readable by their ids until a cleanup."""
-        self._repository.delete_branch(name)
-
-    def merge(
-        self,
-        source: str,
-        into: str = MAIN,
-        *,
-        actor: str | None = None,
-        message: str | None = None,
-        resolve: Resolve = None,
-        delete_branch: bool = False,
-    ) -> MergeResult:
-        """Merge a branch into another as one commit; `MergeConflict` carries everything in the way.
-
-        `resolve` settles row conflicts by "ours", "theirs" or "columns", for all types or by type name.
-        """
-        options = WriteOptions(branch=into, actor=actor or self.actor, message=message)
-        return merge_branch(
-            self._repository, self._catalogs, source, options, resolve=resolve, delete_branch=delete_branch
-        )
-
-    def merge_preview(self, source: str, into: str = MAIN, *, resolve: Resolve = None) -> MergePlan:
-        """What a merge would do, conflicts included; nothing is written."""
-        return preview_merge(self._repository, self._catalogs, source, into, resolve)
-
-    def diff(
-        self,
-        from_: At,
-        to: At = None,
-        *,
-        kinds: Sequence[str] | None = None,
-        types: Sequence[str] | None = None,
-        ops: Sequence[str] | None = None,
-    ) -> Iterator[RowChange]:
-        """Every node and edge that differs between two points: branches, commits, versions or times."""
-        for change in diff_snapshots(self._point(from_), self._point(to)):
-            kind, _, name = change.table_key.partition(":")
-            wanted = (kinds is None or kind in kinds) and (types is None or name in types)
-            if wanted and (ops is None or change.op in ops):
-                yield change
-
-    def _point(self, at: At) -> Snapshot:
-        """A branch of this name first, then whatever else `at` can mean."""
-        if isinstance(at, str) and self._repository.state().find_head(at) is not None:
-            return self.snapshot(at)
-        return self.snapshot(at=at)
-
-    # -- history ---------------------------------------------------------------------------------
-
-    def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
-        """The history of a branch, newest first."""
-        return self._repository.commits(branch or self.branch, limit)
-
-    def commit(self, id: str) -> Commit:
-        """One commit."""
-        return self._repository.get_commit(id)
-
-    def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
-        """The graph at a branch's head, or at a commit id, snapshot id, manifest version or time."""
-        return self._repository.snapshot(branch or self.branch, at)
+    # -- tables and rows -------------------------------------------------------------------------
 
     def entity_at(self, type_name: str, id: str, at: At) -> dict[str, Any] | None:
         """One node or edge as it was; None when it was not there."""
@@ -430,25 +322,10 @@ class Graph:
                 raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
         return snapshot.table(key).read(known if columns is None else columns)
 
-    def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
-        """The graph as a `networkx.MultiDiGraph`; see `operations.networks` for its shape."""
-        snapshot = self.snapshot(branch, at)
-        return to_networkx(snapshot, self._catalogs.of(snapshot), types)
-
     def _columns(self, snapshot: Snapshot, table_key: str) -> list[str]:
         """The columns of a table in the order of its schema; the table itself keeps them in order of age."""
         type_ = next(type_ for type_ in self._catalogs.of(snapshot).tables() if type_.table_key == table_key)
         return list(table_schema(type_).names)
-
-    def _table_key(self, snapshot: Snapshot, type_name: str) -> str:
-        """A name means a node type first, then an edge type."""
-        for kind in ("node", "edge"):
-            if f"{kind}:{type_name}" in snapshot.tables:
-                return f"{kind}:{type_name}"
-        known = [key.partition(":")[2] for key in snapshot.tables]
-        raise TypeNotFound(
-            f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
-        )
 
     # -- maintenance -----------------------------------------------------------------------------
 
@@ -488,7 +365,7 @@ class Graph:
 
 def _read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
     if isinstance(source, Path):
-        return source.read_text(encoding="utf-8-sig"), str(source)
+        return source.read_text(encoding="utf-8"), str(source)
     return source, name
 
 

@@ -19,7 +19,7 @@ from omnigraph.errors import Conflict as ConflictError
 from omnigraph.errors import InputError, MergeConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.storage.tables import Change, Table
-from omnigraph.versioning.diff import RowChange, diff_tables
+from omnigraph.versioning.diff import RowChange, TableDiff
 from omnigraph.versioning.history import merge_bases, reachable
 from omnigraph.versioning.merge import Conflict, ConflictKind, Resolution, Row, TableMerge, decide_table
 from omnigraph.versioning.records import Pin, SchemaRecord
@@ -205,7 +205,7 @@ def _merge_table(
     if t is None:
         if b is None:
             plan.new.append(s.pin)
-            deltas[s.pin.key] = _delta(theirs.open(s), list(diff_tables(s.pin.key, None, theirs.open(s))))
+            deltas[s.pin.key] = _delta(theirs.open(s), _changes(s.pin.key, None, theirs.open(s)))
         return
     key = s.pin.key if plan.schema is not None else t.pin.key
     if key != t.pin.key:
@@ -214,14 +214,14 @@ def _merge_table(
     if s.pin.lance_version in (t.pin.lance_version, base_version):
         return
     base_table = bases[0].open(b) if b is not None else None
-    changes = list(diff_tables(key, base_table, theirs.open(s)))
+    changes = _changes(key, base_table, theirs.open(s))
     if t.pin.lance_version == base_version:
         plan.adopted[t.pin.key] = s
         merge = TableMerge()
         merge.put = [change.after for change in changes if change.after is not None]
         merge.delete = [change.id for change in changes if change.after is None]
     else:
-        mine = {change.id: change for change in diff_tables(key, base_table, ours.open(t))}
+        mine = {change.id: change for change in _changes(key, base_table, ours.open(t))}
         others = _other_bases(bases, t) if len(bases) > 1 else None
         merge = decide_table(key, mine, {c.id: c for c in changes}, _resolution(resolve, key), others)
         plan.conflicts += merge.conflicts
@@ -244,6 +244,10 @@ def _other_bases(bases: list[Snapshot], table: PinnedTable) -> Callable[[str], l
         return [row[0] if row else None for row in found]
 
     return rows
+
+
+def _changes(key: str, before: Table | None, after: Table) -> list[RowChange]:
+    return [row for changes in TableDiff(key, before, after).ranges() for row in changes.rows()]
 
 
 def _delta(table: Table, changes: list[RowChange]) -> TableDelta:

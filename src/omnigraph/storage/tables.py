@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from omnigraph.storage.durable import sync_files, sync_tree
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
 from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ObjectStore, object_store
 from omnigraph.storage.races import pause
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
@@ -77,6 +79,7 @@ class TableStore:
     def __init__(self, location: Location, *, sync: bool) -> None:
         self.location = location
         self.sync = sync
+        self.objects: ObjectStore = object_store(location, sync=False)
         self._session = Session()
         self._options: dict[str, str] | None = dict(location.options) or None
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
@@ -118,7 +121,7 @@ class TableStore:
         except LANCE_ERRORS as error:
             what = f"version {version} of table '{folder}' cannot be opened"
             if is_missing(error):
-                raise _reclaimed(what) from error
+                raise reclaimed(what) from error
             raise storage_failure(error, self.location, what) from error
         table = Table(self, folder, dataset)
         self.remember(table)
@@ -170,13 +173,14 @@ class Table:
         )
 
     @cached_property
-    def _blobs(self) -> frozenset[str]:
+    def blobs(self) -> frozenset[str]:
+        """The columns whose values are stored beside the rows."""
         return frozenset(field.name for field in self.dataset.schema if _is_blob(field))
 
     @cached_property
     def row_count(self) -> int:
         """How many rows the version has; no data is read."""
-        with self._reading():
+        with self.reading():
             return int(self.dataset.count_rows())
 
     @property
@@ -186,7 +190,7 @@ class Table:
 
     def property(self, key: str) -> str | None:
         """What the change that made this version was given under `key` when it was staged."""
-        with self._reading():
+        with self.reading():
             transaction = self.dataset.read_transaction(self.version)
         found: str | None = (transaction.transaction_properties or {}).get(key) if transaction is not None else None
         return found
@@ -195,12 +199,12 @@ class Table:
         self, columns: Sequence[str] | None = None, *, filter: str | None = None, limit: int | None = None
     ) -> pa.Table:
         """Rows as one Arrow table; `filter` is SQL over the columns."""
-        with self._reading():
+        with self.reading():
             return self._scanner(columns, filter=filter, limit=limit).to_table()
 
     def batches(self, columns: Sequence[str] | None = None, *, filter: str | None = None) -> Iterator[pa.RecordBatch]:
         """Rows as Arrow batches, for tables that do not fit memory."""
-        with self._reading():
+        with self.reading():
             yield from self._scanner(columns, filter=filter, limit=None).to_batches()
 
     @cached_property
@@ -215,34 +219,18 @@ class Table:
 
     def read_from(self, columns: Sequence[str], first_fragment: int) -> pa.Table:
         """The rows of all pieces from one on."""
-        with self._reading():
+        with self.reading():
             pieces = self.dataset.get_fragments()[first_fragment:]
             if not pieces:
                 return self.schema.empty_table().select(list(columns))
             return self.dataset.scanner(columns=list(columns), fragments=pieces).to_table()
 
-    def difference(self, other: Table) -> tuple[pa.Table, pa.Table]:
-        """The rows only this version has, and those only the other has, by where they are stored.
-
-        A row both hold in the same place is equal and is not read. A row that was rewritten, with or without
-        a change, is in both answers. Work follows what differs, whatever branches the versions are on.
-        """
-        with self._reading():
-            mine = {_piece(f)[0]: (f, _piece(f)) for f in self.dataset.get_fragments()}
-            theirs = {_piece(f)[0]: (f, _piece(f)) for f in other.dataset.get_fragments()}
-            ours_only, theirs_only = [], []
-            for files in dict.fromkeys([*mine, *theirs]):
-                a, b = mine.get(files), theirs.get(files)
-                if a is not None and b is not None:
-                    if a[1] != b[1]:
-                        x, y = _live_offsets(self, a[0]), _live_offsets(other, b[0])
-                        ours_only.append(_rows_at(self, a[0], np.setdiff1d(x, y)))
-                        theirs_only.append(_rows_at(other, b[0], np.setdiff1d(y, x)))
-                elif a is not None:
-                    ours_only.append(_rows_at(self, a[0], None))
-                elif b is not None:
-                    theirs_only.append(_rows_at(other, b[0], None))
-        return _together(self, ours_only), _together(other, theirs_only)
+    def read_file(self, name: str) -> bytes:
+        """A small file of the table, by its name below the table's folder."""
+        data = self.store.objects.read(f"{self.folder}/{name}")
+        if data is None:
+            raise reclaimed(f"file '{name}' of table '{self.folder}' cannot be read")
+        return data
 
     def rows_of(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these ids, in no promised order."""
@@ -257,10 +245,11 @@ class Table:
     def _scanner(self, columns: Sequence[str] | None, *, filter: str | None, limit: int | None) -> lance.LanceScanner:
         wanted = [*columns] if columns is not None else self.schema.names
         # Only who asks for a Blob pays for its bytes.
-        handling: Literal["all_binary"] | None = "all_binary" if self._blobs.intersection(wanted) else None
+        handling: Literal["all_binary"] | None = "all_binary" if self.blobs.intersection(wanted) else None
         return self.dataset.scanner(columns=wanted, filter=filter, limit=limit, blob_handling=handling)
 
-    def _reading(self) -> _Reading:
+    def reading(self) -> AbstractContextManager[None]:
+        """Around every use of `dataset`: what Lance raises becomes an error of ours."""
         return _Reading(self)
 
     # -- staging ---------------------------------------------------------------------------------
@@ -294,7 +283,7 @@ class Table:
     def _aligned(self, rows: pa.Table) -> pa.Table:
         """The rows in the table's own column order and types."""
         aligned = rows.select(self.schema.names).cast(self.schema).combine_chunks()
-        return aligned.cast(pa.schema([_stored_field(field) for field in self.schema])) if self._blobs else aligned
+        return aligned.cast(pa.schema([_stored_field(field) for field in self.schema])) if self.blobs else aligned
 
     def _overwrite(self, rows: pa.Table) -> lance.Transaction | None:
         if not rows.num_rows and not self.row_count:
@@ -461,7 +450,7 @@ class Staged:
         return table, Promoted(table.version, table.row_count, self.transaction.uuid)
 
 
-class _Reading:
+class _Reading(AbstractContextManager[None]):
     """Turns Lance's exceptions into ours around a read."""
 
     def __init__(self, table: Table) -> None:
@@ -476,11 +465,12 @@ class _Reading:
             what = f"table '{table.folder}' at version {table.version} cannot be read"
             # A cleanup may have taken the version away under a handle that was open.
             if is_missing(error) and not table.store.has_version(table.folder, table.version):
-                raise _reclaimed(what) from error
+                raise reclaimed(what) from error
             raise storage_failure(error, table.store.location, what) from error
 
 
-def _reclaimed(what: str) -> Damaged:
+def reclaimed(what: str) -> Damaged:
+    """A version or file that was there once."""
     return Damaged(
         f"{what}: it was reclaimed or lost",
         code="version_reclaimed",
@@ -488,43 +478,19 @@ def _reclaimed(what: str) -> Damaged:
     )
 
 
-def _live_offsets(table: Table, fragment: lance.LanceFragment) -> np.ndarray[Any, Any]:
-    """The places of the rows a piece still has."""
-    addresses = table.dataset.scanner(columns=["_rowaddr"], fragments=[fragment]).to_table()["_rowaddr"]
-    offsets: np.ndarray[Any, Any] = addresses.to_numpy() & np.uint64(0xFFFFFFFF)
-    return offsets
-
-
-def _rows_at(table: Table, fragment: lance.LanceFragment, offsets: np.ndarray[Any, Any] | None) -> pa.Table:
-    """The rows of a piece, all of them or those at some places."""
-    names = table.schema.names
-    handling: Literal["all_binary"] | None = "all_binary" if table._blobs else None
-    if offsets is None:
-        return table.dataset.scanner(columns=names, fragments=[fragment], blob_handling=handling).to_table()
-    if not len(offsets):
-        return table.schema.empty_table()
-    addresses = offsets.astype(np.uint64) | (np.uint64(fragment.fragment_id) << np.uint64(32))
-    if len(offsets) <= _LOOKUP_BY_INDEX_MAX:
-        wanted = f"_rowaddr IN ({', '.join(map(str, addresses.tolist()))})"
-        scanner = table.dataset.scanner(columns=names, fragments=[fragment], filter=wanted, blob_handling=handling)
-        return scanner.to_table()
-    rows = table.dataset.scanner(columns=[*names, "_rowaddr"], fragments=[fragment], blob_handling=handling).to_table()
-    return rows.filter(pc.is_in(rows["_rowaddr"], value_set=pa.array(addresses))).select(names)
-
-
-def _together(table: Table, parts: list[pa.Table]) -> pa.Table:
-    empty = table.schema.empty_table()
-    return pa.concat_tables([empty, *(part.select(empty.schema.names).cast(empty.schema) for part in parts)])
-
-
-def _piece(fragment: lance.LanceFragment) -> Piece:
-    """What tells a piece: its data files, which are never written twice, and which of its rows are gone.
+def files_of(fragment: lance.LanceFragment) -> str:
+    """What tells the rows of a piece: its data files, which are never written twice.
 
     The number of a fragment tells nothing: two branches give the same number to different rows.
     """
+    return "|".join(file.path for file in fragment.metadata.files)
+
+
+def _piece(fragment: lance.LanceFragment) -> Piece:
+    """What tells a piece: its files, and which of its rows are gone."""
     metadata = fragment.metadata
     gone = metadata.deletion_file.json() if metadata.deletion_file is not None else ""
-    return "|".join(file.path for file in metadata.files), metadata.physical_rows, gone
+    return files_of(fragment), metadata.physical_rows, gone
 
 
 def _stored_field(field: pa.Field) -> pa.Field:

@@ -2,22 +2,41 @@
 
 Tables pinned at the same version are skipped. Otherwise only rows stored in different places are read, and
 compared by value, so a rewrite of equal values is no change. Tables are matched by identity: a renamed type is
-the same table. A column one side does not have counts as null there.
+the same table. Columns are matched by what `Columns` says; one that only one side has counts as null on the other.
+
+Rows stay Arrow and come in ranges of ids, so that memory follows the size of a range, not of the difference:
+only the ids of all candidates are ever held at once, and only when there are more than fit one range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from omnigraph.storage.difference import EVERYTHING, IdRange, StoredRows, all_rows, difference
 from omnigraph.storage.tables import Table
+from omnigraph.versioning.equality import differing, same_rows
 from omnigraph.versioning.rows import to_dicts
 from omnigraph.versioning.snapshot import PinnedTable, Snapshot
 
 Op = Literal["insert", "update", "delete"]
+Identity = tuple[int, int]
+"""Table id and incarnation: what a type keeps through its renames."""
+
+Names = Mapping[str, str] | None
+"""Column before → the same column after; None when both sides name their columns alike."""
+
+Columns = Callable[[Snapshot, Snapshot], Mapping[Identity, Mapping[str, str]]]
+"""What the columns of each table are called on the other side; only the caller knows schemas."""
+
+ROWS_MAX = 200_000
+"""Candidates of one range."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +58,7 @@ class RowChange:
     @property
     def properties(self) -> list[str]:
         """The columns whose values differ."""
-        names = dict.fromkeys([*(self.before or {}), *(self.after or {})])
-        return [name for name in names if (self.before or {}).get(name) != (self.after or {}).get(name)]
+        return differing(self.before, self.after)
 
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""
@@ -60,44 +78,186 @@ class RowChange:
         return data
 
 
-def table_pairs(a: Snapshot, b: Snapshot) -> Iterator[tuple[str, PinnedTable | None, PinnedTable | None]]:
-    """(key, the table in `a`, the table in `b`), matched by identity, by key; the key is `b`'s where it has one."""
-    ours = {(t.pin.table_id, t.pin.incarnation): (key, t) for key, t in a.tables.items()}
-    theirs = {(t.pin.table_id, t.pin.incarnation): (key, t) for key, t in b.tables.items()}
-    pairs: list[tuple[str, PinnedTable | None, PinnedTable | None]] = []
-    for identity in {**ours, **theirs}:
-        x, y = ours.get(identity), theirs.get(identity)
-        key = y[0] if y is not None else x[0] if x is not None else ""
-        pairs.append((key, x[1] if x else None, y[1] if y else None))
-    yield from sorted(pairs, key=lambda pair: pair[0])
+@dataclass(frozen=True)
+class TableChanges:
+    """What changed in one table, or in one range of its ids; `old` and `new` are the same rows in the same order."""
+
+    key: str
+    inserted: pa.Table
+    deleted: pa.Table
+    old: pa.Table
+    new: pa.Table
+
+    @property
+    def count(self) -> int:
+        """How many rows changed."""
+        return int(self.inserted.num_rows + self.deleted.num_rows + self.new.num_rows)
+
+    @cached_property
+    def ids(self) -> pa.Array:
+        """The rows that changed, in no promised order."""
+        return pa.concat_arrays(
+            chunk for rows in (self.inserted, self.deleted, self.new) for chunk in _chunks(rows["id"])
+        )
+
+    def rows(self) -> Iterator[RowChange]:
+        """One after the other, by id."""
+        old, new = to_dicts(self.old), to_dicts(self.new)
+        changes = [RowChange(self.key, row["id"], None, row) for row in to_dicts(self.inserted)]
+        changes += [RowChange(self.key, row["id"], row, None) for row in to_dicts(self.deleted)]
+        changes += [RowChange(self.key, y["id"], x, y) for x, y in zip(old, new, strict=True)]
+        yield from sorted(changes, key=lambda change: change.id)
 
 
-def diff_snapshots(before: Snapshot, after: Snapshot, keys: Sequence[str] | None = None) -> Iterator[RowChange]:
-    """Every row that differs, tables by key, rows by id."""
-    for key, a, b in table_pairs(before, after):
-        if keys is None or key in keys:
-            yield from diff_tables(key, before.open(a) if a else None, after.open(b) if b else None)
+class TableDiff:
+    """Two versions of a table, and the rows they store in different places; a missing version has none."""
+
+    def __init__(self, key: str, before: Table | None, after: Table | None, names: Names = None) -> None:
+        assert before is not None or after is not None
+        self.key = key
+        self._names = names
+        self._before: StoredRows | None = None
+        self._after: StoredRows | None = None
+        if before is not None and after is not None:
+            if before.version != after.version:
+                self._before, self._after = difference(before, after, _unlike(before, after, names))
+        elif before is not None:
+            self._before = all_rows(before)
+        elif after is not None:
+            self._after = all_rows(after)
+
+    @property
+    def sides(self) -> list[StoredRows]:
+        """The rows that may have changed, before and after."""
+        return [side for side in (self._before, self._after) if side is not None]
+
+    def changes(self, within: IdRange = EVERYTHING) -> TableChanges:
+        """What changed in a range of ids."""
+        gone = _renamed(_read(self._before, self._after, within), self._names)
+        return compare(self.key, gone, _read(self._after, self._before, within))
+
+    def ranges(self) -> Iterator[TableChanges]:
+        """All that changed, range by range, ids ascending."""
+        for within in split_ids(self.sides):
+            changes = self.changes(within)
+            if changes.count:
+                yield changes
 
 
-def diff_tables(key: str, before: Table | None, after: Table | None) -> Iterator[RowChange]:
-    """Every row that differs between two versions of a table; a missing version has no rows."""
-    if before is not None and after is not None:
-        if before.version == after.version:
-            return
-        gone, come = before.difference(after)
-    else:
-        gone = before.read() if before is not None else pa.table({"id": pa.array([], pa.utf8())})
-        come = after.read() if after is not None else pa.table({"id": pa.array([], pa.utf8())})
-    old = {row["id"]: row for row in to_dicts(gone)}
-    new = {row["id"]: row for row in to_dicts(come)}
-    for id_ in sorted({**old, **new}):
-        x, y = old.get(id_), new.get(id_)
-        if not same_row(x, y):
-            yield RowChange(key, id_, x, y)
+def split_ids(sides: Sequence[StoredRows], rows_max: int = ROWS_MAX) -> list[IdRange]:
+    """Ranges that together hold every id, each with about `rows_max` of the given rows."""
+    total = sum(side.count for side in sides)
+    if total <= rows_max:
+        return [EVERYTHING]
+    ids = pa.chunked_array([chunk for side in sides for chunk in side.ids().chunks], pa.utf8())
+    places = pc.array_sort_indices(ids)[rows_max::rows_max]
+    bounds = list(dict.fromkeys(ids.take(places).to_pylist()))
+    return [IdRange(low, high) for low, high in zip([None, *bounds], [*bounds, None], strict=True)]
 
 
-def same_row(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
-    """Whether two rows are equal, value by value; a column only one has must be null there."""
-    if a is None or b is None:
-        return a is b
-    return a == b or all(a.get(name) == b.get(name) for name in {**a, **b})
+def compare(key: str, gone: pa.Table, come: pa.Table) -> TableChanges:
+    """What changed, given the rows that went and the rows that came; rows in both with equal values did not."""
+    place = pc.index_in(come["id"], value_set=_one(gone["id"]))
+    fresh = pc.is_null(place)
+    old = gone.take(_one(pc.drop_null(place)))
+    new = come.filter(pc.invert(fresh))
+    changed = pa.array(~same_rows(old, new))
+    kept = np.ones(gone.num_rows, dtype=bool)
+    kept[_one(pc.drop_null(place)).to_numpy()] = False
+    return TableChanges(key, come.filter(fresh), gone.filter(pa.array(kept)), old.filter(changed), new.filter(changed))
+
+
+def _unlike(before: Table, after: Table, names: Names) -> tuple[set[int], set[int]]:
+    """The columns of each side, by field id, that the other side does not store as the same column."""
+    if names is None:
+        return set(), set()
+    here, there = before.field_ids, after.field_ids
+    pairs = {(here[old], there.get(new)) for old, new in names.items() if old in here}
+    same = {old for old, new in pairs if old == new}
+    listed = {old for old, _ in pairs}
+    return {field for field in here.values() if field in listed} - same, set(there.values()) - same
+
+
+def _read(side: StoredRows | None, other: StoredRows | None, within: IdRange) -> pa.Table:
+    if side is not None:
+        return side.read(within=within)
+    return other.table.schema.empty_table() if other is not None else pa.table({"id": pa.array([], pa.utf8())})
+
+
+def _renamed(rows: pa.Table, names: Names) -> pa.Table:
+    if names is None:
+        return rows
+    return rows.select([name for name in rows.schema.names if name in names]).rename_columns(
+        [names[name] for name in rows.schema.names if name in names]
+    )
+
+
+# -- snapshots ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TablePair:
+    """One table in two snapshots; the key is the later one's where it has the table."""
+
+    key: str
+    identity: Identity
+    before: PinnedTable | None
+    after: PinnedTable | None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the two may hold different rows."""
+        if self.before is None or self.after is None:
+            return True
+        return self.before.pin.lance_version != self.after.pin.lance_version
+
+
+def table_pairs(before: Snapshot, after: Snapshot) -> list[TablePair]:
+    """The tables of two snapshots, matched by identity, in the order of their keys."""
+    sides = [by_identity(before), by_identity(after)]
+    pairs = []
+    for identity in {**sides[0], **sides[1]}:
+        a, b = sides[0].get(identity), sides[1].get(identity)
+        shown = b or a
+        assert shown is not None
+        pairs.append(TablePair(shown.pin.key, identity, a, b))
+    return sorted(pairs, key=lambda pair: pair.key)
+
+
+def by_identity(snapshot: Snapshot) -> dict[Identity, PinnedTable]:
+    """The tables of a snapshot by what they keep through renames."""
+    return {(table.pin.table_id, table.pin.incarnation): table for table in snapshot.tables.values()}
+
+
+def diff_pair(pair: TablePair, before: Snapshot, after: Snapshot, columns: Columns | None = None) -> TableDiff:
+    """One table of two snapshots, compared."""
+    same_names = columns is None or before.schema_hash == after.schema_hash
+    names = None if same_names or columns is None else columns(before, after).get(pair.identity)
+    return TableDiff(
+        pair.key,
+        before.open(pair.before) if pair.before is not None else None,
+        after.open(pair.after) if pair.after is not None else None,
+        names,
+    )
+
+
+def diff_snapshots(
+    before: Snapshot,
+    after: Snapshot,
+    columns: Columns | None = None,
+    *,
+    wanted: Callable[[str], bool] = lambda _: True,
+) -> Iterator[RowChange]:
+    """Every row that differs, tables by key, rows by id; `wanted` chooses tables by their keys."""
+    for pair in table_pairs(before, after):
+        if pair.moved and wanted(pair.key):
+            for changes in diff_pair(pair, before, after, columns).ranges():
+                yield from changes.rows()
+
+
+def _chunks(column: pa.ChunkedArray) -> list[pa.Array]:
+    return column.chunks or [pa.array([], column.type)]
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from omnigraph.versioning.diff import RowChange, same_row
+from omnigraph.versioning.diff import RowChange
+from omnigraph.versioning.equality import same_row
 
 Resolution = Literal["ours", "theirs", "columns"]
 ConflictKind = Literal[

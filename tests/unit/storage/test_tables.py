@@ -11,6 +11,7 @@ import pytest
 
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage import tables
+from omnigraph.storage.difference import difference
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.tables import _LOOKUP_BY_INDEX_MAX, FRAGMENTS_MAX, Change, sql_text
 from support.graphs import PERSON_SCHEMA, Line, files_below, new_line, people, table_store
@@ -442,7 +443,7 @@ def test_a_difference_reads_the_pieces_that_differ(line):
     line.write(Change(append=people(*numbered(*range(35)))))
     before = line.table
     line.write(Change(upsert=people(*numbered(5, 60), name="new"), delete=numbered(33)))
-    here, there = line.table.difference(before)
+    here, there = (rows.read() for rows in difference(line.table, before))
     assert sorted(here["id"].to_pylist()) == numbered(5, 60)
     assert sorted(there["id"].to_pylist()) == numbered(5, 33)
     assert set(here["name"].to_pylist()) == {"new"}

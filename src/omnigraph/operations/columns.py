@@ -1,0 +1,58 @@
+"""Which column of one snapshot is which of another: by the numbers their schemas give to properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from omnigraph.operations.migrate import read_ir
+from omnigraph.schema.catalog import SYSTEM_FIELDS
+from omnigraph.schema.identity import SchemaIR
+from omnigraph.schema.ir import IREdge, IRNode
+from omnigraph.versioning.diff import Identity
+from omnigraph.versioning.records import SchemaRecord
+from omnigraph.versioning.snapshot import Snapshot
+
+TableNames = Mapping[Identity, Mapping[str, str]]
+"""Table → its columns here, and what they are called there."""
+
+
+@lru_cache(maxsize=64)
+def document(record: SchemaRecord) -> SchemaIR:
+    """The document of a stored schema, read once."""
+    return read_ir(record)
+
+
+def tables_of(ir: SchemaIR) -> dict[Identity, IRNode | IREdge]:
+    """The types that have tables, by the identity of those."""
+    types: list[IRNode | IREdge] = [*ir.nodes, *ir.edges]
+    return {(type_.id, type_.incarnation_id): type_ for type_ in types}
+
+
+def names_in(here: SchemaIR, there: SchemaIR) -> TableNames:
+    """The columns of every table both documents have that live on; what `there` dropped is left out."""
+    later = tables_of(there)
+    return {
+        identity: {
+            **{name: name for name in SYSTEM_FIELDS[type_.kind]},
+            **_by_number(type_, later[identity]),
+        }
+        for identity, type_ in tables_of(here).items()
+        if identity in later
+    }
+
+
+def shown_names(before: Snapshot, after: Snapshot) -> TableNames:
+    """As `names_in`, for people: a column that was dropped keeps its name, so that its values are shown."""
+    here, there = document(before.schema), document(after.schema)
+    known = names_in(here, there)
+    return {
+        identity: {**{property_.name: property_.name for property_ in type_.properties}, **known[identity]}
+        for identity, type_ in tables_of(here).items()
+        if identity in known
+    }
+
+
+def _by_number(before: IRNode | IREdge, after: IRNode | IREdge) -> dict[str, str]:
+    names = {property_.id: property_.name for property_ in after.properties}
+    return {property_.name: names[property_.id] for property_ in before.properties if property_.id in names}

@@ -1,0 +1,153 @@
+"""`Review`: the half of `Graph` that looks at history and brings branches together. Composes, decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from omnigraph.errors import TypeNotFound
+from omnigraph.names import did_you_mean
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.columns import document, names_in, shown_names
+from omnigraph.operations.merge import MergePlan, MergeResult, Resolve, merge_branch, preview_merge
+from omnigraph.versioning.changes import Block, ChangeFilter, check_schema, commit_pair, read_changes
+from omnigraph.versioning.diff import RowChange, diff_snapshots
+from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
+from omnigraph.versioning.records import MAIN, Commit, Head
+from omnigraph.versioning.repository import At, Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import WriteOptions
+
+
+class Review:
+    """Branches, merges, diffs and history of a graph, seen from one branch."""
+
+    _repository: Repository
+    _catalogs: Catalogs
+    branch: str
+    actor: str | None
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def branches(self) -> list[str]:
+        """Every branch: main first, then by name."""
+        return self._repository.branches()
+
+    def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
+        """Create a branch at another one's head, or at any point of its history; nothing is copied."""
+        return self._repository.create_branch(name, from_branch=from_branch or self.branch, at=at, owner=self.actor)
+
+    def branch_delete(self, name: str) -> None:
+        """Delete a branch; its commits stay readable by their ids until a cleanup."""
+        self._repository.delete_branch(name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolve: Resolve = None,
+        delete_branch: bool = False,
+    ) -> MergeResult:
+        """Merge a branch into another as one commit; `MergeConflict` carries everything in the way.
+
+        `resolve` settles row conflicts by "ours", "theirs" or "columns", for all types or by type name.
+        """
+        options = WriteOptions(branch=into, actor=actor or self.actor, message=message)
+        return merge_branch(
+            self._repository, self._catalogs, source, options, resolve=resolve, delete_branch=delete_branch
+        )
+
+    def merge_preview(self, source: str, into: str = MAIN, *, resolve: Resolve = None) -> MergePlan:
+        """What a merge would do, conflicts included; nothing is written."""
+        return preview_merge(self._repository, self._catalogs, source, into, resolve)
+
+    # -- what changed ----------------------------------------------------------------------------
+
+    def diff(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Iterator[RowChange]:
+        """Every node and edge that differs between two points: branches, commits, versions or times."""
+        wanted = ChangeFilter.of(kinds, types, ops)
+        for change in diff_snapshots(self._point(from_), self._point(to), shown_names, wanted=wanted.has_table):
+            if wanted.has_op(change.op):
+                yield change
+
+    def commit_changes(
+        self,
+        id: str,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Block:
+        """Exactly what one commit changed, against its first parent, in an order that never changes.
+
+        The commit a graph was created with has no parent (`parentless_commit`), and one that changed the
+        schema cannot be told row by row (`schema_boundary`); `diff` shows both.
+        """
+        commit = self._repository.get_commit(id)
+        before, after = commit_pair(self._repository, commit)
+        check_schema(before, after)
+        return Block(commit, tuple(read_changes(before, after, shown_names, ChangeFilter.of(kinds, types, ops), None)))
+
+    def history(self, type_name: str, id: str, *, branch: str | None = None, at: At = None) -> Iterator[EntityChange]:
+        """Every change of one node or edge, newest first: by which commit, from what to what.
+
+        A change made on a branch that was merged is told there, not at its merge. Where a cleanup removed
+        older versions, the last entry is the oldest state that can be read, told as `found`.
+        """
+        snapshot = self.snapshot(branch, at)
+        return self._entity(snapshot, type_name, id).changes(snapshot.commit_id)
+
+    def blame(self, type_name: str, id: str, *, branch: str | None = None, at: At = None) -> list[Blame]:
+        """Which commit last set each property of a node or edge; nothing when it is not there."""
+        snapshot = self.snapshot(branch, at)
+        return self._entity(snapshot, type_name, id).blame(snapshot.commit_id)
+
+    def _entity(self, snapshot: Snapshot, type_name: str, id: str) -> EntityHistory:
+        pin = snapshot.tables[self._table_key(snapshot, type_name)].pin
+        identity = (pin.table_id, pin.incarnation)
+        today = document(snapshot.schema)
+
+        def rename(schema_hash: str) -> Mapping[str, str]:
+            return names_in(document(self._repository.schema(schema_hash)), today)[identity]
+
+        return EntityHistory(self._repository, identity, id, rename)
+
+    # -- history ---------------------------------------------------------------------------------
+
+    def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
+        """The history of a branch, newest first."""
+        return self._repository.commits(branch or self.branch, limit)
+
+    def commit(self, id: str) -> Commit:
+        """One commit."""
+        return self._repository.get_commit(id)
+
+    def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
+        """The graph at a branch's head, or at a commit id, snapshot id, manifest version or time."""
+        return self._repository.snapshot(branch or self.branch, at)
+
+    def _point(self, at: At) -> Snapshot:
+        """A branch of this name first, then whatever else `at` can mean."""
+        if isinstance(at, str) and self._repository.state().find_head(at) is not None:
+            return self.snapshot(at)
+        return self.snapshot(at=at)
+
+    def _table_key(self, snapshot: Snapshot, type_name: str) -> str:
+        """A name means a node type first, then an edge type."""
+        for kind in ("node", "edge"):
+            if f"{kind}:{type_name}" in snapshot.tables:
+                return f"{kind}:{type_name}"
+        known = [key.partition(":")[2] for key in snapshot.tables]
+        raise TypeNotFound(
+            f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
+        )

@@ -1,0 +1,76 @@
+"""Which rows of a fragment are gone: Lance's deletion files, read without touching the rows themselves.
+
+A fragment never changes its files; a delete or update only adds to the set of places that no longer count. Lance
+writes that set as an Arrow file while it is small, and as a roaring bitmap (the portable serialisation) beyond.
+Reading it costs what was deleted, where asking Lance for the places that are left costs what was not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from lance.fragment import DeletionFile
+
+from omnigraph.errors import Damaged
+
+Offsets = np.ndarray[Any, Any]
+"""Places within a fragment, ascending, as 64-bit integers."""
+
+NONE: Offsets = np.empty(0, np.int64)
+
+_COOKIE = 12346
+_COOKIE_WITH_RUNS = 12347
+_OFFSETS_FROM = 4
+"""With runs, the table of container positions is left out below this many containers."""
+_ARRAY_MAX = 4096
+_BITMAP_BYTES = 8192
+
+
+def parse_deletions(data: bytes, file: DeletionFile) -> Offsets:
+    """The places a deletion file names."""
+    offsets = _arrow(data) if file.file_type == "array" else parse_roaring(data)
+    if len(offsets) != file.num_deleted_rows:
+        raise Damaged(f"a deletion file names {len(offsets)} rows, its manifest says {file.num_deleted_rows}")
+    return offsets
+
+
+def _arrow(data: bytes) -> Offsets:
+    column = pa.ipc.open_file(pa.BufferReader(data)).read_all().column(0)
+    return np.sort(column.to_numpy().astype(np.int64))
+
+
+def parse_roaring(data: bytes) -> Offsets:
+    """The numbers of a 32-bit roaring bitmap in its portable serialisation."""
+    cookie = int.from_bytes(data[:4], "little")
+    runs = np.zeros(0, bool)
+    if cookie & 0xFFFF == _COOKIE_WITH_RUNS:
+        count, at = (cookie >> 16) + 1, 4
+        flags = (count + 7) // 8
+        runs = np.unpackbits(np.frombuffer(data, np.uint8, flags, at), bitorder="little").astype(bool)
+        at += flags
+    elif cookie == _COOKIE:
+        count, at = int.from_bytes(data[4:8], "little"), 8
+    else:
+        raise Damaged(f"a deletion file begins with {data[:4].hex()}, which no roaring bitmap does")
+    heads = np.frombuffer(data, "<u2", 2 * count, at).reshape(-1, 2).astype(np.int64)
+    at += 4 * count
+    if not len(runs) or count >= _OFFSETS_FROM:
+        at += 4 * count
+    parts: list[Offsets] = []
+    for number, (high, last) in enumerate(heads.tolist()):
+        if len(runs) and runs[number]:
+            pairs = int.from_bytes(data[at : at + 2], "little")
+            spans = np.frombuffer(data, "<u2", 2 * pairs, at + 2).reshape(-1, 2).astype(np.int64)
+            low = np.concatenate([np.arange(start, start + more + 1) for start, more in spans.tolist()])
+            at += 2 + 4 * pairs
+        elif last < _ARRAY_MAX:
+            low = np.frombuffer(data, "<u2", last + 1, at).astype(np.int64)
+            at += 2 * (last + 1)
+        else:
+            bits = np.unpackbits(np.frombuffer(data, np.uint8, _BITMAP_BYTES, at), bitorder="little")
+            low = np.flatnonzero(bits)
+            at += _BITMAP_BYTES
+        parts.append(low + (high << 16))
+    return np.concatenate(parts) if parts else NONE

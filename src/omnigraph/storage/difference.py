@@ -1,0 +1,175 @@
+"""Two versions of a table → the rows each stores where the other does not.
+
+A row both versions hold in the same place is equal and is not read. A row that was rewritten, with or without a
+change of value, is on both sides; whoever wants changes compares values. The work follows what differs, whatever
+branches the versions are on and however large the table is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.deletions import NONE, Offsets, parse_deletions
+from omnigraph.storage.tables import Table, files_of, sql_text
+
+_TAKE_ROWS = 8_192
+_BLOB_ROWS = 256
+"""Rows with large values are fetched by the few."""
+_SCAN_ABOVE = 20
+"""A piece is read from end to end when more than one of this many rows is wanted."""
+
+
+class IdRange(NamedTuple):
+    """Ids from `low` on and before `high`; None is open."""
+
+    low: str | None = None
+    high: str | None = None
+
+    def sql(self) -> str | None:
+        """The range as a condition on `id`."""
+        parts = [f"id >= {sql_text(self.low)}"] if self.low is not None else []
+        parts += [f"id < {sql_text(self.high)}"] if self.high is not None else []
+        return " AND ".join(parts) or None
+
+    def rows(self, rows: pa.Table) -> pa.Table:
+        """The rows of a table that are in the range."""
+        if self.low is not None:
+            rows = rows.filter(pc.greater_equal(rows["id"], self.low))
+        return rows.filter(pc.less(rows["id"], self.high)) if self.high is not None else rows
+
+
+EVERYTHING = IdRange()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows of one fragment: all it still has, or those at some of its places."""
+
+    fragment: lance.LanceFragment
+    offsets: Offsets | None
+    count: int
+
+
+class StoredRows:
+    """Some rows of one version of a table, known by where they are; read when asked for."""
+
+    def __init__(self, table: Table, parts: Sequence[_Part]) -> None:
+        self.table = table
+        self._parts = [part for part in parts if part.count]
+        self.count = sum(part.count for part in self._parts)
+
+    def ids(self) -> pa.ChunkedArray:
+        """The ids alone."""
+        return self.read(["id"])["id"]
+
+    def read(self, columns: Sequence[str] | None = None, within: IdRange = EVERYTHING) -> pa.Table:
+        """The rows as one Arrow table, in no promised order; those of a range of ids only, if one is given."""
+        wanted = [*columns] if columns is not None else self.table.schema.names
+        schema = pa.schema([self.table.schema.field(name) for name in wanted])
+        found = [schema.empty_table()]
+        for part in self._parts:
+            found += [rows.select(wanted).cast(schema) for rows in self._read(part, wanted, within) if rows.num_rows]
+        return pa.concat_tables(found)
+
+    def _read(self, part: _Part, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
+        with self.table.reading():
+            if part.offsets is None:
+                scanner = self._scanner(part, columns, within.sql())
+                yield from (pa.Table.from_batches([batch]) for batch in scanner.to_batches())
+            elif len(part.offsets) * _SCAN_ABOVE > part.fragment.count_rows():
+                yield from self._sifted(part, part.offsets, columns, within)
+            else:
+                yield from self._fetched(part, part.offsets, columns, within)
+
+    def _scanner(self, part: _Part, columns: list[str], filter: str | None) -> lance.LanceScanner:
+        return self.table.dataset.scanner(
+            columns=columns, fragments=[part.fragment], filter=filter, blob_handling=self._handling(columns)
+        )
+
+    def _handling(self, columns: list[str]) -> Literal["all_binary"] | None:
+        return "all_binary" if self.table.blobs.intersection(columns) else None
+
+    def _sifted(self, part: _Part, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
+        """A scan that keeps what is wanted."""
+        wanted = pa.array(offsets.astype(np.uint64) | _address_base(part.fragment))
+        for batch in self._scanner(part, [*columns, "_rowaddr"], within.sql()).to_batches():
+            rows = pa.Table.from_batches([batch])
+            yield rows.filter(pc.is_in(rows["_rowaddr"], value_set=wanted))
+
+    def _fetched(self, part: _Part, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
+        """Row by row, which only pays for few of many."""
+        with_id = columns if "id" in columns or within == EVERYTHING else [*columns, "id"]
+        if self._handling(columns) is not None:
+            base = int(_address_base(part.fragment))
+            for start in range(0, len(offsets), _BLOB_ROWS):
+                addresses = ", ".join(str(base | place) for place in offsets[start : start + _BLOB_ROWS].tolist())
+                yield within.rows(self._scanner(part, with_id, f"_rowaddr IN ({addresses})").to_table())
+            return
+        # Lance counts the rows that are left, not the places they are at.
+        left = offsets - np.searchsorted(deleted_offsets(self.table, part.fragment), offsets)
+        for start in range(0, len(left), _TAKE_ROWS):
+            yield within.rows(part.fragment.take(left[start : start + _TAKE_ROWS].tolist(), columns=with_id))
+
+
+def all_rows(table: Table) -> StoredRows:
+    """Every row of a version."""
+    with table.reading():
+        return StoredRows(table, [_Part(f, None, f.count_rows()) for f in table.dataset.get_fragments()])
+
+
+def difference(
+    before: Table, after: Table, unlike: tuple[AbstractSet[int], AbstractSet[int]] = (frozenset(), frozenset())
+) -> tuple[StoredRows, StoredRows]:
+    """The rows only `before` has, and those only `after` has, by where they are stored.
+
+    `unlike` are the columns of each side, by field id, that the other side does not have: a file that holds one
+    of them does not make rows equal.
+    """
+    with before.reading():
+        mine = {files_of(f): f for f in before.dataset.get_fragments()}
+    with after.reading():
+        theirs = {files_of(f): f for f in after.dataset.get_fragments()}
+    gone = [_whole(f) for files, f in mine.items() if files not in theirs]
+    come = [_whole(f) for files, f in theirs.items() if files not in mine]
+    for files in mine.keys() & theirs.keys():
+        a, b = mine[files], theirs[files]
+        if _holds(a, unlike[0]) or _holds(b, unlike[1]):
+            gone.append(_whole(a))
+            come.append(_whole(b))
+        elif a.metadata.deletion_file != b.metadata.deletion_file:
+            x, y = deleted_offsets(before, a), deleted_offsets(after, b)
+            gone.append(_some(a, np.setdiff1d(y, x, assume_unique=True)))
+            come.append(_some(b, np.setdiff1d(x, y, assume_unique=True)))
+    return StoredRows(before, gone), StoredRows(after, come)
+
+
+def deleted_offsets(table: Table, fragment: lance.LanceFragment) -> Offsets:
+    """The places of a fragment whose rows are gone, ascending."""
+    file = fragment.metadata.deletion_file
+    if file is None:
+        return NONE
+    return parse_deletions(table.read_file(file.path(fragment.fragment_id)), file)
+
+
+def _holds(fragment: lance.LanceFragment, fields: AbstractSet[int]) -> bool:
+    return any(not fields.isdisjoint(file.fields) for file in fragment.metadata.files)
+
+
+def _whole(fragment: lance.LanceFragment) -> _Part:
+    return _Part(fragment, None, fragment.count_rows())
+
+
+def _some(fragment: lance.LanceFragment, offsets: Offsets) -> _Part:
+    return _Part(fragment, offsets, len(offsets))
+
+
+def _address_base(fragment: lance.LanceFragment) -> np.uint64:
+    return np.uint64(fragment.fragment_id) << np.uint64(32)

@@ -1,0 +1,70 @@
+"""Where one id is in the files of a table: looked for once in each file, whatever versions share it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance.file import LanceFileReader
+
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
+from omnigraph.storage.tables import Table, files_of, reclaimed
+
+_BATCH_ROWS = 65_536
+
+
+class Finder:
+    """Finds the row of one id in any version of a table.
+
+    A data file never changes, so an id is at one place in it or not in it at all; what a version deleted
+    is asked of that version. One finder serves one table.
+    """
+
+    def __init__(self, row_id: str) -> None:
+        self._id = row_id
+        self._places: dict[str, int | None] = {}
+
+    def rows(self, table: Table) -> pa.Table:
+        """The row, or no row."""
+        columns = table.schema.names
+        handling: Literal["all_binary"] | None = "all_binary" if table.blobs else None
+        for fragment in table.dataset.get_fragments():
+            files = files_of(fragment)
+            if files not in self._places:
+                # The id is among the columns a fragment was first written with.
+                self._places[files] = self._find(table, fragment.metadata.files[0].path)
+            place = self._places[files]
+            if place is None:
+                continue
+            with table.reading():
+                found = table.dataset.scanner(
+                    columns=columns,
+                    fragments=[fragment],
+                    filter=f"_rowaddr = {(fragment.fragment_id << 32) | place}",
+                    blob_handling=handling,
+                ).to_table()
+            if found.num_rows:
+                return found
+        return table.schema.empty_table()
+
+    def _find(self, table: Table, file: str) -> int | None:
+        """The place of the id in a data file, deleted or not."""
+        try:
+            reader = LanceFileReader(
+                table.store.location.child(f"{table.folder}/data/{file}"),
+                storage_options=dict(table.store.location.options) or None,
+                columns=["id"],
+            )
+            start = 0
+            for batch in reader.read_all(batch_size=_BATCH_ROWS).to_batches():
+                place = pc.index(batch.column("id"), self._id).as_py()
+                if place >= 0:
+                    return int(start + place)
+                start += batch.num_rows
+        except LANCE_ERRORS as error:
+            what = f"file '{file}' of table '{table.folder}' cannot be read"
+            if is_missing(error):
+                raise reclaimed(what) from error
+            raise storage_failure(error, table.store.location, what) from error
+        return None
