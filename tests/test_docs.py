@@ -255,6 +255,13 @@ def test_every_plain_code_is_listed():
             assert f"`{class_.default_code}`" in text, class_.__name__
 
 
+def test_every_finer_code_is_listed():
+    text = (DOCS / "errors.md").read_text(encoding="utf-8")
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    finer = {code for source in sources for code in re.findall(r'\bcode="([a-z_]+)"', source)}
+    assert {code for code in finer if f"`{code}`" not in text} == set()
+
+
 def test_the_references_name_everything():
     schema = (DOCS / "schema-language.md").read_text(encoding="utf-8")
     query = (DOCS / "query-language.md").read_text(encoding="utf-8")

@@ -14,7 +14,17 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_the_public_names():
-    assert omnigraph.__all__ == ["Graph", "Result", "Snapshot", "__version__", "errors", "init", "open"]
+    assert omnigraph.__all__ == [
+        "AsyncGraph",
+        "Graph",
+        "Result",
+        "Snapshot",
+        "__version__",
+        "aopen",
+        "errors",
+        "init",
+        "open",
+    ]
     assert all(hasattr(omnigraph, name) for name in omnigraph.__all__)
     assert dir(omnigraph) == sorted(omnigraph.__all__)
 

@@ -16,12 +16,15 @@ from omnigraph import errors
 from omnigraph.version import __version__
 
 if TYPE_CHECKING:
+    from omnigraph.aio import AsyncGraph, aopen
     from omnigraph.graph import Graph, init, open
     from omnigraph.versioning.snapshot import Snapshot
 
-__all__ = ["Graph", "Result", "Snapshot", "__version__", "errors", "init", "open"]
+__all__ = ["AsyncGraph", "Graph", "Result", "Snapshot", "__version__", "aopen", "errors", "init", "open"]
 
 _HOMES = {
+    "AsyncGraph": "omnigraph.aio",
+    "aopen": "omnigraph.aio",
     "Graph": "omnigraph.graph",
     "Result": "omnigraph.engine.result",
     "init": "omnigraph.graph",

@@ -22,6 +22,7 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.work import Limits, Profile
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean
+from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.embedding import GraphEmbedder
@@ -30,6 +31,7 @@ from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.load import LoadResult, Reject, load
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
+from omnigraph.operations.networks import to_networkx
 from omnigraph.operations.read import Plans, read
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
@@ -194,6 +196,34 @@ class Graph(Review):
             source_name=source_name,
         )
 
+    def analyze(
+        self,
+        algorithm: str,
+        *,
+        nodes: Sequence[str] | None = None,
+        edges: Sequence[str] | None = None,
+        weight: str | None = None,
+        damping: float = 0.85,
+        write: str | Mapping[str, str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Analysis:
+        """Run "pagerank", "components" or "degrees" over node and edge types, by default over all.
+
+        With `write`, the values become properties of the nodes as one commit: the property's name, or for
+        degrees column → property. Only nodes whose value changed are written.
+        """
+        options = AnalysisOptions(nodes, edges, weight, damping)
+        shared = self._shared
+        if write is None:
+            return analyze(self.snapshot(branch, at), self._catalogs, shared.cache, algorithm, options)
+        if at is not None:
+            raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
+        how = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+        return analyze_and_write(self._repository, self._catalogs, shared.cache, algorithm, options, write, how)
+
     # -- writing ---------------------------------------------------------------------------------
 
     def mutate(
@@ -231,12 +261,14 @@ class Graph(Review):
         actor: str | None = None,
         message: str | None = None,
         rejects: list[Reject] | None = None,
+        embed: bool = True,
     ) -> LoadResult:
         """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
 
-        With a list in `rejects`, wrong records are put there and the rest is loaded.
+        With a list in `rejects`, wrong records are put there and the rest is loaded. Without `embed`, texts are
+        left without their vectors.
         """
-        return self._load(data, mode, branch or self.branch, actor, message, rejects, None)
+        return self._load(data, mode, branch or self.branch, actor, message, rejects, None, embed=embed)
 
     def ingest(
         self,
@@ -248,9 +280,10 @@ class Graph(Review):
         actor: str | None = None,
         message: str | None = None,
         rejects: list[Reject] | None = None,
+        embed: bool = True,
     ) -> LoadResult:
         """Load onto a branch, which is created from `from_branch` if it is not there."""
-        return self._load(data, mode, branch, actor, message, rejects, from_branch)
+        return self._load(data, mode, branch, actor, message, rejects, from_branch, embed=embed)
 
     def _load(
         self,
@@ -261,6 +294,8 @@ class Graph(Review):
         message: str | None,
         rejects: list[Reject] | None,
         from_branch: str | None,
+        *,
+        embed: bool,
     ) -> LoadResult:
         options = WriteOptions(branch=branch, actor=actor or self.actor, message=message)
         result = load(
@@ -269,7 +304,7 @@ class Graph(Review):
             data,
             mode,
             options,
-            embedder=self._shared.embedder,
+            embedder=self._shared.embedder if embed else None,
             set_aside=rejects is not None,
             from_branch=from_branch,
         )
@@ -322,6 +357,11 @@ class Graph(Review):
                 raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
         return snapshot.table(key).read(known if columns is None else columns)
 
+    def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
+        """The graph as a `networkx.MultiDiGraph`; see `operations.networks` for its shape."""
+        snapshot = self.snapshot(branch, at)
+        return to_networkx(snapshot, self._catalogs.of(snapshot), types)
+
     def _columns(self, snapshot: Snapshot, table_key: str) -> list[str]:
         """The columns of a table in the order of its schema; the table itself keeps them in order of age."""
         type_ = next(type_ for type_ in self._catalogs.of(snapshot).tables() if type_.table_key == table_key)
@@ -365,7 +405,7 @@ class Graph(Review):
 
 def _read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
     if isinstance(source, Path):
-        return source.read_text(encoding="utf-8"), str(source)
+        return source.read_text(encoding="utf-8-sig"), str(source)
     return source, name
 
 

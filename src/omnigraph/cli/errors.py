@@ -5,19 +5,34 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import typer
+
 from omnigraph.cli.output import print_json
 from omnigraph.errors import (
     CompileError,
     Conflict,
     Damaged,
     Denied,
+    ExpectedVersionMismatch,
     InputError,
+    KeyConflict,
+    MergeConflict,
     NotFound,
     OmniGraphError,
     OutcomeUnknown,
+    PreconditionFailed,
 )
 
-FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+FAILED, USAGE, LOST_PRECONDITION, INTERRUPTED, BROKEN_PIPE = 1, 2, 4, 130, 141
+
+
+class UsageFault(typer.BadParameter):
+    """A command line that cannot be meant; nothing was attempted."""
+
+    def format_message(self) -> str:
+        """The message as it is."""
+        return self.message
+
 
 _WIRE_CODES: dict[type[OmniGraphError], str] = {
     InputError: "bad_request",
@@ -43,7 +58,22 @@ def error_object(error: OmniGraphError) -> dict[str, Any]:
         data["hint"] = error.hint
     if isinstance(error, CompileError):
         data["diagnostics"] = [diagnostic.to_dict() for diagnostic in error.diagnostics]
+    data.update(_particulars(error))
     return data
+
+
+def _particulars(error: OmniGraphError) -> dict[str, Any]:
+    """What some errors carry beside the sentence, under the names every surface uses."""
+    if isinstance(error, MergeConflict):
+        return {"merge_conflicts": [conflict.to_json() for conflict in error.conflicts]}
+    if isinstance(error, ExpectedVersionMismatch):
+        members = {"table_key": error.table_key, "expected": error.expected, "actual": error.actual}
+        return {"manifest_conflict": members}
+    if isinstance(error, PreconditionFailed):
+        return {"precondition_failure": {"expected": error.expected, "actual": error.actual}}
+    if isinstance(error, KeyConflict):
+        return {"key_conflict": {"table_key": error.table_key, "row_id": error.row_id}}
+    return {}
 
 
 def report(error: OmniGraphError, *, as_json: bool) -> int:
@@ -55,4 +85,28 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
     print(f"error: {text}", file=sys.stderr)
     if as_json:
         print_json(error_object(error))
-    return FAILED
+    return LOST_PRECONDITION if isinstance(error, PreconditionFailed) else FAILED
+
+
+def report_usage(error: typer.TyperException) -> int:
+    """Print what is wrong with a command line, and how the command is used."""
+    context = getattr(error, "ctx", None)
+    print(f"error: {error.format_message()}", file=sys.stderr)
+    if context is not None:
+        print(context.get_usage().replace("Usage:", "usage:"), file=sys.stderr)
+        print(f"hint: '{context.command_path} --help' explains it", file=sys.stderr)
+    return USAGE
+
+
+def report_defect(error: Exception, *, as_json: bool) -> int:
+    """Print a failure that nothing was prepared for."""
+    if isinstance(error, OSError):
+        where = f"'{error.filename}': " if error.filename else ""
+        known = OmniGraphError(f"io: {where}{error.strerror or error}", code="io_error")
+    else:
+        known = OmniGraphError(
+            f"internal error: {type(error).__name__}: {error}",
+            code="internal",
+            hint="this is a defect of the program; OMNIGRAPH_DEBUG=1 shows where it happened",
+        )
+    return report(known, as_json=as_json)

@@ -1,24 +1,112 @@
-"""`omnigraph explain`: show how a query will run."""
+"""`omnigraph explain`: how a query will run, or what an error code means."""
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import read_text
+from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
+from omnigraph.errors import NotFound
+from omnigraph.names import did_you_mean
+
+_PAGE = "docs/errors.md"
 
 
+@takes_graph_by_option
 def explain_command(
-    schema: Annotated[str, typer.Option("--schema", metavar="FILE", help="The schema (.pg).")],
-    query: Annotated[str, typer.Option("--query", metavar="FILE", help="The queries (.gq); '-' reads stdin.")],
-    name: Annotated[str | None, typer.Option("--name", help="Which query; needed when there are several.")] = None,
+    run: Invocation,
+    word: Annotated[
+        str | None,
+        typer.Argument(metavar="CODE|URI", help="An error code; together with a query, the graph."),
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("-e", "--query-string", metavar="GQ", help="The query itself.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", "-n", help="Which query; needed when there are several.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
+    ] = None,
+    branch: Branch = None,
 ) -> None:
-    """Show the plan of a query as text."""
+    """Show the plan of a query, or explain an error code.
+
+    omnigraph explain T7
+    omnigraph explain -q people.gq -n adults ./my.omni
+    """
+    if query is None and text is None:
+        if word is None:
+            raise UsageFault("give an error code, or a query (--query FILE or -e TEXT)")
+        sys.stdout.write(explain_code(word))
+        return
+    if query is not None and text is not None:
+        raise UsageFault("--query and -e exclude each other")
     from omnigraph.query.compile import compile_query
     from omnigraph.query.explain import explain
     from omnigraph.schema.check import compile_schema
 
-    catalog = compile_schema(read_text(schema), schema)
-    sys.stdout.write(explain(compile_query(catalog, read_text(query), name, source_name=query)))
+    path = str(run.config.find_query(query)) if query not in (None, "-") else query
+    source = text if path is None else read_text(path)
+    run.uri = word
+    if schema is not None:
+        catalog = compile_schema(read_text(schema), schema)
+    else:
+        catalog = run.open(branch=run.branch(branch), read_only=True).catalog()
+    sys.stdout.write(explain(compile_query(catalog, source or "", name, source_name=path or "<query>")))
+
+
+def explain_code(code: str) -> str:
+    """What the page of errors says about a code."""
+    pages, words = error_pages()
+    for known, text in pages.items():
+        if known.lower() == code.lower():
+            return f"{known}\n\n{_plain(text)}\n"
+    for known, (class_, meaning) in words.items():
+        if known.lower() == code.lower():
+            return f"{known} ({class_})\n\n{meaning[0].upper()}{meaning[1:]}.\n"
+    raise NotFound(
+        f"there is no error code '{code}'",
+        code="unknown_code",
+        hint=did_you_mean(code, [*pages, *words]) or "codes look like S11, T7, OG-MF-103 or branch_not_found",
+    )
+
+
+def error_pages() -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Numbered code → its section; code without a number → its class and meaning."""
+    text = _read_page()
+    parts = re.split(r"(?m)^### (\S+).*$", text)
+    pages = {code: re.split(r"(?m)^## ", body)[0].strip() for code, body in zip(parts[1::2], parts[2::2], strict=True)}
+    words = {
+        code: (class_, meaning)
+        for code, class_, meaning in re.findall(r"(?m)^\| `([a-z_0-9]+)` \| (?:`(\w+)`|—) \| (.+) \|$", text)
+    }
+    return pages, words
+
+
+def _read_page() -> str:
+    """The page as it was installed, or as it lies in the repository."""
+    package = Path(__file__).parents[1]
+    for place in (package / _PAGE, package.parents[1] / _PAGE):
+        if place.is_file():
+            return place.read_text(encoding="utf-8")
+    raise NotFound("the page of error codes is not installed", code="no_error_page")
+
+
+def _plain(markdown: str) -> str:
+    """Markdown as a terminal shows it: code indented, links by their words."""
+    lines: list[str] = []
+    code = False
+    for line in markdown.splitlines():
+        if line.startswith("```"):
+            code = not code
+            continue
+        lines.append(f"    {line}" if code else re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", line).replace("**", ""))
+    return "\n".join(lines)

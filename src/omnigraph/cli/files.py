@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from omnigraph.errors import InputError
 
@@ -45,3 +48,28 @@ def replace_text(path: Path, text: str) -> None:
             raise
     except OSError as error:
         raise InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file") from None
+
+
+@contextmanager
+def writing(path: str | None) -> Iterator[IO[bytes]]:
+    """Stdout, or a file that appears under its name only once it is whole."""
+    if path is None or path == STDIN:
+        yield sys.stdout.buffer
+        return
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,4 +1,4 @@
-"""`omnigraph lint`: check a file of queries against a schema."""
+"""`omnigraph lint`: check a file of queries against a schema, or against a graph's."""
 
 from __future__ import annotations
 
@@ -7,27 +7,40 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.errors import FAILED
-from omnigraph.cli.files import read_text
+from omnigraph.cli.files import STDIN, read_text
+from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.output import plural, print_json
 
 if TYPE_CHECKING:
     from omnigraph.query.lint import LintReport
 
 
+@takes_graph
 def lint_command(
-    schema: Annotated[str, typer.Option("--schema", metavar="FILE", help="The schema (.pg).")],
-    query: Annotated[str, typer.Option("--query", metavar="FILE", help="The queries (.gq); '-' reads stdin.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    run: Invocation,
+    query: Annotated[str, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")],
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
+    ] = None,
+    branch: Branch = None,
+    as_json: Json = False,
 ) -> None:
-    """Check every query of a file against a schema.
+    """Check every query of a file against a schema or a graph.
 
     Exits with 1 when something is wrong; warnings are no mistakes.
     """
     from omnigraph.query.lint import lint
     from omnigraph.schema.check import compile_schema
 
-    catalog = compile_schema(read_text(schema), schema)
-    report = lint(catalog, read_text(query), query_path=query, schema_source={"kind": "file", "path": schema})
+    path = query if query == STDIN else str(run.config.find_query(query))
+    text = read_text(path)
+    if schema is not None:
+        catalog, source = compile_schema(read_text(schema), schema), {"kind": "file", "path": schema}
+    else:
+        address = run.storage()
+        catalog = run.open(address, branch=run.branch(branch), read_only=True).catalog()
+        source = {"kind": "graph", "uri": address.uri}
+    report = lint(catalog, text, query_path=path, schema_source=source)
     if as_json:
         print_json(report.to_dict())
     else:

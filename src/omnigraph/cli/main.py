@@ -5,58 +5,87 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from typing import Annotated, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 import typer
 
-from omnigraph.cli import explain, fmt, lint, schema
-from omnigraph.cli.errors import BROKEN_PIPE, INTERRUPTED, report
-from omnigraph.cli.output import print_json
+from omnigraph.cli import (
+    ask,
+    branches,
+    create,
+    data,
+    embed,
+    explain,
+    fmt,
+    history,
+    lint,
+    maintain,
+    schema,
+    settings,
+)
+from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
+from omnigraph.cli.help import Program
+from omnigraph.cli.invocation import Actor_, Config_, Everywhere, Quiet_, Yes_
 from omnigraph.errors import OmniGraphError
-from omnigraph.version import __version__
 
 app = typer.Typer(
     name="omnigraph",
+    cls=Program,
     help="A typed property graph you can branch, query by meaning, and review like code.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-query_app = typer.Typer(no_args_is_help=True, help="Check query files.", rich_markup_mode=None)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"omnigraph {__version__}")
+        print(settings.version_text())
         raise typer.Exit
 
 
 @app.callback()
 def _root(
-    _: Annotated[
-        bool, typer.Option("-v", "--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
+    context: typer.Context,
+    config: Config_ = None,
+    as_: Actor_ = None,
+    yes: Yes_ = False,
+    quiet: Quiet_ = False,
+    _: bool = typer.Option(
+        False, "-v", "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
 ) -> None:
-    pass
+    context.obj = Everywhere(config, as_, yes, quiet)
 
 
-@app.command("version")
-def version_command(as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
-    """Show the version."""
-    if as_json:
-        print_json({"version": __version__})
-    else:
-        _version(True)
+START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and review", "Model", "Operate"
 
-
+app.command("init", rich_help_panel=START)(create.init_command)
+app.command("load", rich_help_panel=START)(data.load_command)
+app.command("ingest", rich_help_panel=START)(data.ingest_command)
+app.command("export", rich_help_panel=START)(data.export_command)
+app.command("embed", rich_help_panel=START)(embed.embed_command)
+for name in ("read", "query"):
+    app.command(name, rich_help_panel=ASK, hidden=name == "query")(ask.read_command)
+for name in ("change", "mutate"):
+    app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(ask.change_command)
+app.command("explain", rich_help_panel=ASK)(explain.explain_command)
+app.add_typer(branches.app, name="branch", rich_help_panel=REVIEW)
+app.command("diff", rich_help_panel=REVIEW)(history.diff_command)
+app.add_typer(history.app, name="commit", rich_help_panel=REVIEW)
+app.add_typer(schema.app, name="schema", rich_help_panel=MODEL)
 for name in ("lint", "check"):
-    app.command(name, hidden=name == "check")(lint.lint_command)
-    query_app.command(name, hidden=name == "check")(lint.lint_command)
-app.command("explain")(explain.explain_command)
-app.command("fmt")(fmt.fmt_command)
-app.add_typer(schema.app, name="schema")
-app.add_typer(query_app, name="query")
+    app.command(name, rich_help_panel=MODEL, hidden=name == "check")(lint.lint_command)
+app.command("fmt", rich_help_panel=MODEL)(fmt.fmt_command)
+app.command("snapshot", rich_help_panel=OPERATE)(data.snapshot_command)
+app.command("optimize", rich_help_panel=OPERATE)(maintain.optimize_command)
+app.command("cleanup", rich_help_panel=OPERATE)(maintain.cleanup_command)
+app.command("recover", rich_help_panel=OPERATE)(maintain.recover_command)
+app.command("verify", rich_help_panel=OPERATE)(maintain.verify_command)
+app.command("config", rich_help_panel=OPERATE)(settings.config_command)
+app.command("version", rich_help_panel=OPERATE)(settings.version_command)
 
 
 def main() -> None:
@@ -66,17 +95,28 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
+    as_json = "--json" in arguments
     with redirect_stdout(cast(TextIO, _Stdout(sys.stdout))):
         try:
-            code = app(arguments, standalone_mode=True)
+            code = app(arguments, prog_name="omnigraph", standalone_mode=False)
         except SystemExit as exit_:
             code = exit_.code
-        except OmniGraphError as error:
-            if os.environ.get("OMNIGRAPH_DEBUG") == "1":
-                raise
-            code = report(error, as_json="--json" in arguments)
         except KeyboardInterrupt:
             code = INTERRUPTED
+        except BrokenPipeError:
+            code = BROKEN_PIPE
+        except typer.Abort:
+            code = FAILED
+        except typer.TyperException as error:
+            code = report_usage(error)
+        except OmniGraphError as error:
+            if _debugging():
+                raise
+            code = report(error, as_json=as_json)
+        except Exception as error:
+            if _debugging():
+                raise
+            code = report_defect(error, as_json=as_json)
         try:
             sys.stdout.flush()
         except SystemExit as exit_:
@@ -85,6 +125,10 @@ def run(arguments: list[str]) -> int:
         # The interpreter flushes once more at exit; give it somewhere to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(code or 0)
+
+
+def _debugging() -> bool:
+    return os.environ.get("OMNIGRAPH_DEBUG") == "1"
 
 
 class _Stdout:

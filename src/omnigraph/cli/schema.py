@@ -1,21 +1,31 @@
-"""`omnigraph schema check` and `omnigraph schema plan`."""
+"""`omnigraph schema`: check, show, plan, apply."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import read_text
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import plural, print_json
 
-app = typer.Typer(no_args_is_help=True, help="Check schemas and plan changes of them.", rich_markup_mode=None)
+if TYPE_CHECKING:
+    from omnigraph.schema.steps import Step
+
+app = typer.Typer(
+    no_args_is_help=True, help="Check schemas, show, plan and apply changes of them.", rich_markup_mode=None
+)
+DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Let drops also remove older versions of the data.")]
 
 
 @app.command("check")
 def check_command(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The schema (.pg); '-' reads stdin.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check that a schema is sound."""
     from omnigraph.schema.check import compile_schema
@@ -31,31 +41,102 @@ def check_command(
     print(f"ok     {file}: {', '.join(counted)}")
 
 
+@app.command("get", hidden=True)
+@app.command("show")
+@takes_graph
+def show_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
+    """Show the schema of a branch, as it was accepted."""
+    source = run.open(branch=run.branch(branch), read_only=True).schema
+    if as_json:
+        print_json({"schema_source": source})
+    else:
+        sys.stdout.write(source if source.endswith("\n") else source + "\n")
+
+
 @app.command("plan")
+@takes_graph
 def plan_command(
-    from_file: Annotated[str, typer.Option("--from", metavar="FILE", help="The schema as it is (.pg).")],
-    to_file: Annotated[str, typer.Option("--to", metavar="FILE", help="The schema as it should be (.pg).")],
-    allow_data_loss: Annotated[
-        bool, typer.Option("--allow-data-loss", help="Plan drops that also remove old versions of the data.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    run: Invocation,
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")
+    ] = None,
+    from_file: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="Without a graph: the schema as it is (.pg).")
+    ] = None,
+    to_file: Annotated[
+        str | None, typer.Option("--to", metavar="FILE", help="Without a graph: the schema as it should be (.pg).")
+    ] = None,
+    branch: Branch = None,
+    allow_data_loss: DataLoss = False,
+    as_json: Json = False,
 ) -> None:
-    """Plan the steps from one schema to another; nothing is written.
+    """Plan the steps to another schema; nothing is written.
 
     A plan that is not supported is an answer, not a failure: the exit code is 0.
     """
     from omnigraph.schema.check import compile_schema
     from omnigraph.schema.migrate import plan_between
 
-    old = compile_schema(read_text(from_file), from_file)
-    new = compile_schema(read_text(to_file), to_file)
-    plan = plan_between(old, new, allow_data_loss=allow_data_loss)
+    about: dict[str, Any]
+    if from_file is not None and to_file is not None and schema is None:
+        old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
+        plan = plan_between(old, new, allow_data_loss=allow_data_loss)
+        about, title = {"from": from_file, "to": to_file}, f"{from_file} -> {to_file}"
+    elif schema is not None and from_file is None and to_file is None:
+        address = run.storage()
+        text = read_text(schema)
+        compile_schema(text, schema)
+        graph = run.open(address, branch=run.branch(branch), read_only=True)
+        plan = graph.plan_schema(text, allow_data_loss=allow_data_loss)
+        about, title = {"uri": address.uri}, address.uri
+    else:
+        raise UsageFault("give --schema FILE and a graph, or --from FILE and --to FILE without one")
     if as_json:
-        print_json({"from": from_file, "to": to_file, **plan.to_json()})
+        print_json({**about, **plan.to_json()})
         return
-    print(f"schema plan {from_file} -> {to_file}")
+    print(f"schema plan {title}")
     print(f"supported: {'yes' if plan.supported else 'no'}")
-    for step in plan.steps:
+    _print_steps(plan.steps)
+
+
+@app.command("apply")
+@takes_graph
+def apply_command(
+    run: Invocation,
+    schema: Annotated[str, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")],
+    branch: Branch = None,
+    allow_data_loss: DataLoss = False,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Make this the schema of a branch, tables and all, as one commit.
+
+    omnigraph schema apply --schema people.pg ./my.omni
+    """
+    from omnigraph.schema.check import compile_schema
+
+    address = run.storage()
+    text = read_text(schema)
+    compile_schema(text, schema)
+    if allow_data_loss:
+        run.consent(address, as_json=as_json)
+    run.announce(address)
+    graph = run.open(address, branch=run.branch(branch))
+    result = graph.apply_schema(text, allow_data_loss=allow_data_loss, message=message)
+    if as_json:
+        print_json({"uri": address.uri, **result.to_json()})
+        return
+    print(f"schema apply {address.uri}")
+    print(f"supported: {'yes' if result.supported else 'no'}")
+    print(f"applied: {'yes' if result.applied else 'no'}")
+    print(f"manifest version: {result.manifest_version}")
+    _print_steps(result.steps)
+
+
+def _print_steps(steps: Iterable[Step]) -> None:
+    nothing = True
+    for step in steps:
+        nothing = False
         print(f"- {step.describe()}")
-    if not plan.steps:
+    if nothing:
         print("nothing to change")

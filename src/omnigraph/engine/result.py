@@ -80,8 +80,11 @@ class Result:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """The rows as JSON values: dates as text, integers JavaScript cannot hold as decimal strings."""
-        columns = [_json_column(column) for column in self._table.columns]
-        return [dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*self.to_columns(), strict=True)]
+
+    def to_columns(self) -> list[list[Any]]:
+        """The same column by column, also those that share a name."""
+        return [_json_column(column) for column in self._table.columns]
 
     def to_json(self) -> str:
         """The rows as a JSON array."""

@@ -36,6 +36,7 @@ from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import ObjectStore, object_store
 from omnigraph.storage.races import pause
 from omnigraph.storage.tables import TableStore
+from omnigraph.version import STORAGE_FORMAT
 from omnigraph.versioning.branches import check_branch_name
 from omnigraph.versioning.history import reachable
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
@@ -63,8 +64,7 @@ from omnigraph.versioning.records import (
 from omnigraph.versioning.snapshot import PinnedTable, Snapshot
 from omnigraph.versioning.state import Publication, State
 
-FORMAT = 1001
-"""The storage format this release reads and writes; others are refused."""
+FORMAT = STORAGE_FORMAT
 
 PUBLISH_TRIES = 200
 At = str | int | datetime | None
@@ -74,6 +74,8 @@ Decide = Callable[[State], Publication | None]
 
 class Repository:
     """A graph, opened."""
+
+    format = FORMAT
 
     def __init__(self, location: Location, *, sync: bool, read_only: bool, clock: Clock) -> None:
         self.location = location

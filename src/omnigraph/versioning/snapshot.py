@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.storage.tables import Table
-from omnigraph.versioning.records import Commit, Pin, SchemaRecord
+from omnigraph.versioning.records import MAIN, Commit, Pin, SchemaRecord
 from omnigraph.versioning.rows import to_dicts
 
 if TYPE_CHECKING:
@@ -78,14 +78,29 @@ class Snapshot:
         return {
             "branch": self.branch,
             "manifest_version": self.version,
+            "internal_schema_version": self._repository.format,
             "graph_commit_id": self.commit_id,
             "tables": [
                 {
                     "table_key": key,
                     "table_path": table.folder,
                     "table_version": table.pin.table_version,
+                    "table_branch": self._writer_of(table.pin),
                     "row_count": table.pin.row_count,
                 }
                 for key, table in self.tables.items()
             ],
         }
+
+    def _writer_of(self, pin: Pin) -> str | None:
+        """The branch that published a pin; None is main. A branch that did not write a table has its fork point's."""
+        branch, state = self.branch, self._repository.state()
+        seen = {MAIN}
+        while branch not in seen:
+            seen.add(branch)
+            head = state.find_head(branch)
+            forked = self._repository.find_commit(head.fork_commit_id, state) if head and head.fork_commit_id else None
+            if forked is None or pin not in forked[1]:
+                return branch
+            branch = forked[0].branch
+        return None if branch == MAIN else branch

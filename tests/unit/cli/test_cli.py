@@ -13,7 +13,7 @@ import pytest
 from omnigraph.cli.errors import error_object, wire_code
 from omnigraph.cli.main import run
 from omnigraph.errors import OmniGraphError
-from omnigraph.version import __version__
+from omnigraph.version import STORAGE_FORMAT, __version__
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\n\nedge Knows: Person -> Person\n"
 GOOD = "query adults($n: I32) {\n    match { $p: Person }\n    return { $p.name }\n}\n"
@@ -156,7 +156,7 @@ def test_bad_usage_is_2(folder, capsys):
 @pytest.mark.parametrize("words", [["version"], ["--version"], ["-v"]])
 def test_version(capsys, words):
     assert run(words) == 0
-    assert capsys.readouterr().out == f"omnigraph {__version__}\n"
+    assert capsys.readouterr().out == f"omnigraph {__version__}\ninternal-schema {STORAGE_FORMAT}\n"
 
 
 def _every_error(cls: type[OmniGraphError] = OmniGraphError) -> list[type[OmniGraphError]]:
@@ -167,7 +167,9 @@ def _every_error(cls: type[OmniGraphError] = OmniGraphError) -> list[type[OmniGr
 def test_every_error_has_a_wire_code(cls):
     error = cls.__new__(cls)
     OmniGraphError.__init__(error, "it failed", hint="try this")
-    error.diagnostics = ()
+    # What some of them carry beside it.
+    error.diagnostics = error.conflicts = ()
+    error.table_key, error.row_id, error.expected, error.actual = "node:Person", "a", 1, 2
     assert wire_code(error) in {"bad_request", "not_found", "conflict", "forbidden", "internal"}
     assert error_object(error)["hint"] == "try this"
 
@@ -190,7 +192,7 @@ def test_stdin_a_closed_pipe_and_the_short_name(folder):
 
 
 def test_commands_do_not_load_what_they_do_not_need(folder):
-    heavy = "('pyarrow', 'rich', 'omnigraph.query')"
+    heavy = "('pyarrow', 'lance', 'numpy', 'rich', 'yaml', 'prompt_toolkit', 'omnigraph.query', 'omnigraph.graph')"
     code = f"import sys, omnigraph.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
     assert done.stdout == "[]\n"

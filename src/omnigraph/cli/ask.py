@@ -1,0 +1,248 @@
+"""`omnigraph read` and `omnigraph change`: run one query of a file, a text or an alias."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli.config import Alias
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.files import STDIN, read_text, writing
+from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, TableStyle, text_lines, write_binary
+from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message, takes_graph_by_option
+from omnigraph.cli.output import print_json, remark
+from omnigraph.cli.params import gather
+from omnigraph.errors import InputError
+from omnigraph.names import closest, listing
+
+if TYPE_CHECKING:
+    from omnigraph.query.ast import Query
+
+File = Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")]
+Text = Annotated[str | None, typer.Option("-e", "--query-string", metavar="GQ", help="The query itself.")]
+AliasName = Annotated[
+    str | None, typer.Option("--alias", metavar="NAME", help="A query with a short name in omnigraph.yaml.")
+]
+Name = Annotated[
+    str | None, typer.Option("--name", "-n", metavar="QUERY", help="Which query; needed when there are several.")
+]
+Params = Annotated[str | None, typer.Option("--params", metavar="JSON", help="The parameters, as a JSON object.")]
+ParamsFile = Annotated[
+    str | None, typer.Option("--params-file", metavar="FILE", help="The same from a file; '-' reads stdin.")
+]
+Assignments = Annotated[
+    list[str] | None, typer.Option("-p", "--param", metavar="NAME=VALUE", help="One parameter; may be repeated.")
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="URI|ARG", help="The graph; behind --alias, the alias's arguments."),
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One query, found and read, with its parameters and the graph it is for."""
+
+    query: Query
+    source: str | Path
+    params: dict[str, Any]
+    address: Address
+    alias: Alias | None
+
+    @property
+    def name(self) -> str:
+        """The name of the query."""
+        return self.query.name.text
+
+
+@takes_graph_by_option
+def read_command(
+    run: Invocation,
+    words: Words = None,
+    query: File = None,
+    text: Text = None,
+    alias: AliasName = None,
+    name: Name = None,
+    params: Params = None,
+    params_file: ParamsFile = None,
+    assignments: Assignments = None,
+    branch: Branch = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(
+            "--snapshot", "--at", metavar="POINT", help="A commit id, manifest version or time, instead of a branch."
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", "-f", metavar="FORMAT", help=f"{', '.join(ALL_FORMATS)}.")
+    ] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write to a file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a read query and show its rows. 'query' is an equal name.
+
+    omnigraph read -q people.gq -n adults -p age=18 ./my.omni
+    """
+    if as_json and format_ is not None:
+        raise UsageFault("--json and --format exclude each other")
+    if branch is not None and snapshot is not None:
+        raise UsageFault("--branch and --snapshot exclude each other")
+    if format_ is not None and format_ not in ALL_FORMATS:
+        raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(ALL_FORMATS)}")
+    asked = _ask(run, False, words, query, text, alias, name, params, params_file, assignments)
+    chosen = (
+        "json" if as_json else format_ or (asked.alias and asked.alias.format) or run.config.get("cli.output_format")
+    )
+    if chosen in BINARY_FORMATS and out is None and sys.stdout.isatty():
+        raise UsageFault(f"{chosen} is not for a terminal; add --out FILE or redirect stdout")
+    on = run.branch(branch, asked.alias.branch if asked.alias else None)
+    graph = run.open(asked.address, branch=None if snapshot else on, read_only=True)
+    result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot))
+    target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
+    with writing(out) as file:
+        if chosen in BINARY_FORMATS:
+            write_binary(result, chosen, file)
+            return
+        style = TableStyle(run.config.get("cli.table_max_column_width"), run.config.get("cli.table_cell_layout"))
+        for line in text_lines(result, target, chosen, style):
+            file.write(line.encode() + b"\n")
+
+
+@takes_graph_by_option
+def change_command(
+    run: Invocation,
+    words: Words = None,
+    query: File = None,
+    text: Text = None,
+    alias: AliasName = None,
+    name: Name = None,
+    params: Params = None,
+    params_file: ParamsFile = None,
+    assignments: Assignments = None,
+    branch: Branch = None,
+    message: Message = None,
+    if_commit: Annotated[
+        str | None,
+        typer.Option("--if-commit", metavar="ID", help="Only if the branch still is at this commit; else exit with 4."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a mutation query as one commit. 'mutate' is an equal name.
+
+    omnigraph change -q people.gq -n rename -p email=bo@x -p name=Bob ./my.omni
+    """
+    asked = _ask(run, True, words, query, text, alias, name, params, params_file, assignments)
+    on = run.branch(branch, asked.alias.branch if asked.alias else None)
+    graph = run.open(asked.address, branch=on)
+    result = graph.mutate(asked.source, asked.name, asked.params, message=message, if_commit=if_commit)
+    if as_json:
+        commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
+        counts = {"affected_nodes": result.affected_nodes, "affected_edges": result.affected_edges}
+        print_json({"branch": on, "query_name": asked.name, **counts, "actor_id": run.actor, "commit": commit})
+        return
+    counted = f"{result.affected_nodes} nodes, {result.affected_edges} edges affected"
+    print(f"change {asked.name} branch={on}: {counted}")
+    if run.actor:
+        print(f"actor: {run.actor}")
+
+
+def _ask(
+    run: Invocation,
+    changes: bool,
+    words: list[str] | None,
+    file: str | None,
+    text: str | None,
+    alias_name: str | None,
+    name: str | None,
+    params: str | None,
+    params_file: str | None,
+    assignments: list[str] | None,
+) -> Asked:
+    """Find the query and everything it needs; nothing is opened yet."""
+    words = list(words or ())
+    if sum(given is not None for given in (file, text, alias_name)) != 1:
+        raise UsageFault("give exactly one of --query FILE, -e TEXT and --alias NAME")
+    alias = run.config.get_alias(alias_name) if alias_name is not None else None
+    if alias is not None and alias.changes != changes:
+        mine = "change" if changes else "read"
+        raise InputError(
+            f"alias '{alias.name}' is for '{alias.command}', not for '{mine}'",
+            code="alias_command",
+            hint=f"omnigraph {alias.command} --alias {alias.name}",
+        )
+    if words and (alias is None or not (run.has_address or alias.graph)):
+        run.uri = words.pop(0)
+    if words and alias is None:
+        raise UsageFault(f"'{words[0]}' is one word too many; parameters are given as -p name=value")
+    source, picked = _find_query(
+        run, alias.query if alias else file, text, (alias and alias.query_name) or name, changes
+    )
+    declared = {param.name.text: _written(param) for param in picked.params}
+    given = gather(
+        declared, params=params, params_file=params_file, assignments=assignments or (), alias=alias, words=words
+    )
+    for unknown in [name for name in given if name not in declared]:
+        near = closest(unknown, declared)
+        takes = f"it takes {listing(declared)}" if declared else "it takes none"
+        remark(
+            "warning",
+            f"query '{picked.name.text}' has no parameter '{unknown}'; "
+            + (f"did you mean '{near}'?" if near else takes),
+        )
+    return Asked(picked, source, given, run.storage(alias.graph if alias else None), alias)
+
+
+def _find_query(
+    run: Invocation, file: str | None, text: str | None, name: str | None, changes: bool
+) -> tuple[str | Path, Query]:
+    from omnigraph.query.compile import pick_query
+    from omnigraph.query.parser import parse_queries
+
+    source: str | Path
+    if file is None or file == STDIN:
+        source = read_text(STDIN) if file == STDIN else text or ""
+        tree = parse_queries(source)
+    else:
+        source = run.config.find_query(file)
+        tree = parse_queries(read_text(str(source)), str(source))
+    if name is None and len(tree.queries) > 1:
+        names = listing(query.name.text for query in tree.queries)
+        raise InputError(
+            f"there are several queries: {names}", code="query_name_needed", hint="say which one: --name NAME"
+        )
+    picked = pick_query(tree, name)
+    if picked.is_mutation != changes:
+        if changes:
+            what, right = "reads and changes nothing", "read"
+        else:
+            what, right = "changes the graph", "change"
+        raise InputError(
+            f"query '{picked.name.text}' {what}", code="wrong_command", hint=f"run it with 'omnigraph {right}'"
+        )
+    return source, picked
+
+
+def _written(param: Any) -> str:
+    """The declared type of a parameter, as far as reading a word needs it."""
+    name = f"[{param.type_name.text}]" if param.is_list else str(param.type_name.text)
+    return f"{name}?" if param.nullable else name
+
+
+def point(text: str | None) -> str | int | datetime | None:
+    """A point in history as it is written: a version number, a time, or else an id or name."""
+    if text is None:
+        return None
+    if text.isdecimal():
+        return int(text)
+    if len(text) >= 10 and text[4:5] == "-" and text[7:8] == "-":
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            return text
+        return time if time.tzinfo else time.astimezone()
+    return text

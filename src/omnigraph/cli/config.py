@@ -1,0 +1,298 @@
+"""The configuration file: `omnigraph.yaml`, read, checked and flattened.
+
+Keys are dotted, values are checked against one table of what may stand where. A key that is not known is kept
+out and reported, so that a slip of the pen is seen; a known key with a wrong value is an error that names it.
+Relative paths count from the folder of the file. Parent folders are not searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omnigraph.cli.files import read_text
+from omnigraph.errors import InputError
+from omnigraph.names import did_you_mean, listing
+
+FILE_NAME = "omnigraph.yaml"
+VARIABLE = "OMNIGRAPH_CONFIG"
+FORMATS = ("table", "kv", "csv", "json", "jsonl")
+LAYOUTS = ("truncate", "wrap")
+DEFAULTS: Mapping[str, Any] = {
+    "cli.branch": "main",
+    "cli.output_format": "table",
+    "cli.table_max_column_width": 80,
+    "cli.table_cell_layout": "truncate",
+    "server.bind": "127.0.0.1:8080",
+}
+
+Check = Callable[[Any], str | None]
+"""A value → what was expected instead, or None if it is fine."""
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) and value.strip() else "a text that is not empty"
+
+
+def _texts(value: Any) -> str | None:
+    good = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return None if good else "a list of texts"
+
+
+def _width(value: Any) -> str | None:
+    return None if type(value) is int and value >= 1 else "an integer of at least 1"
+
+
+def _one_of(*words: str) -> Check:
+    def check(value: Any) -> str | None:
+        return None if value in words else f"one of {', '.join(words)}"
+
+    return check
+
+
+KEYS: Mapping[str, Check] = {
+    "project.name": _text,
+    "graphs.*.uri": _text,
+    "graphs.*.bearer_token_env": _text,
+    "graphs.*.policy.file": _text,
+    "server.graph": _text,
+    "server.bind": _text,
+    "server.policy.file": _text,
+    "cli.graph": _text,
+    "cli.branch": _text,
+    "cli.actor": _text,
+    "cli.output_format": _one_of(*FORMATS),
+    "cli.table_max_column_width": _width,
+    "cli.table_cell_layout": _one_of(*LAYOUTS),
+    "query.roots": _texts,
+    "auth.env_file": _text,
+    "aliases.*.command": _one_of("read", "change", "query", "mutate"),
+    "aliases.*.query": _text,
+    "aliases.*.name": _text,
+    "aliases.*.args": _texts,
+    "aliases.*.graph": _text,
+    "aliases.*.branch": _text,
+    "aliases.*.format": _one_of(*FORMATS),
+    "policy.file": _text,
+    "policy.tests": _text,
+}
+_PATTERNS = {tuple(key.split(".")): check for key, check in KEYS.items()}
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A query with a short name."""
+
+    name: str
+    changes: bool
+    query: str
+    query_name: str | None = None
+    args: tuple[str, ...] = ()
+    graph: str | None = None
+    branch: str | None = None
+    format: str | None = None
+
+    @property
+    def command(self) -> str:
+        """The command it belongs to."""
+        return "change" if self.changes else "read"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a configuration says; empty when there is no file."""
+
+    path: Path | None = None
+    base: Path = field(default_factory=Path)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def get(self, key: str) -> Any:
+        """The value of a key, else the built-in one, else None."""
+        return self.values.get(key, DEFAULTS.get(key))
+
+    def origin(self, key: str) -> str | None:
+        """Where the value of a key comes from."""
+        if key in self.values:
+            return str(self.path)
+        return "built in" if key in DEFAULTS else None
+
+    @property
+    def graphs(self) -> dict[str, str]:
+        """The named graphs and their addresses."""
+        return {key.split(".")[1]: value for key, value in self.values.items() if _is(key, "graphs", "uri")}
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The names of the aliases."""
+        return tuple(key.split(".")[1] for key in self.values if _is(key, "aliases", "command"))
+
+    def get_graph(self, name: str) -> str:
+        """The address of a named graph, ready to be opened; an unknown name fails with the known ones."""
+        graphs = self.graphs
+        if name not in graphs:
+            where = f"'{self.path}'" if self.path else f"no configuration file ({FILE_NAME}) was found"
+            raise InputError(
+                f"there is no graph named '{name}'; defined are: {listing(graphs) or 'none'} ({where})",
+                code="unknown_target",
+                hint=did_you_mean(name, graphs) or f"add it under 'graphs:' in {FILE_NAME}, or give the address itself",
+            )
+        uri = graphs[name]
+        return uri if "://" in uri else str(self.resolve(uri)) if self.base != Path() else uri
+
+    def get_alias(self, name: str) -> Alias:
+        """An alias by its name; an unknown one fails with the known ones."""
+        if name not in self.aliases:
+            raise InputError(
+                f"there is no alias '{name}'; defined are: {listing(self.aliases) or 'none'}",
+                code="unknown_alias",
+                hint=did_you_mean(name, self.aliases) or f"add it under 'aliases:' in {FILE_NAME}",
+            )
+
+        def value(member: str) -> Any:
+            return self.values.get(f"aliases.{name}.{member}")
+
+        return Alias(
+            name=name,
+            changes=value("command") in ("change", "mutate"),
+            query=value("query"),
+            query_name=value("name"),
+            args=tuple(value("args") or ()),
+            graph=value("graph"),
+            branch=value("branch"),
+            format=value("format"),
+        )
+
+    def resolve(self, path: str) -> Path:
+        """A path of the file, counted from the file's folder."""
+        return self.base / Path(path).expanduser()
+
+    def find_query(self, path: str) -> Path:
+        """A query file: beside the configuration, then in `query.roots`, then in the working directory."""
+        if Path(path).is_absolute():
+            return Path(path)
+        roots = [self.base, *(self.resolve(root) for root in self.get("query.roots") or ()), Path()]
+        places = list(dict.fromkeys(roots))
+        for place in places:
+            if (place / path).is_file():
+                return place / path
+        tried = ", ".join(f"'{place}'" for place in places)
+        raise InputError(f"there is no query file '{path}'; looked in {tried}", code="no_such_file")
+
+
+def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:
+    """The configuration in effect: the given file, the variable's, the working directory's, or none."""
+    if explicit is not None:
+        return read_config(Path(explicit))
+    named = environ.get(VARIABLE, "").strip()
+    if named:
+        return read_config(Path(named))
+    path = Path(FILE_NAME)
+    return read_config(path) if path.is_file() else Config()
+
+
+def read_config(path: Path) -> Config:
+    """Read and check a file."""
+    if path.is_dir():
+        raise InputError(
+            f"'{path}' is a folder; a configuration is a file", code="no_such_file", hint=f"give {path / FILE_NAME}"
+        )
+    return parse_config(read_text(str(path)), path)
+
+
+def parse_config(text: str, path: Path) -> Config:
+    """Check the text of a file."""
+    import yaml
+
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise _wrong(f"'{path}'{where} is not YAML: {reason}") from None
+    if document is None:
+        document = {}
+    if not isinstance(document, dict):
+        raise _wrong(f"'{path}' is to hold keys and values")
+    if "targets" in document:
+        raise _wrong(f"'{path}': the key 'targets' is now called 'graphs'")
+    values: dict[str, Any] = {}
+    warnings: list[str] = []
+    for parts, value in _leaves((), document, path, warnings):
+        values[".".join(parts)] = value
+    _complete(document, values, path)
+    return Config(path, path.parent, values, tuple(warnings))
+
+
+def _leaves(
+    parts: tuple[str, ...], members: Mapping[Any, Any], path: Path, warnings: list[str]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in members.items():
+        here = (*parts, str(name))
+        key = ".".join(here)
+        check = next((check for pattern, check in _PATTERNS.items() if _fits(here, pattern)), None)
+        if check is not None:
+            if value is None:
+                continue
+            expected = check(value)
+            if expected:
+                raise _wrong(f"'{path}': '{key}' is to be {expected}, not {_shown(value)}")
+            yield here, value
+        elif any(_fits(here, pattern[: len(here)]) for pattern in _PATTERNS if len(pattern) > len(here)):
+            if value is None:
+                continue
+            if not isinstance(value, dict):
+                raise _wrong(f"'{path}': '{key}' is to hold keys and values, not {_shown(value)}")
+            yield from _leaves(here, value, path, warnings)
+        else:
+            near = did_you_mean(str(name), {p[len(parts)] for p in _PATTERNS if _fits(parts, p[: len(parts)])} - {"*"})
+            warnings.append(f"unknown key '{key}' in {path}" + (f" ({near})" if near else ""))
+
+
+def _complete(document: Mapping[str, Any], values: Mapping[str, Any], path: Path) -> None:
+    """A named graph needs an address, an alias its command and its file."""
+    for section, required in (("graphs", ("uri",)), ("aliases", ("command", "query"))):
+        for name in document.get(section) or ():
+            if "." in str(name):
+                raise _wrong(f"'{path}': the name '{name}' under '{section}' has a dot in it")
+            for member in required:
+                if f"{section}.{name}.{member}" not in values:
+                    raise _wrong(f"'{path}': '{section}.{name}.{member}' is missing")
+
+
+def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    return len(parts) == len(pattern) and all(p in ("*", part) for part, p in zip(parts, pattern, strict=True))
+
+
+def _is(key: str, section: str, member: str) -> bool:
+    parts = key.split(".")
+    return len(parts) == 3 and parts[0] == section and parts[2] == member
+
+
+def _shown(value: Any) -> str:
+    return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
+
+
+def _wrong(message: str) -> InputError:
+    return InputError(message, code="bad_config")
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """The assignments of a dotenv file: no escapes, no interpolation; a missing file has none."""
+    if not path.is_file():
+        return {}
+    found: dict[str, str] = {}
+    for line in read_text(str(path)).splitlines():
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        name, equals, value = line.removeprefix("export ").partition("=")
+        name, value = name.strip(), value.strip()
+        if equals and name:
+            if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+                value = value[1:-1]
+            found[name] = value
+    return found

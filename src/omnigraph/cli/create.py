@@ -1,0 +1,116 @@
+"""`omnigraph init`: a new graph, and a configuration to go with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.config import FILE_NAME
+from omnigraph.cli.files import read_text
+from omnigraph.cli.invocation import Address, Invocation, Json, takes_config
+from omnigraph.cli.output import print_json
+from omnigraph.errors import InputError
+
+_SCAFFOLD = """\
+project:
+  name: {name}
+
+graphs:
+  local:
+    uri: {uri}
+
+server:
+  graph: local
+  bind: 127.0.0.1:8080
+
+cli:
+  graph: local
+  branch: main
+  output_format: table
+  table_max_column_width: 80
+  table_cell_layout: truncate
+
+query:
+  roots: [queries, .]
+
+# Short names for queries: 'omnigraph read --alias person Ana'
+# aliases:
+#   person:
+#     command: read
+#     query: people.gq
+#     name: person_by_name
+#     args: [name]
+
+# A file of NAME=value lines with keys and tokens; the environment wins over it.
+# auth:
+#   env_file: ./.env.omni
+
+# policy:
+#   file: ./policy.yaml
+"""
+
+
+@takes_config
+def init_command(
+    run: Invocation,
+    uri: Annotated[str, typer.Argument(metavar="URI", help="Where: a folder or s3://bucket/prefix.")],
+    schema: Annotated[str, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg); '-' reads stdin.")],
+    scaffold: Annotated[
+        bool, typer.Option("--scaffold/--no-scaffold", help=f"Write an {FILE_NAME} if there is none.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Create an empty graph from a schema.
+
+    omnigraph init --schema people.pg ./my.omni
+    """
+    from omnigraph.graph import init
+
+    address = Address(uri, "the URI")
+    if address.is_server:
+        raise InputError("a graph is created in storage, not on a server", hint="give a folder or s3://bucket/prefix")
+    text = read_text(schema)
+    _check(text, schema)
+    init(uri, text, actor=run.actor, environ=run.environ)
+    path = _scaffold(address) if scaffold else None
+    if as_json:
+        print_json({"uri": uri, "config_path": str(path) if path else None, "config_created": path is not None})
+        return
+    print(f"created graph {uri}")
+    if path is not None:
+        print(f"created {path}")
+
+
+def _check(text: str, name: str) -> None:
+    """Compile under the file's own name, so that a mistake is told with its place."""
+    from omnigraph.schema.check import compile_schema
+
+    compile_schema(text, name)
+
+
+def _scaffold(address: Address) -> Path | None:
+    """Write a configuration that names the new graph; one that is there is never touched."""
+    import yaml
+
+    uri, folder = address.uri, Path()
+    if address.is_local and "://" not in uri:
+        graph = Path(uri)
+        folder = graph.parent
+        # The address counts from the folder of the file.
+        uri = uri if graph.is_absolute() or folder == Path() else f".{os.sep}{graph.name}"
+    path = folder / FILE_NAME
+    name = address.uri.rstrip("/").rpartition("/")[2].removesuffix(".omni") or "graph"
+    text = _SCAFFOLD.format(name=_scalar(yaml.safe_dump(name)), uri=_scalar(yaml.safe_dump(uri)))
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return None
+    return path
+
+
+def _scalar(document: str) -> str:
+    return document.removesuffix("...\n").rstrip("\n")

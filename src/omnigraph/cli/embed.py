@@ -1,0 +1,85 @@
+"""`omnigraph embed`: put vectors into a JSONL file; no graph is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Invocation, Json, takes_config
+from omnigraph.cli.output import print_json
+from omnigraph.cli.progress import working
+
+if TYPE_CHECKING:
+    from omnigraph.embedding.client import EmbeddingClient
+    from omnigraph.embedding.offline import RequestedMode
+
+
+@takes_config
+def embed_command(
+    run: Invocation,
+    seed: Annotated[
+        str | None, typer.Option("--seed", metavar="MANIFEST", help="A manifest (.yaml) that names files and fields.")
+    ] = None,
+    source: Annotated[str | None, typer.Option("--input", metavar="IN.jsonl", help="The records.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", metavar="OUT.jsonl", help="Where they go, with vectors.")
+    ] = None,
+    spec: Annotated[
+        str | None, typer.Option("--spec", metavar="SPEC.json", help="Which fields make up which vectors.")
+    ] = None,
+    reembed_all: Annotated[bool, typer.Option("--reembed-all", help="Replace vectors that are there.")] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="Remove the vectors instead.")] = False,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", metavar="NAME", help="Only this type; may be repeated.")
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select", metavar="[TYPE:]FIELD=VALUE", help="Only matching rows, embedded anew; may be repeated."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Embed the texts of a JSONL file and write it with vectors.
+
+    omnigraph embed --input notes.jsonl --output notes.embedded.jsonl --spec embed.json
+    """
+    from omnigraph.embedding.offline import embed_file
+    from omnigraph.embedding.rows import parse_selector
+    from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
+
+    if reembed_all and clean:
+        raise UsageFault("--reembed-all and --clean exclude each other")
+    if seed is not None:
+        if any((source, output, spec)):
+            raise UsageFault("--seed names the files itself; leave --input, --output and --spec out")
+        files = read_manifest(Path(seed))
+    else:
+        if source is None or output is None or spec is None:
+            raise UsageFault("give --seed, or --input, --output and --spec together")
+        files = SeedFiles(Path(source), Path(output), read_specification(Path(spec)))
+    mode: RequestedMode = "clean" if clean else "reembed_all" if reembed_all else "fill"
+    with working("embedding", wanted=not (as_json or run.options.quiet)):
+        report = embed_file(
+            files.input,
+            files.output,
+            files.specification,
+            connect=lambda: _connect(run),
+            mode=mode,
+            types=types or (),
+            selectors=[parse_selector(text) for text in select or ()],
+        )
+    if as_json:
+        print_json(report.to_json())
+    else:
+        print(report.describe())
+
+
+def _connect(run: Invocation) -> EmbeddingClient:
+    from omnigraph.embedding.client import EmbeddingClient
+    from omnigraph.embedding.config import get_config
+
+    return EmbeddingClient(get_config(run.environ, needed_by="'omnigraph embed'"))

@@ -1,0 +1,149 @@
+"""How the rows of a read are written: json, jsonl, csv, kv and table as text, arrow and parquet as files.
+
+The text forms are byte for byte what the specification says; a cell of csv, kv and table shows a value as JSON would,
+but a text without its quotes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from omnigraph.cli.config import FORMATS
+from omnigraph.cli.output import compact
+
+if TYPE_CHECKING:
+    from omnigraph.engine.result import Result
+
+BINARY_FORMATS = ("arrow", "parquet")
+ALL_FORMATS = (*FORMATS, *BINARY_FORMATS)
+
+
+@dataclass(frozen=True)
+class TableStyle:
+    """How wide a column may get, and what happens to longer cells."""
+
+    max_width: int = 80
+    cells: Literal["truncate", "wrap"] = "truncate"
+
+
+@dataclass(frozen=True)
+class ReadTarget:
+    """What was asked to be read: a branch or a snapshot."""
+
+    branch: str | None = None
+    snapshot: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {"branch": self.branch, "snapshot": self.snapshot}
+
+    def __str__(self) -> str:
+        return f"branch {self.branch}" if self.snapshot is None else f"snapshot {self.snapshot}"
+
+
+def text_lines(result: Result, target: ReadTarget, format_: str, style: TableStyle) -> Iterator[str]:
+    """The result in one of the text formats, line by line."""
+    columns = result.to_columns()
+    if format_ == "json":
+        yield json.dumps(read_object(result, target, columns), indent=2, ensure_ascii=False)
+    elif format_ == "jsonl":
+        head = {"query_name": result.query_name, "target": target.to_json(), "row_count": len(result)}
+        yield compact({"kind": "metadata", **head})
+        for row in zip(*columns, strict=True):
+            yield compact(dict(zip(result.columns, row, strict=True)))
+    elif format_ == "csv":
+        yield from csv_lines(result.columns, columns)
+    else:
+        yield f"{len(result)} rows from {target} via {result.query_name}"
+        yield from kv_lines(result.columns, columns) if format_ == "kv" else table_lines(result.columns, columns, style)
+
+
+def read_object(result: Result, target: ReadTarget, columns: list[list[Any]]) -> dict[str, Any]:
+    """The result object; a server answers with the same."""
+    document: dict[str, Any] = {
+        "query_name": result.query_name,
+        "target": target.to_json(),
+        "row_count": len(result),
+    }
+    if result.columns:
+        document["columns"] = result.columns
+    document["rows"] = [dict(zip(result.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+    document["graph_commit_id"] = result.commit_id
+    return document
+
+
+def cell(value: Any) -> str:
+    """A JSON value as the text of a cell."""
+    return value if isinstance(value, str) else compact(value)
+
+
+def csv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
+    """A header and one record per row; only what must be quoted is."""
+    yield ",".join(_quoted(name) for name in names)
+    for row in zip(*columns, strict=True):
+        yield ",".join(_quoted(cell(value)) for value in row)
+
+
+def _quoted(text: str) -> str:
+    if any(sign in text for sign in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def kv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
+    """One block per row, one line per column."""
+    number = 0
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        if number > 1:
+            yield ""
+        yield f"row {number}"
+        for name, value in zip(names, row, strict=True):
+            yield f"{name}: {cell(value)}"
+    if not number:
+        yield "(no rows)"
+
+
+def table_lines(names: list[str], columns: list[list[Any]], style: TableStyle) -> Iterator[str]:
+    """A padded table; widths are counted in code points."""
+    if not names:
+        yield "(no rows)"
+        return
+    texts = [[cell(value).replace("\n", "\\n") for value in column] for column in columns]
+    longest = [max(map(len, column), default=0) for column in texts]
+    widths = [max(len(name), min(most, style.max_width)) for name, most in zip(names, longest, strict=True)]
+    yield _joined(names, widths)
+    yield "-+-".join("-" * width for width in widths)
+    split: Callable[[str, int], list[str]] = _wrapped if style.cells == "wrap" else _cut
+    for row in zip(*texts, strict=True):
+        cells = [split(text, width) for text, width in zip(row, widths, strict=True)]
+        for line in range(max(map(len, cells))):
+            yield _joined([parts[line] if line < len(parts) else "" for parts in cells], widths)
+
+
+def _joined(texts: list[str], widths: list[int]) -> str:
+    return " | ".join(text.ljust(width) for text, width in zip(texts, widths, strict=True))
+
+
+def _cut(text: str, width: int) -> list[str]:
+    return [text if len(text) <= width else text[: width - 1] + "…"]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return [text[start : start + width] for start in range(0, len(text), width)] or [""]
+
+
+def write_binary(result: Result, format_: str, file: IO[bytes]) -> None:
+    """The result as an Arrow stream or a Parquet file."""
+    import pyarrow as pa
+
+    table = result.to_arrow()
+    if format_ == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, file)
+        return
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)

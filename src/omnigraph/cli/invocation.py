@@ -1,0 +1,295 @@
+"""One run of a command on a graph: which graph, as whom, under which configuration.
+
+A command declared with `takes_graph` gets the ways to name a graph (URI, `--uri`, `--target`) and the options that
+every command has (`--config`, `--as`, `--yes`, `--quiet`, also before the command's name), and receives them as one
+`Invocation`. Nothing is read or opened before the command asks for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli.config import FILE_NAME, Config, find_config, read_env_file
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.output import remark
+from omnigraph.errors import InputError
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+
+ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Branch = Annotated[str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch.")]
+Message = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="A message for the commit.")]
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """The options that every command has."""
+
+    config: str | None = None
+    actor: str | None = None
+    yes: bool = False
+    quiet: bool = False
+
+    def over(self, other: Everywhere) -> Everywhere:
+        """These where they were given, else the other's."""
+        return Everywhere(
+            self.config or other.config, self.actor or other.actor, self.yes or other.yes, self.quiet or other.quiet
+        )
+
+
+Config_ = Annotated[
+    str | None,
+    typer.Option(
+        "--config", metavar="FILE", help=f"The configuration file; else OMNIGRAPH_CONFIG, else ./{FILE_NAME}."
+    ),
+]
+Actor_ = Annotated[
+    str | None,
+    typer.Option("--as", metavar="ACTOR", help="Who makes the change; else OMNIGRAPH_ACTOR, else 'cli.actor'."),
+]
+Yes_ = Annotated[bool, typer.Option("--yes", help="Agree to a destructive change of a graph that is not local.")]
+Quiet_ = Annotated[bool, typer.Option("--quiet", help="No notes and no progress on stderr.")]
+
+_EVERYWHERE = {"config": (Config_, None), "as_": (Actor_, None), "yes": (Yes_, False), "quiet": (Quiet_, False)}
+_GRAPH = {
+    "uri_option": (
+        Annotated[str | None, typer.Option("--uri", metavar="URI", help="The graph, by its address.")],
+        None,
+    ),
+    "target": (
+        Annotated[str | None, typer.Option("--target", metavar="NAME", help=f"The graph, by its name in {FILE_NAME}.")],
+        None,
+    ),
+}
+_URI = Annotated[
+    str | None,
+    typer.Argument(metavar="URI", help="The graph: a folder or s3://bucket/prefix.", show_default=False),
+]
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a graph is, and how that was found out."""
+
+    uri: str
+    origin: str
+    name: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine's disk."""
+        return "://" not in self.uri or self.uri.startswith("file://")
+
+    @property
+    def is_server(self) -> bool:
+        """Whether somebody else keeps the graph."""
+        return self.uri.lower().startswith(("http://", "https://"))
+
+    @property
+    def kind(self) -> str:
+        """What is there, in words."""
+        return "server" if self.is_server else "local storage" if self.is_local else "remote storage"
+
+
+@dataclass
+class Invocation:
+    """One run of a command."""
+
+    command: str
+    options: Everywhere = field(default_factory=Everywhere)
+    uri: str | None = None
+    uri_option: str | None = None
+    target: str | None = None
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration; slips in it are reported once."""
+        config = find_config(self.options.config, os.environ)
+        for warning in config.warnings:
+            remark("warning", warning)
+        return config
+
+    @cached_property
+    def environ(self) -> Mapping[str, str]:
+        """The environment, and below it the assignments of `auth.env_file`."""
+        named = self.config.get("auth.env_file")
+        return {**read_env_file(self.config.resolve(named)), **os.environ} if named else os.environ
+
+    @property
+    def actor(self) -> str | None:
+        """Who makes the change."""
+        return self._actor[0]
+
+    @property
+    def actor_origin(self) -> str | None:
+        """How that was found out."""
+        return self._actor[1]
+
+    @cached_property
+    def _actor(self) -> tuple[str | None, str | None]:
+        if self.options.actor:
+            return self.options.actor, "--as"
+        named = self.environ.get(ACTOR_VARIABLE, "").strip()
+        if named:
+            return named, ACTOR_VARIABLE
+        return self.config.get("cli.actor"), self.config.origin("cli.actor")
+
+    @property
+    def has_address(self) -> bool:
+        """Whether a graph is named at all."""
+        return self._find_address(None) is not None
+
+    def address(self, fallback: str | None = None) -> Address:
+        """The graph that is meant; `fallback` is the named graph of an alias."""
+        found = self._find_address(fallback)
+        if found is None:
+            raise InputError(
+                f"'omnigraph {self.command}' was not told which graph",
+                code="no_graph",
+                hint=f"give its address (omnigraph {self.command} … ./my.omni, or --uri), its name (--target), or set "
+                f"'cli.graph' in {FILE_NAME}",
+            )
+        return found
+
+    def _find_address(self, fallback: str | None) -> Address | None:
+        given = [
+            (word, value)
+            for word, value in (("the URI", self.uri), ("--uri", self.uri_option), ("--target", self.target))
+            if value is not None
+        ]
+        if len(given) > 1:
+            raise UsageFault(f"more than one graph was named: {', '.join(f'{w} {v!r}' for w, v in given)}; give one")
+        if self.target is not None and "://" in self.target:
+            raise UsageFault(f"--target takes a name, and '{self.target}' is an address; pass it as the URI")
+        explicit = self.uri if self.uri is not None else self.uri_option
+        if explicit is not None:
+            return Address(explicit, given[0][0])
+        for name, origin in ((self.target, "--target"), (fallback, "the alias"), (self._default, "cli.graph")):
+            if name is not None:
+                return Address(self.config.get_graph(name), origin, name)
+        return None
+
+    @property
+    def _default(self) -> str | None:
+        default = self.config.get("cli.graph")
+        return str(default) if default is not None else None
+
+    def branch(self, given: str | None, fallback: str | None = None) -> str:
+        """The branch that is meant: the option, the alias's, the configuration's, or main."""
+        return given or fallback or str(self.config.get("cli.branch"))
+
+    def storage(self, fallback: str | None = None) -> Address:
+        """The address of a graph in storage; a server is refused."""
+        address = self.address(fallback)
+        if address.is_server:
+            raise InputError(
+                f"'omnigraph {self.command}' needs direct storage access, "
+                f"and '{without_secrets(address.uri)}' is a server",
+                code="needs_storage",
+                hint="give a folder or s3://bucket/prefix",
+            )
+        return address
+
+    def open(self, address: Address | None = None, *, branch: str | None = None, read_only: bool = False) -> Graph:
+        """Open the graph that is meant."""
+        from omnigraph.graph import open as open_graph
+        from omnigraph.versioning.records import MAIN
+
+        address = address or self.storage()
+        return open_graph(
+            address.uri, branch=branch or MAIN, actor=self.actor, read_only=read_only, environ=self.environ
+        )
+
+    def announce(self, address: Address) -> None:
+        """Say what is about to be written to."""
+        if not self.options.quiet:
+            remark("note", f"{self.command} writes to {without_secrets(address.uri)} ({address.kind})")
+
+    def consent(self, address: Address, *, as_json: bool) -> None:
+        """Make sure that somebody agrees to destroy something that is not on this machine."""
+        if address.is_local or self.options.yes:
+            return
+        if not as_json and sys.stdin.isatty():
+            print(
+                f"{self.command} destroys data of {address.uri}; continue? [yes/no] ",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+            if sys.stdin.readline().strip().lower() in ("y", "yes"):
+                return
+        raise InputError(
+            f"'omnigraph {self.command}' on '{without_secrets(address.uri)}' was not agreed to; nothing was done",
+            code="not_confirmed",
+            hint="add --yes",
+        )
+
+
+def without_secrets(uri: str) -> str:
+    """An address without the `user:password@` and the query string it may carry."""
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return uri
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
+
+
+def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the ways to name a graph, the URI last among its words."""
+    return _declare(command, {"uri": (_URI, None)}, _GRAPH)
+
+
+def takes_graph_by_option(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for a command that reads its words itself."""
+    return _declare(command, {}, _GRAPH)
+
+
+def takes_config(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command only the options that every command has."""
+    return _declare(command, {}, {})
+
+
+Declared = Mapping[str, tuple[Any, Any]]
+
+
+def _declare(command: Callable[..., None], words: Declared, options: Declared) -> Callable[..., None]:
+    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+    shared = {**words, **options, **_EVERYWHERE}
+
+    @functools.wraps(command)
+    def run(context: typer.Context, **values: Any) -> None:
+        config, as_, yes, quiet = (values.pop(name) for name in _EVERYWHERE)
+        root = context.find_root().obj
+        every = Everywhere(config, as_, yes, quiet).over(root if isinstance(root, Everywhere) else Everywhere())
+        named = {name: values.pop(name) for name in (*words, *options)}
+        path = context.command_path.partition(" ")[2]
+        command(Invocation(path, every, **named), **values)
+
+    parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    parameters += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in shared.items()
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    assert first.annotation is Invocation, f"{command.__name__} is to take an Invocation first"
+    return run
+
+
+def existing_folder(word: str) -> bool:
+    """Whether a word can only be meant as the address of a graph."""
+    return "://" in word or os.sep in word or Path(word).is_dir()

@@ -1,0 +1,260 @@
+"""Runs an algorithm over a whole graph, and writes what it found back as properties, as one commit.
+
+What goes in are node types and edge types; nodes of several types share one numbering, so a rank flows across
+types. Only rows whose value changed are written: running again on the same graph changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, cast, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine import analytics
+from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.analytics import EdgeList, Floats
+from omnigraph.engine.constraints import check_delta
+from omnigraph.engine.data import DataCache, Numbers
+from omnigraph.engine.pending import Pending
+from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.names import did_you_mean
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+Algorithm = Literal["pagerank", "components", "degrees"]
+Type = TypeVar("Type", NodeType, EdgeType)
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "pagerank": ("pagerank",),
+    "components": ("component",),
+    "degrees": ("in_degree", "out_degree", "degree"),
+}
+
+
+@dataclass(frozen=True)
+class AnalysisOptions:
+    """What to look at, and how."""
+
+    nodes: Sequence[str] | None = None
+    """Node types; by default those at the ends of the edge types."""
+    edges: Sequence[str] | None = None
+    """Edge types; by default all between the node types."""
+    weight: str | None = None
+    """The edge property that says how much an edge counts for; PageRank only."""
+    damping: float = 0.85
+    tolerance: float = 1e-9
+    rounds_max: int = 100
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What an algorithm found: for each node type a table of ids and values."""
+
+    algorithm: Algorithm
+    tables: Mapping[str, pa.Table]
+    stats: Mapping[str, int]
+    commit_id: str | None
+    """The commit that wrote the values; without a write, the commit they were computed at."""
+    rows_written: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show: counts, not rows."""
+        return {
+            "algorithm": self.algorithm,
+            "nodes": {name: table.num_rows for name, table in self.tables.items()},
+            "stats": dict(self.stats),
+            "rows_written": self.rows_written,
+            "commit_id": self.commit_id,
+        }
+
+
+def analyze(
+    snapshot: Snapshot, catalogs: Catalogs, cache: DataCache, algorithm: str, options: AnalysisOptions
+) -> Analysis:
+    """Run an algorithm on a snapshot; nothing is written."""
+    if algorithm not in get_args(Algorithm):
+        raise InputError(
+            f"there is no algorithm '{algorithm}'",
+            hint=did_you_mean(algorithm, COLUMNS) or f"the algorithms are {', '.join(COLUMNS)}",
+        )
+    if options.weight is not None and algorithm != "pagerank":
+        raise InputError(f"'{algorithm}' takes no weight", hint="leave weight out, or run 'pagerank'")
+    if not 0 <= options.damping < 1:
+        raise InputError(f"the damping {options.damping} is not between 0 and 1", hint="0.85 is usual")
+    nodes, edges = _chosen(catalogs.of(snapshot), options)
+    graph = _edge_list(snapshot, cache, nodes, edges, options.weight)
+    stats = {"nodes": graph.count, "edges": len(graph.sources)}
+    values: tuple[Numbers | Floats, ...]
+    if algorithm == "pagerank":
+        ranks, stats["rounds"] = analytics.pagerank(
+            graph, damping=options.damping, tolerance=options.tolerance, rounds_max=options.rounds_max
+        )
+        values = (ranks,)
+    elif algorithm == "components":
+        found = analytics.components(graph)
+        stats["components"] = int(found.max()) + 1 if len(found) else 0
+        values = (found,)
+    else:
+        incoming, outgoing = analytics.degrees(graph)
+        stats["largest_degree"] = int((incoming + outgoing).max(initial=0))
+        values = (incoming, outgoing, incoming + outgoing)
+    tables, first = {}, 0
+    for node in nodes:
+        ids = cache.table(snapshot.table(node.table_key)).column("id")
+        parts = [pa.array(column[first : first + len(ids)]) for column in values]
+        tables[node.name] = pa.table([ids, *parts], names=["id", *COLUMNS[algorithm]])
+        first += len(ids)
+    return Analysis(cast(Algorithm, algorithm), tables, stats, snapshot.commit_id)
+
+
+def analyze_and_write(
+    repository: Repository,
+    catalogs: Catalogs,
+    cache: DataCache,
+    algorithm: str,
+    options: AnalysisOptions,
+    into: str | Mapping[str, str],
+    write_options: WriteOptions,
+) -> Analysis:
+    """Run an algorithm on a branch's head and set the properties `into` names, as one commit.
+
+    `into` is the property for an algorithm that finds one value, else column → property.
+    """
+    analysis: Analysis | None = None
+    rows_written = 0
+
+    def prepare(transaction: Transaction) -> None:
+        nonlocal analysis, rows_written
+        catalog = catalogs.of(transaction.snapshot)
+        analysis = analyze(transaction.snapshot, catalogs, cache, algorithm, options)
+        targets = _targets(analysis.algorithm, into)
+        pending = Pending(transaction.snapshot)
+        rows_written = 0
+        for name, values in analysis.tables.items():
+            rows = _changed(catalog.nodes[name], pending, values, targets)
+            rows_written += rows.num_rows
+            if rows.num_rows:
+                pending.table(f"node:{name}").put(rows)
+        check_delta(catalog, pending.delta())
+        for table in pending.touched():
+            transaction.change(table.key, table.change())
+
+    commit = write(repository, prepare, replace(write_options, kind="analysis"))
+    assert analysis is not None
+    return replace(analysis, rows_written=rows_written, commit_id=commit.id if commit else None)
+
+
+def _chosen(catalog: Catalog, options: AnalysisOptions) -> tuple[list[NodeType], list[EdgeType]]:
+    nodes = _named(options.nodes, catalog.nodes, "node")
+    edges = _named(options.edges, catalog.edges, "edge")
+    if nodes is None and edges is None:
+        return [*catalog.nodes.values()], [*catalog.edges.values()]
+    if edges is None:
+        names = {node.name for node in nodes or ()}
+        return nodes or [], [e for e in catalog.edges.values() if {e.from_type, e.to_type} <= names]
+    ends = [end for edge in edges for end in (edge.from_type, edge.to_type)]
+    if nodes is None:
+        return [catalog.nodes[end] for end in dict.fromkeys(ends)], edges
+    names = {node.name for node in nodes}
+    for edge in edges:
+        for end in (edge.from_type, edge.to_type):
+            if end not in names:
+                raise InputError(f"edge '{edge.name}' ends at '{end}', which is not looked at", hint=f"add '{end}'")
+    return nodes, edges
+
+
+def _named(names: Sequence[str] | None, known: Mapping[str, Type], kind: str) -> list[Type] | None:
+    if names is None:
+        return None
+    for name in names:
+        if name not in known:
+            raise TypeNotFound(f"the schema has no {kind} type '{name}'", hint=did_you_mean(name, known))
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _edge_list(
+    snapshot: Snapshot, cache: DataCache, nodes: list[NodeType], edges: list[EdgeType], weight: str | None
+) -> EdgeList:
+    tables = {node.name: cache.table(snapshot.table(node.table_key)) for node in nodes}
+    counts = [table.row_count for table in tables.values()]
+    first = dict(zip(tables, np.cumsum([0, *counts]).tolist(), strict=False))
+    sources, targets, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for edge in edges:
+        data = cache.table(snapshot.table(edge.table_key))
+        src, dst = Adjacency(data, tables[edge.from_type], tables[edge.to_type], cache).ends()
+        sources.append(src + first[edge.from_type])
+        targets.append(dst + first[edge.to_type])
+        if weight is not None:
+            weights.append(_weights(edge, data.column(weight) if weight in edge.properties else None, weight))
+    together = np.concatenate(weights) if weight is not None else None
+    return EdgeList(sum(counts), np.concatenate(sources), np.concatenate(targets), together)
+
+
+def _weights(edge: EdgeType, column: pa.Array | None, name: str) -> Floats:
+    if column is None:
+        raise InputError(f"edge '{edge.name}' has no property '{name}'", hint=did_you_mean(name, edge.properties))
+    if not (edge.properties[name].type.is_integer or edge.properties[name].type.is_float):
+        raise InputError(f"'{edge.name}.{name}' is {edge.properties[name].type}, not a number to weigh edges by")
+    values: Floats = pc.fill_null(column, 0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise InputError(
+            f"'{edge.name}.{name}' has values below zero or not finite", hint="weights are 0 or more; null is 0"
+        )
+    return values
+
+
+def _targets(algorithm: Algorithm, into: str | Mapping[str, str]) -> Mapping[str, str]:
+    columns = COLUMNS[algorithm]
+    if isinstance(into, str):
+        if len(columns) > 1:
+            raise InputError(
+                f"'{algorithm}' finds {len(columns)} values", hint=f"say which goes where: {{'{columns[0]}': '{into}'}}"
+            )
+        return {columns[0]: into}
+    for column in into:
+        if column not in columns:
+            raise InputError(f"'{algorithm}' finds no '{column}'", hint=f"it finds {', '.join(columns)}")
+    return into
+
+
+def _changed(node: NodeType, pending: Pending, values: pa.Table, targets: Mapping[str, str]) -> pa.Table:
+    """The rows of a table whose values differ, with the new ones."""
+    for column, name in targets.items():
+        _check_target(node, name, values.schema.field(column).type)
+    table = pending.table(node.table_key)
+    now = table.committed.read(["id", *targets.values()])
+    columns = {
+        name: values[column].take(pc.index_in(now["id"], value_set=values["id"].combine_chunks()))
+        for column, name in targets.items()
+    }
+    columns = {name: column.cast(arrow_type(node.properties[name].type)) for name, column in columns.items()}
+    differs: Any = pa.chunked_array([np.zeros(now.num_rows, bool)])
+    for name, column in columns.items():
+        differs = pc.or_(differs, pc.fill_null(pc.not_equal(now[name], column), True))
+    if not pc.any(differs).as_py():
+        return table.schema.empty_table()
+    rows = table.committed.read(table.schema.names)
+    for name, column in columns.items():
+        rows = rows.set_column(rows.schema.get_field_index(name), table.schema.field(name), column)
+    return rows.filter(differs)
+
+
+def _check_target(node: NodeType, name: str, found: pa.DataType) -> None:
+    kind = "F64" if pa.types.is_floating(found) else "I64"
+    property_ = node.properties.get(name)
+    if property_ is None:
+        raise InputError(
+            f"node '{node.name}' has no property '{name}' to write to",
+            hint=did_you_mean(name, node.properties) or f"add '{name}: {kind}?' to '{node.name}' and apply the schema",
+        )
+    fits = property_.type.is_float if kind == "F64" else property_.type.is_integer
+    if not fits or name in node.key:
+        what = "a key" if name in node.key else f"of type {property_.type}"
+        raise InputError(f"'{node.name}.{name}' is {what}; the values are {kind}", hint=f"declare '{name}: {kind}?'")

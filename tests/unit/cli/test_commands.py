@@ -1,0 +1,561 @@
+"""The commands on real graphs: words in, text, JSON and exit codes out."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.cli.main import run
+
+SCHEMA = """node Person {
+    name: String @key
+    age: I32?
+}
+
+edge Knows: Person -> Person
+"""
+QUERIES = """query adults($least: I32) {
+    match {
+        $p: Person
+        $p.age >= $least
+    }
+    return { $p.name, $p.age }
+    order { $p.name }
+}
+
+query one($name: String) {
+    match { $p: Person { name: $name } }
+    return { $p.age }
+}
+
+query birthday($name: String, $age: I32) {
+    update Person set { age: $age } where name = $name
+}
+"""
+RECORDS = [
+    {"type": "Person", "data": {"name": "Ana", "age": 41}},
+    {"type": "Person", "data": {"name": "Bo", "age": 17}},
+    {"type": "Person", "data": {"name": "29", "age": None}},
+    {"edge": "Knows", "from": "Ana", "to": "Bo"},
+]
+
+
+def jsonl(*records: dict[str, Any]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "s.pg").write_text(SCHEMA)
+    (tmp_path / "q.gq").write_text(QUERIES)
+    (tmp_path / "people.jsonl").write_text(jsonl(*RECORDS))
+    monkeypatch.chdir(tmp_path)
+    for variable in ("OMNIGRAPH_CONFIG", "OMNIGRAPH_ACTOR"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path
+
+
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Run a command line; exit code, stdout, stderr."""
+
+    def say_(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(list(words))
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return say_
+
+
+@pytest.fixture
+def graph(folder: Path, say: Say) -> Path:
+    """A loaded graph, and an omnigraph.yaml that names it."""
+    assert say("init", "--schema", "s.pg", "g.omni")[0] == 0
+    assert say("load", "-d", "people.jsonl", "--mode", "merge")[0] == 0
+    return folder / "g.omni"
+
+
+def document(answer: tuple[int, str, str], code: int = 0) -> Any:
+    assert answer[0] == code, answer[2]
+    return json.loads(answer[1])
+
+
+# -- creating and loading ----------------------------------------------------------------------------
+
+
+def test_init_scaffolds_a_configuration_that_works(folder, say):
+    assert say("init", "--schema", "s.pg", "./g.omni") == (0, "created graph ./g.omni\ncreated omnigraph.yaml\n", "")
+    assert "uri: ./g.omni" in (folder / "omnigraph.yaml").read_text()
+    assert say("branch", "list") == (0, "main\n", "")
+    again = say("init", "--schema", "s.pg", "./g.omni")
+    assert again[0] == 1
+    assert again[2].startswith("error: there is a graph at")
+
+
+def test_init_elsewhere_names_the_graph_from_there(folder, say):
+    (folder / "data").mkdir()
+    answer = document(say("init", "--schema", "s.pg", "data/g.omni", "--json"))
+    assert answer == {"uri": "data/g.omni", "config_path": "data/omnigraph.yaml", "config_created": True}
+    assert say("branch", "list", "--config", "data/omnigraph.yaml") == (0, "main\n", "")
+    (folder / "omnigraph.yaml").write_text("project: {name: mine}\n")
+    assert document(say("init", "--schema", "s.pg", "h.omni", "--json"))["config_created"] is False
+    assert (folder / "omnigraph.yaml").read_text() == "project: {name: mine}\n"
+    assert document(say("init", "--schema", "s.pg", "i.omni", "--no-scaffold", "--json"))["config_path"] is None
+
+
+def test_init_tells_a_wrong_schema_with_its_place(folder, say):
+    (folder / "s.pg").write_text("node A { x: Strin }")
+    code, out, err = say("init", "--schema", "s.pg", "g.omni")
+    assert (code, out) == (1, "")
+    assert "--> s.pg:1:13" in err
+    assert not (folder / "g.omni").exists()
+
+
+def test_load(graph, say):
+    code, out, err = say("load", "-d", "people.jsonl", "--mode", "overwrite", "g.omni")
+    assert (code, out) == (0, "load g.omni branch=main mode=overwrite: 3 nodes in 1 types, 1 edges in 1 types\n")
+    assert err == "note: load writes to g.omni (local storage)\n"
+    answer = document(say("load", "-d", "people.jsonl", "--mode", "merge", "--json", "--quiet", "--as", "ana"))
+    assert {key: answer[key] for key in ("uri", "branch", "mode", "nodes_loaded", "edges_loaded")} == {
+        "uri": "g.omni", "branch": "main", "mode": "merge", "nodes_loaded": 3, "edges_loaded": 1,
+    }  # fmt: skip
+    assert answer["actor_id"] == answer["commit"]["actor_id"] == "ana"
+    assert "embedded_rows" not in answer
+
+
+def test_load_from_stdin(graph, say, monkeypatch):
+    text = jsonl({"type": "Person", "data": {"name": "Cleo"}}, {"type": "Person", "data": {"nam": "Dov"}})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, out, err = say("load", "-d", "-", "--mode", "merge", "--rejects", "bad.jsonl")
+    assert code == 0
+    assert "1 nodes in 1 types" in out
+    assert "warning: 1 wrong records were set aside in bad.jsonl" in err
+    (reject,) = (json.loads(line) for line in Path("bad.jsonl").read_text().splitlines())
+    assert (reject["line"], reject["type"]) == (2, "Person")
+
+
+def test_a_wrong_record_is_told_with_its_line(graph, say):
+    Path("bad.jsonl").write_text('{"type": "Person", "data": {"name": "X"}}\n{"type": "Persn", "data": {}}\n')
+    code, _, err = say("load", "-d", "bad.jsonl", "--mode", "merge")
+    assert code == 1
+    assert "line 2" in err
+    assert "hint: did you mean 'Person'?" in err
+
+
+def test_ingest_creates_the_branch(graph, say):
+    code, out, _ = say("ingest", "-d", "people.jsonl", "--branch", "intake/may", "--as", "bo")
+    assert code == 0
+    assert out == (
+        "ingest g.omni branch=intake/may base=main mode=merge (new branch)\n"
+        "  edge:Knows 1 rows\n  node:Person 3 rows\nactor: bo\n"
+    )
+    answer = document(say("ingest", "-d", "people.jsonl", "--branch", "intake/may", "--json"))
+    assert (answer["branch_created"], answer["base_branch"]) == (False, "main")
+    assert answer["tables"] == [
+        {"table_key": "edge:Knows", "rows_loaded": 1},
+        {"table_key": "node:Person", "rows_loaded": 3},
+    ]
+    assert say("load", "-d", "people.jsonl", "--mode", "merge", "--branch", "new")[0] == 1
+    assert say("load", "-d", "people.jsonl", "--mode", "merge", "--branch", "new", "--from", "main")[0] == 0
+
+
+def test_export_loads_back(graph, say):
+    code, out, _ = say("export")
+    assert code == 0
+    kinds = ["edge" if "edge" in json.loads(line) else "node" for line in out.splitlines()]
+    assert kinds == ["edge", "node", "node", "node"]
+    assert say("export", "--type", "Person")[1].count("\n") == 3
+    assert say("export", "--table", "edge:Knows")[1].count("\n") == 1
+    assert say("export", "--table", "edge:Knows", "--type", "Person")[1] == out
+    assert say("export", "--type", "Nobody")[:2] == (1, "")
+    assert say("export", "-o", "all.jsonl")[:2] == (0, "")
+    assert Path("all.jsonl").read_text() == out
+    assert say("init", "--schema", "s.pg", "h.omni")[0] == 0
+    assert say("load", "-d", "all.jsonl", "--mode", "append", "h.omni")[0] == 0
+    assert say("export", "h.omni")[1] == out
+
+
+def test_snapshot(graph, say):
+    say("branch", "create", "x")
+    say("change", "-q", "q.gq", "-n", "birthday", "-p", "name=Bo", "-p", "age=18", "-b", "x")
+    code, out, _ = say("snapshot", "-b", "x")
+    assert code == 0
+    assert out.splitlines()[0].startswith("branch x, manifest version ")
+    assert "edge:Knows  version=2  branch=main  rows=1" in out
+    assert "node:Person  version=3  branch=x  rows=3" in out
+    answer = document(say("snapshot", "-b", "x", "--json"))
+    assert [table["table_branch"] for table in answer["tables"]] == [None, "x"]
+    assert answer["internal_schema_version"] >= 1001
+
+
+# -- asking and changing -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["read", "query"])
+def test_read(graph, say, word):
+    expected = "1 rows from branch main via adults\np.name | p.age\n-------+------\nAna    | 41   \n"
+    assert say(word, "-q", "q.gq", "-n", "adults", "-p", "least=18") == (0, expected, "")
+    assert say(word, "-q", "q.gq", "--name", "adults", "--params", '{"least": 18}', "g.omni") == (0, expected, "")
+    assert (
+        say("--quiet", word, "-q", "q.gq", "-n", "adults", "-p", "least=18", "-f", "csv")[1] == "p.name,p.age\nAna,41\n"
+    )
+
+
+def test_a_text_parameter_stays_a_text(graph, say):
+    assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=29", "-f", "csv")[1] == "p.age\nnull\n"
+
+
+def test_query_text_from_the_line_and_from_stdin(graph, say, monkeypatch):
+    text = "query n() { match { $p: Person } return { count($p) as n } }"
+    assert say("read", "-e", text, "-f", "csv") == (0, "n\n3\n", "")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert say("read", "-q", "-", "-f", "csv") == (0, "n\n3\n", "")
+
+
+def test_read_into_files(graph, say):
+    words = ("read", "-q", "q.gq", "-n", "adults", "-p", "least=1", "-f", "parquet")
+    assert say(*words, "-o", "rows.parquet")[:2] == (0, "")
+    assert pq.read_table("rows.parquet").to_pydict() == {"p.name": ["Ana", "Bo"], "p.age": [41, 17]}
+    assert say(*words, "-o", "no/such/rows.parquet")[0] == 1
+
+
+def test_change_and_time_travel(graph, say):
+    words = ("change", "-q", "q.gq", "-n", "birthday", "-p", "name=Bo", "-p", "age=18")
+    assert say(*words, "--as", "ana", "-m", "Bo is 18") == (
+        0, "change birthday branch=main: 1 nodes, 0 edges affected\nactor: ana\n", "",
+    )  # fmt: skip
+    commits = document(say("commit", "list", "--json"))["commits"]
+    assert [commit["message"] for commit in commits] == ["Bo is 18", None, None]
+    before = commits[1]["graph_commit_id"]
+    read = ("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")
+    assert say(*read)[1] == "p.age\n18\n"
+    for point in (before, "2", f"manifest:main:v{commits[1]['manifest_version']}"):
+        assert say(*read, "--snapshot", point)[1] == "p.age\n17\n", point
+    assert say(*read, "--snapshot", "2999-01-01T00:00:00Z")[1] == "p.age\n18\n"
+    answer = document(say(*read[:-2], "--json", "--at", before))
+    assert (answer["target"], answer["graph_commit_id"]) == ({"branch": None, "snapshot": before}, before)
+    nothing = document(say("mutate", "-q", "q.gq", "-n", "birthday", "-p", "name=X", "-p", "age=1", "--json"))
+    assert nothing == {
+        "branch": "main", "query_name": "birthday", "affected_nodes": 0, "affected_edges": 0,
+        "actor_id": None, "commit": None,
+    }  # fmt: skip
+
+
+def test_a_lost_precondition_is_4(graph, say):
+    words = ("change", "-q", "q.gq", "-n", "birthday", "-p", "name=Bo", "-p", "age=18")
+    head = document(say("commit", "list", "--json", "--limit", "1"))["commits"][0]["graph_commit_id"]
+    assert say(*words, "--if-commit", head)[0] == 0
+    code, out, err = say(*words, "--if-commit", head, "--json")
+    assert code == 4
+    failure = json.loads(out)["precondition_failure"]
+    assert failure["expected"] == head != failure["actual"]
+    assert err.startswith("error: branch 'main' is at commit")
+
+
+def test_the_wrong_command_for_a_query(graph, say):
+    assert "omnigraph change" in say("read", "-q", "q.gq", "-n", "birthday")[2]
+    assert "omnigraph read" in say("change", "-q", "q.gq", "-n", "adults")[2]
+    code, _, err = say("read", "-q", "q.gq")
+    assert code == 1
+    assert err == "error: there are several queries: 'adults', 'birthday', 'one'\nhint: say which one: --name NAME\n"
+
+
+def test_a_misspelt_parameter_is_remarked_on(graph, say):
+    code, _, err = say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-p", "nam=Ana")
+    assert (code, err) == (0, "warning: query 'one' has no parameter 'nam'; did you mean 'name'?\n")
+
+
+def test_aliases(graph, say):
+    with Path("omnigraph.yaml").open("a") as file:
+        file.write(
+            "aliases:\n  adults: {command: read, query: q.gq, name: adults, args: [least], format: csv}\n"
+            "  birthday: {command: change, query: q.gq, name: birthday, args: [name, age]}\n"
+        )
+    assert say("read", "--alias", "adults", "18") == (0, "p.name,p.age\nAna,41\n", "")
+    assert say("read", "--alias", "adults", "18", "--params", '{"least": 1}')[1] == "p.name,p.age\nAna,41\nBo,17\n"
+    assert say("change", "--alias", "birthday", "Bo", "18")[0] == 0
+    assert "alias 'birthday' is for 'change', not for 'read'" in say("read", "--alias", "birthday", "Bo", "18")[2]
+    assert "takes 1 arguments, and 2 were given" in say("read", "--alias", "adults", "18", "19")[2]
+    assert "did you mean 'adults'?" in say("read", "--alias", "adult")[2]
+    Path("bare.yaml").write_text("aliases:\n  adults: {command: read, query: q.gq, name: adults, args: [least]}\n")
+    code, out, _ = say("read", "--config", "bare.yaml", "--alias", "adults", "g.omni", "18", "-f", "csv")
+    assert (code, out) == (0, "p.name,p.age\nAna,41\nBo,18\n")
+
+
+# -- branches, commits, differences ------------------------------------------------------------------
+
+
+def test_branches(graph, say):
+    assert say("branch", "create", "review/x", "g.omni", "--quiet") == (0, "branch review/x created at main\n", "")
+    assert document(say("branch", "list", "--json")) == {"branches": ["main", "review/x"]}
+    answer = document(say("branch", "create", "a", "--from", "review/x", "--json", "--as", "bo"))
+    assert {key: answer[key] for key in ("uri", "from", "name", "actor_id")} == {
+        "uri": "g.omni", "from": "review/x", "name": "a", "actor_id": "bo",
+    }  # fmt: skip
+    assert say("branch", "list")[1] == "a\nmain\nreview/x\n"
+    assert say("branch", "delete", "a", "--quiet") == (0, "branch a deleted\n", "")
+    assert say("branch", "delete", "a")[0] == 1
+    assert say("branch", "create", "main")[0] == 1
+    assert say("branch", "create", "review/x")[0] == 1
+
+
+def set_age(say: Say, name: str, age: int, branch: str) -> None:
+    assert say("change", "-q", "q.gq", "-n", "birthday", "-p", f"name={name}", "-p", f"age={age}", "-b", branch)[0] == 0
+
+
+def test_diff_and_merge(graph, say):
+    say("branch", "create", "x")
+    set_age(say, "Bo", 18, "x")
+    assert say("diff", "main", "x") == (0, "update node Person Bo\n  age: 17 -> 18\n1 change\n", "")
+    assert say("diff", "main", "x", "--stat")[1] == "node:Person  +0 ~1 -0\n1 change\n"
+    assert say("diff", "main", "x", "--op", "insert")[1] == "0 changes\n"
+    (change,) = document(say("diff", "main", "x", "--json"))["changes"]
+    assert (change["op"], change["before"]["age"], change["after"]["age"]) == ("update", 17, 18)
+    assert say("diff", "main", "x", "--kind", "row")[0] == 2
+    assert say("branch", "merge", "x", "--into", "main", "--quiet", "--delete-branch") == (
+        0, "merge x -> main: fast_forward\n", "",
+    )  # fmt: skip
+    assert say("branch", "list")[1] == "main\n"
+
+
+def test_a_conflict_is_shown_and_settled(graph, say):
+    say("branch", "create", "x")
+    set_age(say, "Bo", 18, "x")
+    set_age(say, "Bo", 19, "main")
+    preview = say("branch", "merge", "x", "--preview")
+    assert preview[0] == 0
+    assert "conflict  node:Person:Bo (divergent_update)" in preview[1]
+    code, out, err = say("branch", "merge", "x", "--json", "--quiet")
+    assert code == 1
+    (conflict,) = json.loads(out)["merge_conflicts"]
+    assert (conflict["table_key"], conflict["row_id"], conflict["kind"]) == ("node:Person", "Bo", "divergent_update")
+    assert "node:Person:Bo (divergent_update)" in err
+    assert say("branch", "merge", "x", "--resolve", "mine")[0] == 2
+    assert say("branch", "merge", "x", "--resolve", "ours", "--resolve", "Person=theirs")[0] == 2
+    answer = document(say("branch", "merge", "x", "--resolve", "Person=theirs", "--json", "-m", "theirs"))
+    assert (answer["outcome"], answer["source"], answer["target"], answer["actor_id"]) == ("merged", "x", "main", None)
+    assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n18\n"
+    commits = document(say("commit", "list", "--json"))["commits"]
+    shown = say("commit", "show", commits[0]["graph_commit_id"])[1].splitlines()
+    assert shown[0] == f"graph_commit_id: {commits[0]['graph_commit_id']}"
+    assert f"merged_parent_commit_id: {commits[0]['merged_parent_commit_id']}" in shown
+    line = say("commit", "list", "--limit", "1")[1]
+    assert line.startswith(f"{commits[0]['graph_commit_id']}  20")
+    assert line.endswith("  theirs\n")
+
+
+# -- schema ------------------------------------------------------------------------------------------
+
+
+def test_schema_of_a_graph(graph, say):
+    assert say("schema", "show") == (0, SCHEMA, "")
+    assert document(say("schema", "get", "--json")) == {"schema_source": SCHEMA}
+    Path("t.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?"))
+    assert say("schema", "plan", "--schema", "t.pg")[1] == (
+        "schema plan g.omni\nsupported: yes\n- add property Person.town: String?\n"
+    )
+    code, out, _ = say("schema", "apply", "--schema", "t.pg", "--quiet")
+    assert code == 0
+    assert out.startswith("schema apply g.omni\nsupported: yes\napplied: yes\nmanifest version: ")
+    again = document(say("schema", "apply", "--schema", "t.pg", "--json"))
+    assert (again["applied"], again["step_count"], again["uri"]) == (False, 0, "g.omni")
+    Path("u.pg").write_text(SCHEMA.replace("age: I32?", "age: I64?"))
+    assert document(say("schema", "plan", "--schema", "u.pg", "--json"))["supported"] is False
+    code, _, err = say("schema", "apply", "--schema", "u.pg")
+    assert code == 1
+    assert "nothing was changed" in err
+    assert say("schema", "plan")[0] == 2
+
+
+def test_lint_and_explain_against_a_graph(graph, say):
+    assert document(say("lint", "-q", "q.gq", "--json"))["schema_source"] == {"kind": "graph", "uri": "g.omni"}
+    assert "scan    $p: Person" in say("explain", "-q", "q.gq", "-n", "adults", "g.omni")[1]
+    assert say("explain")[0] == 2
+    assert say("explain", "T7")[1].startswith("T7\n\nTwo types that cannot be compared")
+    assert say("explain", "branch_not_found")[1] == "branch_not_found (BranchNotFound)\n\nNo branch has this name.\n"
+    code, _, err = say("explain", "T77")
+    assert code == 1
+    assert "there is no error code 'T77'" in err
+
+
+# -- upkeep ------------------------------------------------------------------------------------------
+
+
+def test_upkeep(graph, say):
+    for age in range(18, 22):
+        set_age(say, "Bo", age, "main")
+    code, out, _ = say("optimize", "--quiet")
+    assert code == 0
+    assert out.splitlines()[0] == "optimize g.omni: 2 tables"
+    assert document(say("optimize", "--json"))["tables"][0]["committed"] is False
+    assert say("cleanup", "--quiet")[0] == 2
+    code, out, err = say("cleanup", "--keep", "2", "--older-than", "0")
+    assert (code, out) == (0, "")
+    assert err.startswith("cleanup preview for g.omni: keep 2 versions, drop anything older than 0; ")
+    assert err.endswith("rerun with --confirm\n")
+    preview = document(say("cleanup", "--keep", "2", "--json"))
+    assert (preview["confirmed"], preview["tables"], preview["keep_versions"]) == (False, [], 2)
+    done = document(say("cleanup", "--keep", "2", "--older-than", "2w", "--confirm", "--json"))
+    assert (done["confirmed"], done["older_than_secs"], len(done["tables"])) == (True, 1_209_600, 2)
+    assert say("recover") == (0, "recover g.omni: 0 unfinished writes\n", "")
+    assert say("verify") == (0, "verify g.omni: sound\n", "")
+    assert document(say("verify", "--json"))["sound"] is True
+
+
+@pytest.mark.parametrize("text", ["", "d", "1.5h", "-1d", "1h30m", "7 d", "7D", "9" * 19 + "w"])
+def test_what_is_no_duration(graph, say, text):
+    code, _, err = say("cleanup", "--older-than", text)
+    assert code == 2
+    assert "s, m, h, d, w" in err
+
+
+def test_embed_a_file(folder, say, monkeypatch):
+    monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
+    Path("spec.json").write_text('{"dimension": 4, "types": {"Person": {"target": "v", "fields": ["name"]}}}')
+    words = ("embed", "--input", "people.jsonl", "--output", "out.jsonl", "--spec", "spec.json")
+    assert say(*words) == (
+        0, "embed fill_missing width=4: 3 embedded, 0 cleaned, 3 selected; people.jsonl -> out.jsonl\n", "",
+    )  # fmt: skip
+    assert document(say(*words, "--select", "name=Bo", "--json"))["mode"] == "reembed_selected"
+    assert say("embed", "--input", "people.jsonl")[0] == 2
+    assert say(*words, "--clean", "--reembed-all")[0] == 2
+    monkeypatch.delenv("OMNIGRAPH_EMBEDDINGS_MOCK")
+    for variable in ("GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "OMNIGRAPH_EMBED_PROVIDER"):
+        monkeypatch.delenv(variable, raising=False)
+    code, _, err = say(*words)
+    assert code == 1
+    assert "GEMINI_API_KEY" in err
+
+
+# -- naming a graph ----------------------------------------------------------------------------------
+
+
+def test_the_ways_to_name_a_graph(graph, say):
+    config = Path("omnigraph.yaml").read_text()
+    Path("omnigraph.yaml").write_text(config.replace("  local:\n    uri: g.omni", "  lab: {uri: g.omni}"))
+    Path("omnigraph.yaml").write_text(Path("omnigraph.yaml").read_text().replace("graph: local", "graph: lab"))
+    for words in (["g.omni"], ["--uri", "g.omni"], ["--target", "lab"], [], ["--uri", f"file://{graph}"]):
+        assert say("branch", "list", *words) == (0, "main\n", ""), words
+    for words in (["g.omni", "--uri", "g.omni"], ["g.omni", "--target", "lab"], ["--target", "s3://x/y"]):
+        assert say("branch", "list", *words)[0] == 2, words
+    code, _, err = say("branch", "list", "--target", "lap")
+    assert code == 1
+    assert "defined are: 'lab'" in err
+    assert "hint: did you mean 'lab'?" in err
+
+
+def test_no_graph_at_all(folder, say):
+    code, _, err = say("branch", "list")
+    assert code == 1
+    assert all(way in err for way in ("./my.omni", "--uri", "--target", "cli.graph")), err
+    code, _, err = say("branch", "list", "nothing.omni")
+    assert code == 1
+    assert "there is no graph at" in err
+    assert "omnigraph init" in err
+
+
+def test_a_server_is_no_storage(folder, say):
+    code, _, err = say("optimize", "https://user:secret@graph.example/x?token=1")
+    assert code == 1
+    assert err.startswith("error: 'omnigraph optimize' needs direct storage access, and 'https://graph.example/x'")
+    assert "secret" not in err
+    assert "token" not in err
+
+
+def test_the_actor(graph, say, monkeypatch):
+    def actor(*words: str) -> Any:
+        return document(say("branch", "create", f"b{time.monotonic_ns()}", "--json", "--quiet", *words))["actor_id"]
+
+    assert actor() is None
+    with Path("omnigraph.yaml").open("a") as file:
+        file.write("auth: {env_file: .env.omni}\n")
+    Path(".env.omni").write_text("OMNIGRAPH_ACTOR=from-file\n")
+    assert actor() == "from-file"
+    monkeypatch.setenv("OMNIGRAPH_ACTOR", "from-environment")
+    assert actor() == "from-environment"
+    assert actor("--as", "from-option") == "from-option"
+
+
+def test_destroying_something_far_away_needs_consent(folder, say, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"yes\n")))
+    code, _, err = say("branch", "delete", "x", "s3://bucket/graph")
+    assert code == 1
+    assert err == (
+        "error: 'omnigraph branch delete' on 's3://bucket/graph' was not agreed to; nothing was done\nhint: add --yes\n"
+    )
+
+
+def test_config_shows_what_comes_from_where(graph, say, monkeypatch):
+    monkeypatch.setenv("OMNIGRAPH_ACTOR", "ana")
+    found = {row["key"]: row for row in document(say("config", "--json"))["settings"]}
+    assert found["graph"] == {"key": "graph", "value": "g.omni", "origin": "cli.graph"}
+    assert found["actor"]["origin"] == "OMNIGRAPH_ACTOR"
+    assert found["cli.branch"]["origin"] == "omnigraph.yaml"
+    assert {row["key"]: row["origin"] for row in document(say("config", "--json", "x.omni"))["settings"]}[
+        "graph"
+    ] == "the URI"
+    assert "cli.output_format" in say("config")[1]
+
+
+def test_slips_in_the_configuration_are_told_once(graph, say):
+    with Path("omnigraph.yaml").open("a") as file:
+        file.write("colour: red\n")
+    assert say("branch", "list") == (0, "main\n", "warning: unknown key 'colour' in omnigraph.yaml\n")
+
+
+# -- failing well ------------------------------------------------------------------------------------
+
+
+def test_usage_faults_say_how_it_is_meant(folder, say):
+    code, out, err = say("load", "--data", "x.jsonl")
+    assert (code, out) == (2, "")
+    assert err == (
+        "error: Missing option '--mode'.\nusage: omnigraph load [OPTIONS] [URI]\n"
+        "hint: 'omnigraph load --help' explains it\n"
+    )
+    assert "Did you mean 'branch'?" in say("brnch", "list")[2]
+
+
+def test_a_defect_is_no_traceback(graph, say, monkeypatch):
+    monkeypatch.setattr("omnigraph.graph.Graph.branches", lambda _: 1 / 0)
+    code, out, err = say("branch", "list", "--json")
+    assert code == 1
+    assert json.loads(out)["code"] == "internal"
+    assert err.startswith("error: internal error: ZeroDivisionError: division by zero\nhint: ")
+    monkeypatch.setenv("OMNIGRAPH_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        say("branch", "list")
+
+
+def test_an_interrupted_command_is_130_and_changes_nothing(graph, say):
+    """Interrupted while it waits for its records."""
+    command = [sys.executable, "-m", "omnigraph", "load", "-d", "-", "--mode", "merge"]
+    environ = {**os.environ, "OMNIGRAPH_DEBUG": "0"}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(b"note: load writes to")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stdout.read() == b""
+        assert b"Traceback" not in process.stderr.read()
+    assert len(document(say("commit", "list", "--json"))["commits"]) == 2
