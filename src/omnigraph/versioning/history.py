@@ -6,7 +6,9 @@ tested on a graph drawn by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 
 Parents = Callable[[str], Sequence[str]]
 
@@ -33,3 +35,35 @@ def merge_bases(ours: str, theirs: str, parents: Parents) -> frozenset[str]:
     # `common` holds all ancestors of its members, so being a parent of one is enough to tell.
     superseded = {parent for commit in common for parent in parents(commit)}
     return frozenset(common - superseded)
+
+
+def meeting_points(heads: Iterable[str], parents: Parents) -> frozenset[str]:
+    """Return every commit that is a merge base of some two of `heads`, and possibly some more.
+
+    A commit cannot be one if one of its children leads to all the heads it leads to itself. Asked this way, one walk
+    over history answers for every pair of branches at once.
+    """
+    leads_to = {head: 1 << number for number, head in enumerate(dict.fromkeys(heads))}
+    children: dict[str, list[str]] = {head: [] for head in leads_to}
+    pending = list(leads_to)
+    while pending:
+        commit = pending.pop()
+        for parent in parents(commit):
+            if parent not in children:
+                children[parent] = []
+                pending.append(parent)
+            children[parent].append(commit)
+    unseen = {commit: len(above) for commit, above in children.items()}
+    ready = [commit for commit, count in unseen.items() if not count]
+    found: set[str] = set()
+    while ready:
+        commit = ready.pop()
+        above = [leads_to[child] for child in children[commit]]
+        leads_to[commit] = reduce(or_, above, leads_to.get(commit, 0))
+        if above and leads_to[commit] not in above:
+            found.add(commit)
+        for parent in parents(commit):
+            unseen[parent] -= 1
+            if not unseen[parent]:
+                ready.append(parent)
+    return frozenset(found)

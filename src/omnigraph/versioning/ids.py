@@ -22,8 +22,16 @@ def system_clock() -> int:
 
 def new_ulid(now_us: int) -> str:
     """A ULID: 48 bits of milliseconds, 80 random bits, in 26 characters of Crockford's base 32."""
-    value = ((now_us // 1000) & (2**48 - 1)) << 80 | secrets.randbits(80)
+    return _spell(((now_us // 1000) & (2**48 - 1)) << 80 | secrets.randbits(80))
+
+
+def _spell(value: int) -> str:
     return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def first_ulid(now_us: int) -> str:
+    """The smallest ULID of its millisecond."""
+    return _spell(((now_us // 1000) & (2**48 - 1)) << 80)
 
 
 def new_ulids(clock: Clock) -> Iterator[str]:

@@ -19,6 +19,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.garbage import list_versions, remove, remove_strange_folders, remove_unfinished
 from omnigraph.storage.indexes import IndexSpec, PendingIndex, stage_indexes, uncovered_rows
 from omnigraph.storage.tables import Table
+from omnigraph.versioning.history import meeting_points
 from omnigraph.versioning.records import MAIN, Commit, TableRow
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.state import State
@@ -133,10 +134,10 @@ def cleanup(
 ) -> list[CleanupStats]:
     """Remove table versions that only forgotten commits pin.
 
-    A commit is retained when it is one of a branch's newest `keep`, or younger than `older_than`; heads and
-    fork points always are, and so is what was a head within the `grace`, because somebody may still read it
-    or write on top of it. Without `confirm` nothing is removed, and the counts say what would be. No grace at
-    all says that nobody is at work: then files of unfinished writes go too.
+    A commit is retained when it is one of a branch's newest `keep`, or younger than `older_than`; heads, fork
+    points and whatever two branches would be merged on always are, and so is what was a head within the `grace`,
+    because somebody may still read it or write on top of it. Without `confirm` nothing is removed, and the
+    counts say what would be. No grace at all says that nobody is at work: then files of unfinished writes go too.
     """
     if keep is None and older_than is None:
         raise InputError(
@@ -176,9 +177,11 @@ def _live_versions(
     # Whatever is published after this look pins versions that are younger than the grace.
     state = repository.state()
     commits = repository.all_commits(state)
-    retained: set[str] = set()
+    heads = state.heads()
+    # Without the rows of their base, two branches could not be merged any more.
+    retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
     live: dict[tuple[int, int], set[int]] = {}
-    for head in state.heads():
+    for head in heads:
         for pin in head.pins:
             live.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
         retained.add(head.commit_id)

@@ -87,6 +87,10 @@ class Commit:
     kind: str = "write"
     changed: tuple[str, ...] = ()
     schema_hash: str = ""
+    since: int = 0
+    """The manifest version in which its branch was made: a name can have several lives."""
+    fork_commit_id: str | None = None
+    """Where its branch was forked."""
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -123,6 +127,8 @@ class Head:
     created_at: int
     fork_commit_id: str | None = None
     fork_branch: str | None = None
+    since: int = 0
+    """The manifest version in which the branch was made."""
     owner: str | None = None
     pins: tuple[Pin, ...] = ()
 
@@ -222,6 +228,8 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
         "kind": commit.kind,
         "changed": list(commit.changed),
         "schema_hash": commit.schema_hash,
+        "since": commit.since,
+        "fork_commit_id": commit.fork_commit_id,
         "pins": [pin.to_list() for pin in pins],
     }
     return _row(
@@ -244,6 +252,7 @@ def head_to_row(head: Head) -> Row:
         "created_at": head.created_at,
         "fork_commit_id": head.fork_commit_id,
         "fork_branch": head.fork_branch,
+        "since": head.since,
         "owner": head.owner,
         "pins": [pin.to_list() for pin in head.pins],
     }
@@ -328,6 +337,7 @@ def row_to_head(row: Row) -> Head:
             created_at=int(data["created_at"]),
             fork_commit_id=_text_or_none(data["fork_commit_id"]),
             fork_branch=_text_or_none(data["fork_branch"]),
+            since=int(data["since"]),
             owner=_text_or_none(data["owner"]),
             pins=_pins(data["pins"]),
         )
@@ -364,6 +374,8 @@ def _commit(row: Row, data: Mapping[str, Any]) -> Commit:
             kind=_text(data["kind"]),
             changed=tuple(data["changed"]),
             schema_hash=_text(data["schema_hash"]),
+            since=int(data["since"]),
+            fork_commit_id=_text_or_none(data["fork_commit_id"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error

@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import RLock
 
@@ -40,6 +40,7 @@ from omnigraph.version import STORAGE_FORMAT
 from omnigraph.versioning.branches import check_branch_name
 from omnigraph.versioning.history import reachable
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
+from omnigraph.versioning.lines import commit_as_of
 from omnigraph.versioning.records import (
     MAIN,
     Commit,
@@ -339,8 +340,7 @@ class Repository:
                 return self._snapshot_of(state, found[0].branch, *found)
         if at is None:
             return self._at_head(state, branch)
-        state.get_head(branch)
-        commit = self._commit_as_of(branch, at)
+        commit = commit_as_of(self.ledger, state, branch, at)
         pinned = self.find_commit(commit.id, state)
         assert pinned is not None
         return self._snapshot_of(state, branch, *pinned)
@@ -360,30 +360,6 @@ class Repository:
             if self._snapshots_of is state:
                 self._snapshots[branch] = made
         return made
-
-    def _commit_as_of(self, branch: str, at: int | datetime) -> Commit:
-        """The newest commit of a branch's own line that was there at a version or time."""
-        line = self._first_parents(branch)
-        if isinstance(at, datetime):
-            if at.tzinfo is None:
-                at = at.replace(tzinfo=UTC)
-            limit = int(at.timestamp() * 1_000_000)
-            found = next((commit for commit in line if commit.created_at <= limit), None)
-        else:
-            found = next((commit for commit in line if commit.manifest_version <= at), None)
-        if found is None:
-            raise CommitNotFound(f"branch '{branch}' has no commit as old as {at}")
-        return found
-
-    def _first_parents(self, branch: str) -> list[Commit]:
-        state = self.state()
-        known = self.all_commits(state)
-        line: list[Commit] = []
-        commit_id: str | None = state.get_head(branch).commit_id
-        while commit_id is not None and commit_id in known:
-            line.append(known[commit_id])
-            commit_id = line[-1].parent_id
-        return line
 
     def _snapshot_of(self, state: State, branch: str, commit: Commit, pins: Iterable[Pin]) -> Snapshot:
         tables = self._pinned(state, commit.id, pins)
@@ -418,10 +394,11 @@ class Repository:
                 if existing.incarnation == incarnation:
                     return None
                 raise BranchExists(f"branch '{name}' already exists", hint="choose another name, or delete it first")
+            since = state.version + 1
             if start is None:
                 source = state.get_head(from_branch)
                 head = replace(source, branch=name, incarnation=incarnation, created_at=now, owner=owner)
-                head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch)
+                head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch, since=since)
             else:
                 self._check_whole(start)
                 head = Head(
@@ -434,6 +411,7 @@ class Repository:
                     created_at=now,
                     fork_commit_id=start.commit_id,
                     fork_branch=start.branch,
+                    since=since,
                     owner=owner,
                     pins=tuple(table.pin for table in start.tables.values()),
                 )

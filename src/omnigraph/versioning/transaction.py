@@ -13,11 +13,10 @@ publish demands that the branch is where the snapshot found it; if it moved, `He
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnigraph.errors import (
@@ -25,16 +24,15 @@ from omnigraph.errors import (
     HeadMoved,
     InputError,
     KeyReused,
-    OmniGraphError,
     OutcomeUnknown,
     PreconditionFailed,
     TypeNotFound,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.failpoints import reach
 from omnigraph.storage.races import pause
 from omnigraph.storage.tables import Change, Promoted, Table
 from omnigraph.versioning.ids import new_ulid
+from omnigraph.versioning.intent import Intent
 from omnigraph.versioning.records import (
     MAIN,
     Commit,
@@ -59,9 +57,6 @@ from omnigraph.versioning.records import (
 from omnigraph.versioning.repository import Repository, writer_identity
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.state import Publication, State
-
-LEASE_US = 60_000_000
-"""How long a silent writer is presumed alive when nobody can look."""
 
 SLOW_US = 5 * 60 * 1_000_000
 """Well below the grace of a cleanup: a write slower than this looks again before it publishes."""
@@ -191,12 +186,11 @@ class Transaction:
         )
         if not staged and not structural and not options.always_commit and options.merged_parent is None:
             return None
-        operation_id = new_ulid(now)
-        intent = layout.intent_name(operation_id)
+        intent = self._intent(commit_id, now, sorted(staged))
         settled = True
         try:
             if staged:
-                self._write_intent(intent, operation_id, commit_id, now, sorted(staged))
+                intent.write()
             written: dict[str, _Written] = {}
             for key, stage in staged.items():
                 table, promoted = stage.promote()
@@ -214,8 +208,8 @@ class Transaction:
             raise
         finally:
             # Who knows the outcome takes the note away; it stays after a crash, or when nobody can tell.
-            if staged and settled:
-                self._delete_intent(intent)
+            if staged:
+                intent.end(settled=settled)
 
     def _base(self, key: str) -> Table:
         """The table at its pin, or the same rows in fewer pieces once there are too many."""
@@ -258,18 +252,15 @@ class Transaction:
                 kind=options.kind,
                 changed=tuple(sorted([*written, *(row.key for row, _ in created), *self._dropped])),
                 schema_hash=self._schema.hash if self._schema else head.schema_hash,
+                since=head.since,
+                fork_commit_id=head.fork_commit_id,
             )
-            new_head = Head(
-                branch=head.branch,
-                incarnation=head.incarnation,
+            new_head = replace(
+                head,
                 commit_id=commit_id,
                 parent_commit_id=head.commit_id,
                 manifest_version=manifest_version,
                 schema_hash=commit.schema_hash,
-                created_at=head.created_at,
-                fork_commit_id=head.fork_commit_id,
-                fork_branch=head.fork_branch,
-                owner=head.owner,
                 pins=pins,
             )
             rows.append(commit_to_row(commit, pins))
@@ -364,15 +355,10 @@ class Transaction:
             rows.append(TableRow(row.table_id, row.incarnation, new, row.folder))
         return rows
 
-    # -- the intent ------------------------------------------------------------------------------
-
-    def _write_intent(self, name: str, operation_id: str, commit_id: str, now: int, keys: Sequence[str]) -> None:
-        document = {
-            "schema_version": 1,
-            "operation_id": operation_id,
+    def _intent(self, commit_id: str, now: int, keys: Sequence[str]) -> Intent:
+        facts = {
             "graph_commit_id": commit_id,
             "started_at": now,
-            "lease_until": now + LEASE_US,
             "branch": self.options.branch,
             "actor_id": self.options.actor,
             "writer_kind": self.options.kind,
@@ -386,15 +372,7 @@ class Transaction:
                 for key in keys
             ],
         }
-        reach("intent.write")
-        self.repository.objects.write(name, json.dumps(document, indent=1).encode())
-        reach("intent.written")
-
-    def _delete_intent(self, name: str) -> None:
-        """Take the note away; where that fails it stays, and the next recovery finds that it says nothing new."""
-        with suppress(OmniGraphError):
-            reach("intent.delete")
-            self.repository.objects.delete(name)
+        return Intent(self.repository.objects, self.repository.clock, new_ulid(now), facts)
 
 
 def write(

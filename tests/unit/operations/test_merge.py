@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
 
 import omnigraph as og
+from omnigraph.errors import Damaged
+from omnigraph.storage.garbage import remove_versions
+from omnigraph.versioning.maintenance import cleanup
+from support.store import repository_of
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\n\nedge Knows: Person -> Person\n"
 AGES = {"Alice": 30, "Bob": 25, "Carol": 40, "Dan": 50}
@@ -302,3 +306,42 @@ def test_diff_between_branches(tmp_path):
     do(graph.on("side"), "SetProperty", 31)
     do(graph, "AddNode", 5)
     assert {(c.id, c.op) for c in graph.diff("main", "side")} == {("Alice", "update"), ("Eve", "delete")}
+
+
+# -- after a cleanup -----------------------------------------------------------------------------------
+
+
+def test_branches_merge_after_a_cleanup(tmp_path):
+    """The base, here a commit in the middle of the branch, outlives every policy."""
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    set_age(graph, "Alice", 1, branch="side")
+    graph.merge("side")
+    for age in (2, 3):
+        set_age(graph, "Bob", age)
+        set_age(graph, "Alice", age, branch="side")
+    cleanup(repository_of(graph), keep=1, confirm=True, grace=timedelta(0))
+    assert graph.merge("side").outcome == "merged"
+    assert rows(graph)[0] == {**AGES, "Alice": 3, "Bob": 3}
+    assert graph.verify() == []
+
+
+def test_a_base_that_is_gone_is_told_with_what_to_do(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    set_age(graph, "Bob", 1)
+    set_age(graph, "Alice", 1, branch="side")
+    repository = repository_of(graph)
+    table = repository.snapshot(at=repository.state().get_head("side").fork_commit_id).tables["node:Person"]
+    remove_versions(repository.tables, table.folder, [table.pin.lance_version])
+    repository.tables.forget(table.folder)
+    before = rows(graph)
+    with pytest.raises(Damaged) as caught:
+        graph.merge("side")
+    assert caught.value.code == "version_reclaimed"
+    assert caught.value.hint == "a cleanup removes old versions; read a newer commit"
+    assert rows(graph) == before
+
+
+def set_age(graph, name, age, branch="main"):
+    graph.mutate(f'query q() {{ update Person set {{ age: {age} }} where name = "{name}" }}', branch=branch)

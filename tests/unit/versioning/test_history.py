@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.versioning.history import merge_bases, reachable
+from omnigraph.versioning.history import meeting_points, merge_bases, reachable
 
 DRAWN = {  # each commit and its parents
     "the same": ({"a": ""}, "a", "a", {"a"}),
@@ -46,6 +46,16 @@ def test_drawn_history(parents, ours, theirs, expected):
     assert merge_bases(theirs, ours, parents.__getitem__) == expected
 
 
+@pytest.mark.parametrize(("parents", "ours", "theirs", "expected"), DRAWN.values(), ids=DRAWN)
+def test_two_heads_meet_at_their_bases_and_nowhere_else(parents, ours, theirs, expected):
+    assert meeting_points([ours, theirs], parents.__getitem__) == expected - ({ours} if ours == theirs else set())
+
+
+def test_one_line_has_no_meeting_points():
+    assert meeting_points([5_000], lambda commit: [commit - 1] if commit else []) == frozenset()
+    assert meeting_points([], lambda _: []) == frozenset()
+
+
 def test_every_ancestor_is_reached_once():
     parents = {"a": "", "b": "a", "c": "a", "d": "bc", "e": "d"}
     found = list(reachable("d", parents.__getitem__))
@@ -77,6 +87,16 @@ def histories(draw):
         parents[commit] = tuple(draw(st.lists(st.integers(0, commit - 1), max_size=2, unique=True)))
     commits = st.integers(0, len(parents) - 1)
     return parents, draw(commits), draw(commits)
+
+
+@given(histories(), st.data())
+def test_no_base_of_any_two_heads_is_left_out(case, data):
+    parents, *two = case
+    heads = [*two, *data.draw(st.lists(st.sampled_from(sorted(parents)), max_size=3))]
+    bases = {base for a in heads for b in heads if a != b for base in merge_bases(a, b, parents.__getitem__)}
+    found = meeting_points(heads, parents.__getitem__)
+    assert bases <= found
+    assert all(sum(commit in ancestors_of(head, parents) for head in {*heads}) > 1 for commit in found)
 
 
 def ancestors_of(commit, parents):

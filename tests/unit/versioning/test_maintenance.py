@@ -324,6 +324,26 @@ def test_a_cleanup_twice_is_once(repository, root):
 # -- cleanup: what is protected ------------------------------------------------------------------------
 
 
+def test_what_two_branches_would_be_merged_on_stays(repository):
+    """After a merge the base is no fork point any more but a commit in the middle of the branch."""
+    fork = add_people(repository, "a")
+    repository.create_branch("side")
+    lost = put_people(repository, "a", name="lost", branch="side")
+    base = put_people(repository, "a", name="merged", branch="side")
+    change(repository, {PERSON: Change(upsert=people("a", name="merged"))}, merged_parent=base.id)
+    later = [
+        put_people(repository, "a", name=f"{branch} {number}", branch=branch)
+        for number in range(3)
+        for branch in ("main", "side")
+    ]
+    cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
+    assert readable(repository, [fork, lost, base, *later]) == [0, 2, 7, 8]
+    repository.delete_branch("side")
+    cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
+    assert readable(repository, [fork, lost, base, *later]) == [7, 8], "the last version of a table always stays"
+    assert verify(repository) == []
+
+
 def test_heads_of_all_branches_stay(repository):
     commits = in_pieces(repository)
     repository.create_branch("old", at=commits[1].id)

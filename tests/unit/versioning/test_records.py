@@ -51,6 +51,8 @@ COMMIT = Commit(
     kind="load",
     changed=("node:Person",),
     schema_hash="abc",
+    since=3,
+    fork_commit_id="01G",
 )
 HEAD = Head(
     branch="feature/x",
@@ -62,6 +64,7 @@ HEAD = Head(
     created_at=1_700_000_000_000_001,
     fork_commit_id="01G",
     fork_branch=MAIN,
+    since=3,
     owner="ada",
     pins=(EDGE, PIN),
 )
@@ -84,6 +87,8 @@ commits = st.builds(
     kind=texts,
     changed=st.lists(texts).map(tuple),
     schema_hash=texts,
+    since=numbers,
+    fork_commit_id=st.none() | texts,
 )
 heads = st.builds(
     Head,
@@ -96,6 +101,7 @@ heads = st.builds(
     created_at=numbers,
     fork_commit_id=st.none() | texts,
     fork_branch=st.none() | texts,
+    since=numbers,
     owner=st.none() | texts,
     pins=st.lists(pins).map(tuple),
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -17,9 +19,10 @@ from hypothesis import strategies as st
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.tables import Change
+from omnigraph.versioning import intent, transaction
+from omnigraph.versioning.intent import LEASE_US
 from omnigraph.versioning.recovery import audit_rows, pending, recover
 from omnigraph.versioning.repository import process_start, writer_identity
-from omnigraph.versioning.transaction import LEASE_US
 from omnigraph.versioning.verify import verify
 from support.graphs import (
     KNOWS,
@@ -222,6 +225,58 @@ def test_a_writer_of_another_machine_is_judged_by_its_lease(repository, root):
     assert outcomes(repository) == ["in_progress"]
     clock.sleep(timedelta(microseconds=LEASE_US))
     assert outcomes(repository) == ["rolled_back"]
+
+
+def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
+    """It is slower than its lease, between its note and its publish; a recovery looks all the time."""
+    monkeypatch.setattr(intent, "RENEW_S", 0.002)
+    monkeypatch.setattr(transaction, "writer_identity", lambda: ELSEWHERE)
+    clock = Ticks()
+    repository = new_repository(root, clock=clock)
+    other = open_repository(root, clock=clock)
+    seen = []
+
+    def be_slow():
+        for _ in range(4):
+            clock.sleep(timedelta(microseconds=LEASE_US // 2 + 1))
+            for _ in range(5_000):
+                if read_lease(root) > clock.now + LEASE_US // 2:
+                    break
+                time.sleep(0.001)
+            seen.extend(outcomes(other))
+
+    with arm("publish.before_commit", once_outside_recovery(be_slow)):
+        commit = add_people(repository, "slow")
+    assert seen == ["in_progress"] * 4
+    assert repository.snapshot().commit_id == commit.id
+    assert notes(root) == []
+    assert audit_rows(repository) == []
+
+
+def test_a_lease_that_cannot_be_renewed_costs_nothing_but_the_lease(root, monkeypatch):
+    monkeypatch.setattr(intent, "RENEW_S", 0.001)
+    repository = new_repository(root)
+    written, tried = [], threading.Event()
+    write = repository.objects.write
+
+    def fail_to_renew(name, data):
+        if name in written:
+            tried.set()
+            raise OmniGraphError("the network is down")
+        written.append(name)
+        write(name, data)
+
+    monkeypatch.setattr(repository.objects, "write", fail_to_renew)
+    with arm("publish.before_commit", lambda: tried.wait(10)):
+        add_people(repository, "a")
+    assert tried.is_set()
+    assert notes(root) == []
+    assert ids_of(repository.snapshot()) == ["a"]
+
+
+def read_lease(root):
+    (path,) = (root / "__recovery").glob("*.json")
+    return json.loads(path.read_bytes())["lease_until"]
 
 
 def test_a_writer_that_wakes_up_after_it_was_given_up_fails_and_starts_over(root):
