@@ -22,6 +22,9 @@ from omnigraph.query.ir import Direction
 
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
 
+_KEPT_MIN = 50_000
+"""Adjacency of fewer edges is built faster than it is found on disk."""
+
 
 @dataclass(frozen=True)
 class Neighbours:
@@ -163,7 +166,7 @@ class Adjacency:
     def _build(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
         """On top of what was built before, in this process or an earlier one, if it is the same and more."""
         what = (self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, direction)
-        base = self._cache.bases.get(what) or persisted.load(self._cache.folder, what)
+        base = self._cache.bases.get(what) or _load(self._cache, what)
         if base is not None:
             self._cache.bases[what] = base
             added = self._added(base, direction)
@@ -175,7 +178,7 @@ class Adjacency:
         fragments = (self.edges.fragments, self._source_nodes.fragments, self._target_nodes.fragments)
         base = Base(*fragments, neighbours, loops)
         self._cache.bases[what] = base
-        persisted.save(self._cache.folder, what, base)
+        _save(self._cache, what, base)
         return neighbours, loops
 
     def _added(self, base: Base, direction: Direction) -> tuple[AnyNeighbours, Numbers] | None:
@@ -222,6 +225,23 @@ class Adjacency:
         packed = np.sort(_pack(src, np.arange(len(src))))
         order = (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return EdgeRows(_offsets(src[order], count), rows[order], dst[order])
+
+
+def _load(cache: DataCache, what: persisted.What) -> Base | None:
+    kept = persisted.load(cache.folder, ("adjacency", *what))
+    if kept is None:
+        return None
+    edges, sources, targets = (persisted.pieces_of(kept.about[name]) for name in ("edges", "sources", "targets"))
+    arrays = kept.arrays
+    return Base(edges, sources, targets, Neighbours(arrays["offsets"], arrays["targets"]), arrays["loops"])
+
+
+def _save(cache: DataCache, what: persisted.What, base: Base) -> None:
+    if len(base.neighbours.targets) < _KEPT_MIN:
+        return
+    about = {"edges": base.edges, "sources": base.sources, "targets": base.targets}
+    arrays = {"offsets": base.neighbours.offsets, "targets": base.neighbours.targets, "loops": base.loops}
+    persisted.save(cache.folder, ("adjacency", *what), about, arrays)
 
 
 def _neighbours(src: Numbers, dst: Numbers, direction: Direction, count: int) -> Neighbours:

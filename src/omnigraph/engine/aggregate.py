@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.data import Numbers
-from omnigraph.engine.evaluate import Evaluator, ranks_of
+from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame
+from omnigraph.engine.ranks import ranks_of
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 

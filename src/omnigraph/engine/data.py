@@ -9,7 +9,7 @@ can be stale.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -66,7 +66,7 @@ class TableData:
 
     def __init__(self, table: Table, cache: DataCache) -> None:
         self._table = table
-        self._cache = cache
+        self.cache = cache
         self.folder = table.folder
         """The table, whatever its version."""
         self.key = (table.folder, table.version)
@@ -91,6 +91,24 @@ class TableData:
             return None
         return self._table.read_from(columns, len(earlier))
 
+    def rows_in(self, piece: int) -> int:
+        """How many rows a piece has."""
+        _, rows, gone = self.fragments[piece]
+        return len(self.left(piece)) if gone else rows
+
+    def left(self, piece: int) -> Numbers:
+        """The places of a piece that still have their row."""
+        return self.derived(f"left:{piece}", lambda: self._table.live_offsets(piece))
+
+    def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:
+        """A column in row order, of all pieces or of some, chunk by chunk; it is not kept."""
+        for batch in self._table.batches([name], pieces=pieces):
+            yield batch.column(0)
+
+    def field_id(self, name: str) -> int:
+        """What tells a column through its renames."""
+        return self._table.field_ids[name]
+
     def column(self, name: str) -> pa.Array:
         """A whole column in row order, as one chunk."""
         return self.derived(self._column_key(name), lambda: self._read(name))
@@ -99,7 +117,7 @@ class TableData:
         return f"column:{self._table.field_ids[name]}"
 
     def _read(self, name: str) -> pa.Array:
-        earlier = self._cache.earlier(self, self._column_key(name))
+        earlier = self.cache.earlier(self, self._column_key(name))
         if earlier is not None:
             known, fragments = earlier
             added = self.added_since(fragments, [name])
@@ -114,11 +132,11 @@ class TableData:
 
     def find(self, id_: str) -> int | None:
         """The number of the row with this id."""
-        places = self._cache.find((*self.key, _PLACES))
+        places = self.cache.find((*self.key, _PLACES))
         if places is None:
             uses = self.derived("uses:id", lambda: [0])
             uses[0] += 1
-            if uses[0] <= _LOOKUPS_BEFORE_INDEX and self._cache.earlier(self, _PLACES) is None:
+            if uses[0] <= _LOOKUPS_BEFORE_INDEX and self.cache.earlier(self, _PLACES) is None:
                 place = pc.index(self.column("id"), pa.scalar(id_, pa.utf8())).as_py()
                 return None if place < 0 else int(place)
             places = self.derived(_PLACES, self._places)
@@ -126,7 +144,7 @@ class TableData:
         return found
 
     def _places(self) -> Places:
-        earlier = self._cache.earlier(self, _PLACES)
+        earlier = self.cache.earlier(self, _PLACES)
         if earlier is not None:
             known, fragments = earlier
             added = self.added_since(fragments, ["id"])
@@ -138,7 +156,7 @@ class TableData:
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Something computed from the version, computed once."""
-        return self._cache.get((*self.key, name), make)
+        return self.cache.get((*self.key, name), make)
 
 
 class DataCache:
@@ -149,7 +167,7 @@ class DataCache:
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[int, TableData]] = {}
         self.bases: dict[tuple[str, ...], Any] = {}
-        """Adjacency built in full, by what it is of: later versions add to it."""
+        """Adjacency, postings and vectors built in full, by what they are of: later versions add to them."""
         self.folder = folder
         """Where what took long to build is kept for the next process; None keeps nothing."""
         self._bytes = 0

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.filters import Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
@@ -84,7 +85,7 @@ class Evaluator:
         """Whether a property is one of some constants, each brought to the column's own type."""
         tests = [make_test(prop.name, prop.type, "=", value) for value in values or ()]
         wanted = stored_array([test.value for test in tests if test.always is None], prop.type)
-        return pc.is_in(_one_zero(self.value(prop, frame)), value_set=_one_zero(wanted))
+        return pc.is_in(one_zero(self.value(prop, frame)), value_set=one_zero(wanted))
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -125,7 +126,7 @@ class Evaluator:
         """Numbers in the order of the values, equal where they are equal; null is -1, below everything."""
         if isinstance(expr, ir.Entity):
             bound = frame.bound[expr.var]
-            return _of(id_ranks(bound.data), bound)
+            return id_ranks_of(bound)
         if isinstance(expr, ir.Prop):
             bound = frame.bound[expr.var]
             if frame.count * 4 > bound.data.row_count:
@@ -138,41 +139,6 @@ class Evaluator:
 def _of(values: Numbers, bound: Bound) -> Numbers:
     """Something known of every row of a table, for the rows of a variable."""
     return values if bound.whole else values[bound.numbers]
-
-
-def id_ranks(data: TableData) -> Numbers:
-    """The place of every row's id in the order of ids."""
-    return data.derived("ranks:id", lambda: ranks_of(data.column("id")))
-
-
-def ranks_of(values: pa.Array) -> Numbers:
-    """Dense ranks of values: equal values have equal ranks, null has -1."""
-    if pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
-    elif pa.types.is_date(values.type):
-        values = values.cast(pa.int64() if values.type == pa.date64() else pa.int32())
-    elif pa.types.is_nested(values.type):
-        return _list_ranks(_plain(values))
-    encoded = _one_zero(values).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    rank = np.empty(len(order) + 1, np.int64)
-    rank[order] = np.arange(len(order))
-    rank[-1] = -1
-    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    result: Numbers = rank[codes]
-    return result
-
-
-def _one_zero(values: pa.Array) -> pa.Array:
-    """The values without negative zeros: they are equal to the others, and Arrow's hashing does not see it."""
-    return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
-
-
-def _list_ranks(lists: list[list[Any] | None]) -> Numbers:
-    """`ranks_of` for lists and vectors: compared item by item, a shorter one before what continues it."""
-    keys = [None if items is None else tuple(items) for items in lists]
-    rank: dict[Any, int] = {key: place for place, key in enumerate(sorted({key for key in keys if key is not None}))}
-    return np.array([rank.get(key, -1) for key in keys], np.int64)
 
 
 def stored_array(values: list[Any], type_: PropertyType) -> pa.Array:
@@ -198,7 +164,7 @@ def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
 def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
     """Two columns against each other."""
     if op in ("contains_text", "starts_with", "contains_item") or _needs_python(a.type, b.type):
-        return pa.array([_pair(op, x, y) for x, y in zip(_plain(a), _plain(b), strict=True)], pa.bool_())
+        return pa.array([_pair(op, x, y) for x, y in zip(plain(a), plain(b), strict=True)], pa.bool_())
     if pa.types.is_boolean(a.type):
         a, b = a.cast(pa.int8()), b.cast(pa.int8())
     compute = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
@@ -219,16 +185,6 @@ def _is_f32(expr: ir.Expr) -> bool:
 def _rounded(values: pa.Array) -> pa.Array:
     """Numbers, or lists of them, as 32-bit floats."""
     return values.cast(pa.list_(pa.float32()) if pa.types.is_list(values.type) else pa.float32(), safe=False)
-
-
-def _plain(values: pa.Array) -> list[Any]:
-    """Values as Python has them, but dates as numbers: a date of Python has no time of day."""
-    type_ = values.type
-    if pa.types.is_list(type_) and pa.types.is_date(type_.value_type):
-        values = values.cast(pa.list_(pa.int64() if type_.value_type == pa.date64() else pa.int32()))
-    elif pa.types.is_date(type_):
-        values = values.cast(pa.int64() if type_ == pa.date64() else pa.int32())
-    return list(values.to_pylist())
 
 
 def _pair(op: str, x: Any, y: Any) -> bool | None:

@@ -1,8 +1,8 @@
-"""Adjacency kept on disk for the next process.
+"""What took long to compute, kept on disk for the next process.
 
-It lies in a folder of the graph that may be deleted at any time: it is never authority. What is loaded
-says which pieces of which tables it was made of, and is used only where they still are what they were.
-Arrays are mapped, not read, so opening them costs nothing.
+It lies in a folder of the graph that may be deleted at any time: it is never authority. What is loaded says
+which pieces of which tables it was made of, and is used only where they still are what they were. Arrays are
+mapped, not read, so opening them costs nothing, and what is not looked at takes no memory.
 """
 
 from __future__ import annotations
@@ -12,24 +12,34 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from omnigraph.engine.adjacency import Base
+from omnigraph.storage.tables import Piece
 
 FOLDER = "__cache"
-_EDGES_MIN = 50_000
-"""Smaller ones are built faster than they are found."""
-_GENERATION = 1
+_GENERATION = 2
+
+AnyArray = np.ndarray[Any, Any]
+What = tuple[str, ...]
+"""What something is of: its kind first, then the tables and columns."""
 
 
-def load(folder: Path | None, what: tuple[str, ...]) -> Base | None:
+@dataclass(frozen=True)
+class Kept:
+    """Some arrays, and what is to be known about them."""
+
+    about: Mapping[str, Any]
+    arrays: Mapping[str, AnyArray]
+
+
+def load(folder: Path | None, what: What) -> Kept | None:
     """What an earlier process kept; None when there is nothing, or nothing that can be read."""
-    from omnigraph.engine.adjacency import Base, Neighbours  # noqa: PLC0415 (each knows the other)
-
     if folder is None:
         return None
     place = folder / _name(what)
@@ -37,45 +47,76 @@ def load(folder: Path | None, what: tuple[str, ...]) -> Base | None:
         about = json.loads((place / "about.json").read_text())
         if about["generation"] != _GENERATION or about["what"] != list(what):
             return None
-        arrays = {name: np.load(place / f"{name}.npy", mmap_mode="r") for name in ("offsets", "targets", "loops")}
-        pieces = [tuple((str(files), int(rows), str(gone)) for files, rows, gone in about[key]) for key in _PIECES]
+        return Kept(about, {name: _mapped(place / f"{name}.npy") for name in about["arrays"]})
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Base(pieces[0], pieces[1], pieces[2], Neighbours(arrays["offsets"], arrays["targets"]), arrays["loops"])
 
 
-def save(folder: Path | None, what: tuple[str, ...], base: Base) -> None:
-    """Keep a large adjacency, whole or not at all. A folder that cannot be written keeps nothing."""
-    if folder is None or len(base.neighbours.targets) < _EDGES_MIN:
+def save(folder: Path | None, what: What, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+    """Keep some arrays, whole or not at all. A folder that cannot be written keeps nothing."""
+    if folder is None:
         return
-    about: dict[str, Any] = {"generation": _GENERATION, "what": list(what)}
-    about |= dict(zip(_PIECES, (base.edges, base.sources, base.targets), strict=True))
     try:
-        folder.mkdir(exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".making-"))
-        try:
-            for name, array in (
-                ("offsets", base.neighbours.offsets),
-                ("targets", base.neighbours.targets),
-                ("loops", base.loops),
-            ):
-                np.save(temporary / f"{name}.npy", array)
-            (temporary / "about.json").write_text(json.dumps(about))
-            place = folder / _name(what)
-            old = folder / f"{temporary.name}-old"
-            if place.exists():
-                os.replace(place, old)  # noqa: PTH105
-            os.replace(temporary, place)  # noqa: PTH105
-            shutil.rmtree(old, ignore_errors=True)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        with making(folder, what, about) as maker:
+            for name, array in arrays.items():
+                maker.put(name, array)
     except OSError:
-        # A read-only or full disk: the next process builds it again, and nothing else is lost.
+        # A read-only or full disk: the next process computes it again, and nothing else is lost.
         return
 
 
-_PIECES = ("edges", "sources", "targets")
+class Maker:
+    """Arrays on their way to the disk."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.names: list[str] = []
+
+    def put(self, name: str, array: AnyArray) -> None:
+        """A whole array."""
+        with (self._place / f"{name}.npy").open("wb") as file:
+            np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        self.names.append(name)
+
+    @contextmanager
+    def rows(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[IO[bytes]]:
+        """A file to write the rows of an array to, which need not fit memory."""
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+        with (self._place / f"{name}.npy").open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            yield file
+        self.names.append(name)
 
 
-def _name(what: tuple[str, ...]) -> str:
+@contextmanager
+def making(folder: Path, what: What, about: Mapping[str, Any]) -> Iterator[Maker]:
+    """Make what is to be kept beside its place; it gets there when all of it is written."""
+    folder.mkdir(exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".making-"))
+    try:
+        maker = Maker(temporary)
+        yield maker
+        full = {**about, "generation": _GENERATION, "what": list(what), "arrays": maker.names}
+        (temporary / "about.json").write_text(json.dumps(full))
+        place = folder / _name(what)
+        old = folder / f"{temporary.name}-old"
+        if place.exists():
+            os.replace(place, old)  # noqa: PTH105
+        os.replace(temporary, place)  # noqa: PTH105
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def pieces_of(written: Any) -> tuple[Piece, ...]:
+    """Pieces of a table as they were before they were written."""
+    return tuple((str(files), int(rows), str(gone)) for files, rows, gone in written)
+
+
+def _mapped(path: Path) -> AnyArray:
+    # A plain array over the mapping: what asks for its kind need not know of maps.
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _name(what: What) -> str:
     return hashlib.sha256("|".join(what).encode()).hexdigest()[:32]

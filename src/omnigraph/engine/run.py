@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from omnigraph.engine.aggregate import aggregate
 from omnigraph.engine.data import DataCache
-from omnigraph.engine.evaluate import Evaluator, id_ranks
+from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame
 from omnigraph.engine.match import Match
+from omnigraph.engine.ranks import id_ranks_of
 from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.text import Scores
 from omnigraph.engine.work import Limits, Profile, Work
@@ -91,7 +92,7 @@ class Execution:
             # The rows of a ranked entity come in the order of their edges.
             edges = {op.edge_var for op in self.plan.pipeline if isinstance(op, ir.Expand)}
             names.sort(key=lambda name: (name != ranked, name not in edges, name))
-        keys += [id_ranks(frame.bound[name].data)[frame.bound[name].numbers] for name in names]
+        keys += [id_ranks_of(frame.bound[name]) for name in names]
         order = np.lexsort(tuple(reversed(keys)))
         if self.plan.limit is not None:
             order = order[: self.plan.limit]
@@ -102,18 +103,16 @@ class Execution:
         if isinstance(rank, ir.Rrf):
             bound = frame.bound[rank.arms[0].prop.var]
             limit = self.plan.limit if self.plan.limit is not None else frame.count
-            score, first, second = self._searcher.fuse(rank, bound, id_ranks(bound.data), limit)
-            kept = np.flatnonzero(score > 0)
-            return frame.take(kept), [-score[kept], first[kept], second[kept]]
+            rows, score, first, second = self._searcher.fuse(rank, bound, limit)
+            return frame.take(rows), [-score, first, second]
         bound = frame.bound[rank.prop.var]
         if isinstance(rank, ir.Nearest):
             assert self.plan.limit is not None, "the type checker asks for a limit"
             frame = frame.take(self._searcher.promising(rank, bound, self.plan.limit))
             distances, _ = self._searcher.distances(rank, frame.bound[rank.prop.var])
             return frame, [distances]
-        scores = self._searcher.scores(rank, bound)
-        kept = np.flatnonzero(scores > 0)
-        return frame.take(kept), [-scores[kept]]
+        rows, scores = self._searcher.relevant(rank, bound, self.plan.limit)
+        return frame.take(rows), [-scores]
 
     def _project(self, frame: Frame, fused: Scores | None) -> pa.Table:
         exprs = [self._column_expr(column.expr) for column in self.plan.columns]

@@ -7,37 +7,25 @@ result; and from the columns themselves, so an index changes nothing but speed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.frames import Bound
-from omnigraph.engine.text import Scores, TextIndex, analyse, build_index
+from omnigraph.engine.postings import best, index_of
+from omnigraph.engine.ranks import id_ranks_of
+from omnigraph.engine.text import Scores, analyse
+from omnigraph.engine.vectors import Query, Vectors, vectors_of
 from omnigraph.errors import InputError
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
 
-_ROWS_AT_ONCE = 8192
-_LENGTHS = (1e-30, 1e30)
-"""Vectors shorter or longer than this are not compared in 32 bits."""
+_NOWHERE = np.iinfo(np.int64).max
+"""The place of what is not in a ranking: behind everything."""
 
 EmbedQuery = Callable[[str, int, str, str, str | None], "np.ndarray[Any, Any]"]
 """(text, dimensions, type, property, recorded model) → the query's vector."""
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """A vector column as a matrix, and how long each vector is; a row without one has length NaN."""
-
-    matrix: np.ndarray[Any, np.dtype[np.float32]]
-    norms: Scores
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes in memory."""
-        return int(self.matrix.nbytes + self.norms.nbytes)
 
 
 class Searcher:
@@ -50,81 +38,71 @@ class Searcher:
         self._params = params
         self._embed = embed
         self._types = types
-        self._embedded: dict[tuple[ir.Prop, str], np.ndarray[Any, Any]] = {}
+        self._queries: dict[tuple[ir.Prop, str | int], Query] = {}
+        self._scored: tuple[tuple[Any, ...], Scores] | None = None
 
     # -- words -----------------------------------------------------------------------------------
 
     def matches(self, match: ir.TextMatch, bound: Bound) -> Mask:
         """Which rows' texts match."""
-        index = _text_index(bound.data, match.prop.name)
+        index = index_of(bound.data, match.prop.name)
         text = self._constant(match.query)
         if text is None:
-            return np.zeros(len(bound.numbers), bool)
+            return np.zeros(bound.count, bool)
         words = analyse(text)
         if match.function == "fuzzy":
             edits = self._constant(match.max_edits)
             if edits is None or edits < 0:
                 raise InputError("max_edits of 'fuzzy' must be a whole number of at least 0")
-            return index.fuzzy(words, int(edits))[bound.numbers]
-        return index.matching(words)[bound.numbers]
+            mask = index.fuzzy(words, int(edits))
+        else:
+            mask = index.matching(words)
+        return mask if bound.whole else mask[bound.numbers]
 
     def scores(self, rank: ir.Bm25, bound: Bound) -> Scores:
         """The relevance of each row."""
+        scores = self._all_scores(rank, bound.data)
+        return scores if bound.whole else scores[bound.numbers]
+
+    def relevant(self, rank: ir.Bm25, bound: Bound, limit: int | None) -> tuple[Numbers, Scores]:
+        """The rows that match and can be among the first `limit`, ties included; and how relevant they are."""
+        scores = self._all_scores(rank, bound.data)
+        wanted = bound.count if limit is None else limit
+        places = best(scores, None if bound.whole else bound.numbers, wanted)
+        return places, scores[bound.take(places).numbers]
+
+    def _all_scores(self, rank: ir.Bm25, data: TableData) -> Scores:
         text = self._constant(rank.query)
-        if text is None:
-            return np.zeros(len(bound.numbers))
-        return _text_index(bound.data, rank.prop.name).bm25(analyse(text))[bound.numbers]
+        key = (data.key, rank.prop.name, text)
+        if self._scored is None or self._scored[0] != key:
+            # Ranked rows often show their score as well.
+            scores = np.zeros(data.row_count) if text is None else index_of(data, rank.prop.name).bm25(analyse(text))
+            self._scored = key, scores
+        return self._scored[1]
 
     # -- vectors ---------------------------------------------------------------------------------
 
     def distances(self, rank: ir.Nearest, bound: Bound) -> tuple[Scores, Mask]:
         """The cosine distance of each row, equal for equal vectors; and which rows have a vector at all."""
-        vectors, query = self._operands(rank, bound)
-        norms = vectors.norms[bound.numbers]
-        scale = norms * float(np.linalg.norm(query))
-        dots = np.empty(len(norms))
-        for start in range(0, len(dots), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            # Row by row, not as a product of matrices: that one rounds a row differently from place to place.
-            dots[some] = (vectors.matrix[bound.numbers[some]].astype(np.float64) * query).sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
-        return distances, ~np.isnan(norms)
+        return self._vectors(rank, bound.data).distances(self._query(rank), bound.numbers)
 
     def promising(self, rank: ir.Nearest, bound: Bound, limit: int) -> Numbers:
-        """The rows that can be among the `limit` nearest, ties included.
+        """The rows that can be among the `limit` nearest, ties included."""
+        numbers = None if bound.whole else bound.numbers
+        return self._vectors(rank, bound.data).promising(self._query(rank), numbers, limit)
 
-        It takes one look at all of them in 32 bits, which is fast, and allows for the error of that.
-        """
-        vectors, query = self._operands(rank, bound)
-        norms, length = vectors.norms[bound.numbers], float(np.linalg.norm(query))
-        known = ~np.isnan(norms)
-        sure = (norms > _LENGTHS[0]) & (norms < _LENGTHS[1])
-        if len(norms) <= _ROWS_AT_ONCE or not _LENGTHS[0] < length < _LENGTHS[1] or np.count_nonzero(sure) <= limit:
-            return np.flatnonzero(known)
-        unit = (query / length).astype(np.float32)
-        if len(norms) * 2 < len(vectors.norms):
-            dots = vectors.matrix[bound.numbers] @ unit
-        else:
-            dots = (vectors.matrix @ unit)[bound.numbers]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            rough = np.where(sure, 1.0 - dots / norms, np.inf)
-        last = np.partition(rough, limit - 1)[limit - 1] if limit else -np.inf
-        error = (len(query) + 4) * float(np.finfo(np.float32).eps)
-        return np.flatnonzero((rough <= last + 2 * error) | (known & ~sure))
+    def _vectors(self, rank: ir.Nearest, data: TableData) -> Vectors:
+        return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
 
-    def _operands(self, rank: ir.Nearest, bound: Bound) -> tuple[Vectors, np.ndarray[Any, Any]]:
-        return _vectors(bound.data, rank.prop.name, rank.prop.type.dim or 0), self._query(rank)
-
-    def _query(self, rank: ir.Nearest) -> np.ndarray[Any, Any]:
+    def _query(self, rank: ir.Nearest) -> Query:
         value = self._constant(rank.query)
         if value is None:
             raise InputError(f"'nearest' on '{rank.prop.name}' was given null to compare with")
-        if not isinstance(value, str):
-            return np.asarray(value, dtype=np.float64)
-        found = self._embedded.get((rank.prop, value))
+        key = (rank.prop, value if isinstance(value, str) else id(value))
+        found = self._queries.get(key)
         if found is None:
-            found = self._embedded[rank.prop, value] = np.asarray(self._embed_text(rank, value), dtype=np.float64)
+            vector = self._embed_text(rank, value) if isinstance(value, str) else value
+            found = self._queries[key] = Query.of(np.asarray(vector, dtype=np.float64))
         return found
 
     def _embed_text(self, rank: ir.Nearest, value: str) -> np.ndarray[Any, Any]:
@@ -143,33 +121,56 @@ class Searcher:
 
     # -- fusion ----------------------------------------------------------------------------------
 
-    def fuse(self, rank: ir.Rrf, bound: Bound, id_ranks: Numbers, limit: int) -> tuple[Scores, Numbers, Numbers]:
-        """Per row: the fused score (0 when in neither ranking), and the place in the first and second arm."""
+    def fuse(self, rank: ir.Rrf, bound: Bound, limit: int) -> tuple[Numbers, Scores, Numbers, Numbers]:
+        """The rows that can be among the first `limit`: which, their fused scores, and their places in both arms.
+
+        A ranking of vectors ends after `limit` entities. So beside it only the `limit` best of a ranking of words can
+        come first, and of all others no place is needed but those of entities in both.
+        """
         k = self._constant(rank.k)
         if k is None or k < 1:
             raise InputError("k of 'rrf' must be a whole number of at least 1")
-        entities, places = np.unique(bound.numbers, return_inverse=True)
-        some = Bound(bound.data, entities)
-        total = np.zeros(len(entities))
+        entities, rows_of = _distinct(bound)
+        near = [arm for arm in rank.arms if isinstance(arm, ir.Nearest)]
+        orders = [self._arm(arm, entities, limit, whole=not near) for arm in rank.arms]
+        chosen = np.unique(np.concatenate(orders))
+        score = np.zeros(len(chosen))
         arms: list[Numbers] = []
-        for arm in rank.arms:
-            order = self._arm(arm, some, id_ranks, limit)
-            position = np.full(len(entities), np.iinfo(np.int64).max)
-            position[order] = np.arange(1, len(order) + 1)
-            total[order] += 1.0 / (k + position[order])
-            arms.append(position)
-        return total[places], arms[0][places], arms[1][places]
+        for arm, order in zip(rank.arms, orders, strict=True):
+            places = np.full(len(chosen), _NOWHERE)
+            places[np.searchsorted(chosen, order)] = np.arange(1, len(order) + 1)
+            if isinstance(arm, ir.Bm25) and near:
+                missing = np.flatnonzero(places == _NOWHERE)
+                places[missing] = self._places(arm, entities, chosen[missing])
+            held = places != _NOWHERE
+            score[held] += 1.0 / (k + places[held])
+            arms.append(places)
+        rows, at = rows_of(chosen)
+        return rows, score[at], arms[0][at], arms[1][at]
 
-    def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Bound, id_ranks: Numbers, limit: int) -> Numbers:
-        """The entities of one ranking, best first."""
-        ties = id_ranks[bound.numbers]
+    def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Bound, limit: int, *, whole: bool) -> Numbers:
+        """The entities of one ranking, best first; of a ranking of words only the best `limit`, unless `whole`."""
         if isinstance(arm, ir.Nearest):
             rows = self.promising(arm, bound, limit)
-            distances, _ = self.distances(arm, Bound(bound.data, bound.numbers[rows]))
-            return rows[np.lexsort((ties[rows], distances))[:limit]]
+            keys, _ = self.distances(arm, bound.take(rows))
+            cut: int | None = limit
+        else:
+            rows, scores = self.relevant(arm, bound, None if whole else limit)
+            keys, cut = -scores, None if whole else limit
+        return rows[np.lexsort((id_ranks_of(bound.take(rows)), keys))[:cut]]
+
+    def _places(self, arm: ir.Bm25, bound: Bound, wanted: Numbers) -> Numbers:
+        """The places of a few entities in a ranking of words, without ranking all."""
         scores = self.scores(arm, bound)
-        order = np.lexsort((ties, -scores))
-        return order[scores[order] > 0]
+        places = np.full(len(wanted), _NOWHERE)
+        for at, entity in enumerate(wanted.tolist()):
+            score = scores[entity]
+            if score > 0:
+                equal = np.flatnonzero(scores == score)
+                ranks = id_ranks_of(bound.take(equal))
+                before = np.count_nonzero(ranks < ranks[np.searchsorted(equal, entity)])
+                places[at] = 1 + np.count_nonzero(scores > score) + before
+        return places
 
     def _constant(self, expr: ir.Expr | None) -> Any:
         if isinstance(expr, ir.ParamRef):
@@ -178,19 +179,20 @@ class Searcher:
         return expr.value
 
 
-def _text_index(data: TableData, name: str) -> TextIndex:
-    return data.derived(f"text:{name}", lambda: build_index(data.column(name)))
+def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, Numbers]]]:
+    """The entities of some rows, each once; and how to get from chosen entities (ascending) to their rows.
 
+    That gives the rows, and for each which of the chosen it is of.
+    """
+    numbers = bound.numbers
+    if bound.whole or bool((numbers[1:] > numbers[:-1]).all()):
+        return bound, lambda chosen: (chosen, np.arange(len(chosen)))
+    entities, entity_of = np.unique(numbers, return_inverse=True)
 
-def _vectors(data: TableData, name: str, dim: int) -> Vectors:
-    def build() -> Vectors:
-        column = data.column(name)
-        known = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
-        flat = column.flatten().to_numpy(zero_copy_only=False)
-        matrix = np.zeros((len(column), dim), np.float32)
-        matrix[known] = flat.reshape(-1, dim)
-        norms = np.linalg.norm(matrix.astype(np.float64), axis=1)
-        norms[~known] = np.nan
-        return Vectors(matrix, norms)
+    def rows_of(chosen: Numbers) -> tuple[Numbers, Numbers]:
+        at = np.full(len(entities), -1)
+        at[chosen] = np.arange(len(chosen))
+        rows = np.flatnonzero(at[entity_of] >= 0)
+        return rows, at[entity_of[rows]]
 
-    return data.derived(f"vectors:{name}", build)
+    return Bound(bound.data, entities), rows_of

@@ -1,17 +1,12 @@
-"""Words of texts: one analysis for stored text and for queries, and an index of a column in memory.
+"""Words of texts: one analysis for stored text and for queries.
 
 A text is cut into runs of letters and digits; runs of more than 40 bytes are dropped; the rest is put in
-lower case, stemmed (English, Porter 2), dropped if it is a stop word, and folded to plain letters. The
-index is built from the column itself, so a search gives the same rows and scores whether or not the table
-has a text index.
+lower case, stemmed (English, Porter 2), dropped if it is a stop word, and folded to plain letters.
 """
 
 from __future__ import annotations
 
-import math
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -26,7 +21,8 @@ from omnigraph.storage.indexes import STOP_WORDS
 
 _NOT_A_WORD = r"[^\p{L}\p{N}]+"
 _BYTES_MAX = 40
-_K1, _B = 1.2, 0.75
+_IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
+_LOWER = np.array([ord(chr(code).lower()) if code < 128 else code for code in range(256)], np.uint8)
 _STOP = frozenset(STOP_WORDS)
 _stemmer = snowballstemmer.stemmer("english")
 _stemming = Lock()
@@ -58,80 +54,66 @@ def _fold(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
-@dataclass(frozen=True)
-class TextIndex:
-    """Which rows of a column hold which words, and how often."""
+def cut(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
+    """The runs of letters and digits of some texts: the distinct ones, and for each run which it is and in which row.
 
-    words: dict[str, int]
-    offsets: Numbers
-    rows: Numbers
-    counts: Numbers
-    lengths: Numbers
-    texts: int
-    """How many rows have a text at all."""
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes in memory."""
-        return int(
-            self.offsets.nbytes + self.rows.nbytes + self.counts.nbytes + self.lengths.nbytes + 80 * len(self.words)
-        )
-
-    def postings(self, code: int) -> tuple[Numbers, Numbers]:
-        """The rows that hold a word, and how often."""
-        start, end = self.offsets[code], self.offsets[code + 1]
-        return self.rows[start:end], self.counts[start:end]
-
-    def matching(self, words: Iterable[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rows hold at least one of the words."""
-        mask = np.zeros(len(self.lengths), bool)
-        for word in words:
-            code = self.words.get(word)
-            if code is not None:
-                mask[self.postings(code)[0]] = True
-        return mask
-
-    def fuzzy(self, words: Iterable[str], edits: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rows hold a word within some edits of one of the words."""
-        wanted = list(words)
-        near = [known for known in self.words if any(within(known, word, edits) for word in wanted)]
-        return self.matching(near)
-
-    def bm25(self, words: Iterable[str]) -> Scores:
-        """The relevance of every row; 0 where no word is held."""
-        scores = np.zeros(len(self.lengths))
-        mean = self.lengths.sum() / self.texts if self.texts else 0.0
-        for word in dict.fromkeys(words):
-            code = self.words.get(word)
-            if code is None:
-                continue
-            rows, counts = self.postings(code)
-            idf = math.log(1 + (self.texts - len(rows) + 0.5) / (len(rows) + 0.5))
-            norm = _K1 * (1 - _B + _B * self.lengths[rows] / mean)
-            scores[rows] += idf * counts * (_K1 + 1) / (counts + norm)
-        return scores
+    In texts of plain letters runs come in lower case: they are found by looking at bytes, several times faster.
+    """
+    if texts.null_count:
+        texts = pc.fill_null(texts, "")
+    plain = np.asarray(pc.string_is_ascii(texts).to_numpy(zero_copy_only=False), dtype=bool)
+    if plain.all():
+        return _cut_plain(texts)
+    if not plain.any():
+        return _cut_any(texts)
+    rows = np.flatnonzero(plain), np.flatnonzero(~plain)
+    some, which, at = _cut_plain(texts.take(pa.array(rows[0])))
+    others, which_other, at_other = _cut_any(texts.take(pa.array(rows[1])))
+    return (
+        pa.concat_arrays([some, others]),
+        np.concatenate([which, which_other + len(some)]),
+        np.concatenate([rows[0][at], rows[1][at_other]]),
+    )
 
 
-def build_index(column: pa.Array) -> TextIndex:
-    """Index a column of texts; each distinct run of letters is analysed once."""
-    parts = pc.split_pattern_regex(column, pattern=_NOT_A_WORD)
+def _cut_any(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
+    parts = pc.split_pattern_regex(texts, pattern=_NOT_A_WORD)
     rows = pc.list_parent_indices(parts).to_numpy(zero_copy_only=False).astype(np.int64)
-    encoded = pc.list_flatten(parts).dictionary_encode()
-    runs = encoded.dictionary.to_pylist()
-    words: dict[str, int] = {}
-    meaning = np.full(len(runs) + 1, -1, np.int64)
-    for code, run in enumerate(runs):
-        word = analyse_word(run) if run else None
-        if word is not None:
-            meaning[code] = words.setdefault(word, len(words))
-    codes = meaning[encoded.indices.to_numpy(zero_copy_only=False)] if len(rows) else np.zeros(0, np.int64)
-    kept = codes >= 0
-    codes, rows = codes[kept], rows[kept]
-    lengths = np.bincount(rows, minlength=len(column)).astype(np.int64)
-    pairs, counts = np.unique((codes.astype(np.uint64) << np.uint64(32)) | rows.astype(np.uint64), return_counts=True)
-    offsets = np.searchsorted((pairs >> np.uint64(32)).astype(np.int64), np.arange(len(words) + 1))
-    posted = (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    return TextIndex(words, offsets, posted, counts.astype(np.int64), lengths, len(column) - column.null_count)
+    runs = pc.list_flatten(parts)
+    some = np.asarray(pc.not_equal(runs, "").to_numpy(zero_copy_only=False), dtype=bool)
+    encoded = runs.filter(pa.array(some)).dictionary_encode()
+    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), rows[some]
+
+
+def _cut_plain(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
+    _, ends, letters = texts.buffers()
+    starts = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    size = int(starts[-1] - starts[0]) if len(texts) else 0
+    if not size:
+        return pa.array([], pa.utf8()), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    data = np.frombuffer(letters, np.uint8)[starts[0] : starts[-1]]
+    starts = starts - starts[0]
+    inside = _IS_LETTER[data]
+    begins, stops = inside.copy(), inside.copy()
+    begins[1:] &= ~inside[:-1]
+    stops[:-1] &= ~inside[1:]
+    # A text ends a run, whatever the next one begins with.
+    at = starts[:-1][starts[:-1] < size]
+    begins[at] = inside[at]
+    at = starts[1:][starts[1:] > 0] - 1
+    stops[at] = inside[at]
+    places = np.flatnonzero(begins)
+    if not len(places):
+        return pa.array([], pa.utf8()), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    # Runs and what is between them as texts that follow one another, so that nothing is copied.
+    bounds = np.empty(2 * len(places), np.int32)
+    bounds[0::2], bounds[1::2] = places, np.flatnonzero(stops) + 1
+    lower = pa.py_buffer(_LOWER[data])
+    runs = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), lower)
+    encoded = runs.dictionary_encode()
+    which = encoded.indices.to_numpy(zero_copy_only=False)[0::2].astype(np.int64)
+    rows = np.repeat(np.arange(len(texts)), np.diff(np.searchsorted(places, starts)))
+    return encoded.dictionary, which, rows
 
 
 def within(a: str, b: str, edits: int) -> bool:

@@ -202,10 +202,23 @@ class Table:
         with self.reading():
             return self._scanner(columns, filter=filter, limit=limit).to_table()
 
-    def batches(self, columns: Sequence[str] | None = None, *, filter: str | None = None) -> Iterator[pa.RecordBatch]:
-        """Rows as Arrow batches, for tables that do not fit memory."""
+    def batches(
+        self, columns: Sequence[str] | None = None, *, filter: str | None = None, pieces: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows as Arrow batches, for tables that do not fit memory; of all pieces, or of some."""
         with self.reading():
-            yield from self._scanner(columns, filter=filter, limit=None).to_batches()
+            if pieces is None:
+                yield from self._scanner(columns, filter=filter, limit=None).to_batches()
+            elif pieces:
+                every = self.dataset.get_fragments()
+                chosen = [every[piece] for piece in pieces]
+                wanted = [*columns] if columns is not None else self.schema.names
+                yield from self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches()
+
+    def live_offsets(self, piece: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The places of the rows a piece still has."""
+        with self.reading():
+            return _live_offsets(self, self.dataset.get_fragments()[piece]).astype(np.int64)
 
     @cached_property
     def fragments(self) -> tuple[Piece, ...]:

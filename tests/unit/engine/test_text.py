@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.text import analyse, build_index, within
+from omnigraph.engine.postings import build_index
+from omnigraph.engine.text import analyse, within
 from support.oracle import bm25, levenshtein, tokens
 from support.reads import WORDS
 

@@ -1,0 +1,92 @@
+"""Which rows of a version were in an earlier one: what was computed for them there is not computed again.
+
+A small commit adds rows in a piece of their own and marks the rows it replaced or removed as gone; every other
+row stays where it was. So something computed for all rows of one version (an index of words, a matrix of vectors)
+serves later versions as well: its rows are looked up through a map, and only new rows are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from omnigraph.engine.data import Fragments, Numbers, TableData
+
+Places = np.ndarray[Any, np.dtype[np.int32]]
+
+_NEW_MAX = 20_000
+_NEW_SHARE_MAX = 0.25
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The pieces of a version, and for those that lost rows which places in them are left."""
+
+    pieces: Fragments
+    left: Mapping[int, Numbers] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: TableData) -> Layout:
+        """How a version's rows lie."""
+        return cls(data.fragments, {at: data.left(at) for at, piece in enumerate(data.fragments) if piece[2]})
+
+    def rows(self, at: int) -> int:
+        """How many rows a piece has."""
+        left = self.left.get(at)
+        return self.pieces[at][1] if left is None else len(left)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """How the rows of a version relate to what is known: the rows of an earlier version, then the new ones.
+
+    `known_of` gives for a row of the version its place among the known, `row_of` the way back, -1 where a known row
+    is no more. Both are None when every row is at its own place.
+    """
+
+    new: tuple[int, ...]
+    """The pieces whose rows were not in the earlier version."""
+    known_of: Places | None = None
+    row_of: Places | None = None
+
+
+def carry(earlier: Layout, data: TableData) -> Carried | None:
+    """The relation of a version to an earlier one; None when they share too little for it to help."""
+    pieces = data.fragments
+    if pieces[: len(earlier.pieces)] == earlier.pieces:
+        new = tuple(range(len(earlier.pieces), len(pieces)))
+        return Carried(new) if _few([data.rows_in(at) for at in new], data.row_count) else None
+    counts = [earlier.rows(at) for at in range(len(earlier.pieces))]
+    starts = dict(zip((files for files, _, _ in earlier.pieces), np.cumsum(counts) - counts, strict=True))
+    numbers = {files: at for at, (files, _, _) in enumerate(earlier.pieces)}
+    new = tuple(at for at, (files, _, _) in enumerate(pieces) if files not in numbers)
+    if not _few([data.rows_in(at) for at in new], data.row_count):
+        return None
+    known = end = sum(counts)
+    blocks: list[Numbers] = []
+    for at, (files, _, gone) in enumerate(pieces):
+        if files not in numbers:
+            blocks.append(np.arange(end, end + data.rows_in(at)))
+            end += data.rows_in(at)
+            continue
+        then = numbers[files]
+        if gone == earlier.pieces[then][2]:
+            places = np.arange(counts[then])
+        else:
+            left, before = data.left(at), earlier.left.get(then)
+            places = left if before is None else np.searchsorted(before, left)
+            if before is not None and not np.array_equal(before[np.minimum(places, len(before) - 1)], left):
+                return None  # an older version, with rows that were gone already
+        blocks.append(starts[files] + places)
+    known_of = np.concatenate([*blocks, np.zeros(0, np.int64)]).astype(np.int32)
+    row_of = np.full(end, -1, np.int32)
+    row_of[known_of] = np.arange(len(known_of), dtype=np.int32)
+    assert known <= end
+    return Carried(new, known_of, row_of)
+
+
+def _few(new: list[int], rows: int) -> bool:
+    return sum(new) <= max(_NEW_MAX, _NEW_SHARE_MAX * rows)

@@ -1,0 +1,71 @@
+"""Compiled loops, loaded when they pay.
+
+A few loops are the algorithm itself, and numpy cannot run them at full speed. They are written for numba, one module
+per subject, each beside a twin in numpy that gives the same answer; the tests hold the two equal. Importing numba takes
+most of a second, which is longer than most questions. So the twins run until they have taken as long as loading would
+have; then the compiled loops are loaded in the background and take over. A command that asks one question never
+imports numba, and without numba everything works, only slower.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, Thread
+from typing import Any
+
+_SUBJECTS = ("vectors", "words")
+_LOADING_S = 0.5
+"""About what loading takes when the loops were compiled before."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Loops:
+    """What is loaded so far, and how long the twins have run."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, Any] = {}
+        self.spent_s = 0.0
+        self.asked = False
+        self.lock = Lock()
+
+    def spend(self, seconds: float) -> None:
+        with self.lock:
+            self.spent_s += seconds
+            due = self.spent_s > _LOADING_S and not self.asked
+            self.asked = self.asked or due
+        if due:
+            Thread(target=load, name="omnigraph-kernels", daemon=True).start()
+
+
+_loops = _Loops()
+
+
+def find(subject: str) -> Any | None:
+    """The compiled loops of a subject; None as long as its twins have to do."""
+    return _loops.modules.get(subject)
+
+
+@contextmanager
+def twin() -> Iterator[None]:
+    """Around the numpy form of a loop: its time counts towards loading the compiled one."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        _loops.spend(time.perf_counter() - started)
+
+
+def load() -> bool:
+    """Load the compiled loops now, as a server or a benchmark does; whether they are there."""
+    _loops.asked = True
+    try:
+        _loops.modules.update({name: importlib.import_module(f"{__name__}.{name}") for name in _SUBJECTS})
+    except ImportError as error:
+        _log.info("no compiled loops: %s", error)
+        return False
+    return True

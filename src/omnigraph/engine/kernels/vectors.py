@@ -1,0 +1,51 @@
+"""Compiled: which rows can be among the nearest. The twin is in `omnigraph.engine.vectors`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, float32, float64, int8, int16, int64, njit, types
+
+_I8 = types.Array(int8, 2, "C", readonly=True)
+_F32 = types.Array(float32, 1, "C", readonly=True)
+_I64 = types.Array(int64, 1, "C", readonly=True)
+_Q = types.Array(int16, 1, "C", readonly=True)
+
+
+@njit([int64[::1](_I8, _F32, _F32, _Q, float64, float32, _I64, boolean, int64)], nogil=True, cache=True)
+def promising(codes, scales, errors, query, step, slack, rows, whole, wanted):  # type: ignore[no-untyped-def]
+    """The places of the rows that can be among the `wanted` nearest, ties included."""
+    count = len(codes) if whole else len(rows)
+    width = codes.shape[1]
+    upper = np.empty(count, np.float32)
+    best = np.full(wanted, -np.inf, np.float32)  # a heap, the least on top
+    for place in range(count):
+        row = place if whole else rows[place]
+        total = np.int32(0)
+        code = codes[row]
+        for at in range(width):
+            total += np.int32(code[at]) * np.int32(query[at])
+        similarity = np.float32(total * (scales[row] * step))
+        error = errors[row] + slack
+        upper[place] = similarity + error
+        lower = similarity - error
+        if lower > best[0]:
+            at = 0
+            while True:
+                child = 2 * at + 1
+                if child >= wanted:
+                    break
+                if child + 1 < wanted and best[child + 1] < best[child]:
+                    child += 1
+                if best[child] >= lower:
+                    break
+                best[at] = best[child]
+                at = child
+            best[at] = lower
+    last = best[0]
+    found = np.empty(count, np.int64)
+    size = 0
+    for place in range(count):
+        if upper[place] >= last:
+            found[size] = place
+            size += 1
+    return found[:size].copy()

@@ -1,0 +1,57 @@
+"""Compiled: scores of words, and which rows have the best. The twins are in `omnigraph.engine.postings`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, float64, int32, int64, njit, types, uint16, uint32, void
+
+_ROWS = types.Array(uint32, 1, "C", readonly=True)
+_NORMS = types.Array(float64, 1, "C", readonly=True)
+_PLACES = types.Array(int32, 1, "C", readonly=True)
+_I64 = types.Array(int64, 1, "C", readonly=True)
+_COUNTS = [types.Array(kind, 1, "C", readonly=True) for kind in (uint16, uint32)]
+
+
+@njit(
+    [void(float64[::1], _ROWS, counts, _NORMS, float64, _PLACES, boolean) for counts in _COUNTS],
+    nogil=True,
+    cache=True,
+)
+def add(scores, rows, counts, norms, weight, places, moved):  # type: ignore[no-untyped-def]
+    """Add what one word is worth to the scores of the rows that hold it."""
+    for at in range(len(rows)):
+        row = np.int64(places[rows[at]]) if moved else np.int64(rows[at])
+        if row >= 0:
+            count = np.float64(counts[at])
+            scores[row] += weight * count / (count + norms[row])
+
+
+@njit([int64[::1](_NORMS, _I64, boolean, int64)], nogil=True, cache=True)
+def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
+    """The places whose score is above 0 and among the `wanted` best, ties included."""
+    count = len(scores) if whole else len(rows)
+    heap = np.zeros(wanted, np.float64)  # the least on top
+    for place in range(count):
+        score = scores[place] if whole else scores[rows[place]]
+        if score > heap[0]:
+            at = 0
+            while True:
+                child = 2 * at + 1
+                if child >= wanted:
+                    break
+                if child + 1 < wanted and heap[child + 1] < heap[child]:
+                    child += 1
+                if heap[child] >= score:
+                    break
+                heap[at] = heap[child]
+                at = child
+            heap[at] = score
+    last = heap[0]
+    found = np.empty(count, np.int64)
+    size = 0
+    for place in range(count):
+        score = scores[place] if whole else scores[rows[place]]
+        if score > 0 and score >= last:
+            found[size] = place
+            size += 1
+    return found[:size].copy()

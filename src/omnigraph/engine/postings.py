@@ -1,0 +1,326 @@
+"""An index of words: which rows of a text column hold which words, and how often.
+
+It is built from the column itself, so a search gives the same rows and scores whether or not the table has a text
+index. Postings are arrays, word by word in the order of words, rows ascending. A large index is kept on disk and
+mapped; a small commit adds its rows beside it and leaves out those that are gone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine import kernels, persisted
+from omnigraph.engine.carried import Carried, Layout, carry
+from omnigraph.engine.data import DataCache, Mask, Numbers, TableData
+from omnigraph.engine.text import Scores, analyse_word, cut, within
+
+_K1, _B = 1.2, 0.75
+_CHUNK_BYTES = 16_000_000
+_KEPT_MIN = 200_000
+"""An index of fewer postings is built faster than it is found on disk."""
+_NO_PLACES = np.zeros(0, np.int32)
+_NO_ROWS = np.zeros(0, np.int64)
+
+Rows = np.ndarray[Any, np.dtype[np.uint32]]
+Counts = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The words of some rows."""
+
+    words: pa.Array
+    """Every word once, ascending."""
+    offsets: Numbers
+    rows: Rows
+    counts: Counts
+    lengths: np.ndarray[Any, np.dtype[np.int32]]
+    """How many words each row has; -1 where there is no text."""
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory; what is mapped takes none of its own."""
+        if isinstance(self.rows.base, np.memmap):
+            return 0
+        return int(sum(array.nbytes for array in (self.offsets, self.rows, self.counts, self.lengths, self.words)))
+
+    def find(self, word: str) -> tuple[Rows, Counts]:
+        """The rows that hold a word, and how often."""
+        low, high = 0, len(self.words)
+        while low < high:
+            middle = (low + high) // 2
+            if self.words[middle].as_py() < word:
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(self.words) or self.words[low].as_py() != word:
+            return self.rows[:0], self.counts[:0]
+        start, end = self.offsets[low], self.offsets[low + 1]
+        return self.rows[start:end], self.counts[start:end]
+
+    def near(self, wanted: list[str], edits: int) -> list[str]:
+        """The words within some edits of one of the wanted."""
+        lengths = pc.utf8_length(self.words).to_numpy(zero_copy_only=False)
+        found: list[str] = []
+        for word in dict.fromkeys(wanted):
+            close = self.words.take(pa.array(np.flatnonzero(np.abs(lengths - len(word)) <= edits)))
+            found += [known for known in close.to_pylist() if within(known, word, edits)]
+        return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class TextIndex:
+    """A text column at one version: what an earlier one had, and what was added since."""
+
+    base: Postings
+    added: Postings | None = None
+    carried: Carried = Carried(())  # noqa: RUF009 (immutable)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        maps = (self.carried.known_of, self.carried.row_of)
+        postings = self.base.nbytes + (self.added.nbytes if self.added is not None else 0)
+        return postings + 12 * len(self._lengths) + sum(places.nbytes for places in maps if places is not None)
+
+    @cached_property
+    def _lengths(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        lengths = self.base.lengths
+        if self.added is not None:
+            lengths = np.concatenate([lengths, self.added.lengths])
+        known_of = self.carried.known_of
+        return lengths if known_of is None else lengths[known_of]
+
+    @cached_property
+    def texts(self) -> int:
+        """How many rows have a text at all."""
+        return int(np.count_nonzero(self._lengths >= 0))
+
+    @cached_property
+    def _norms(self) -> Scores:
+        """The part of a score's divisor that only the row's length decides."""
+        mean = self._lengths[self._lengths > 0].sum() / self.texts if self.texts else 0.0
+        norms: Scores = _K1 * (1 - _B + _B * self._lengths / (mean or 1.0))
+        return norms
+
+    def _find(self, word: str) -> list[tuple[Rows, Counts]]:
+        parts = (self.base,) if self.added is None else (self.base, self.added)
+        return [found for found in (part.find(word) for part in parts) if len(found[0])]
+
+    def _rows(self, rows: Rows) -> Numbers:
+        """Where known rows are in this version, those that are gone left out."""
+        if self.carried.row_of is None:
+            return rows.astype(np.int64)
+        places = self.carried.row_of[rows]
+        return places[places >= 0].astype(np.int64)
+
+    def matching(self, words: Iterable[str]) -> Mask:
+        """Which rows hold at least one of the words."""
+        mask = np.zeros(len(self._lengths), bool)
+        for word in words:
+            for rows, _ in self._find(word):
+                mask[self._rows(rows)] = True
+        return mask
+
+    def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
+        """Which rows hold a word within some edits of one of the words."""
+        wanted = list(words)
+        near = self.base.near(wanted, edits) + (self.added.near(wanted, edits) if self.added is not None else [])
+        return self.matching(dict.fromkeys(near))
+
+    def bm25(self, words: Iterable[str]) -> Scores:
+        """The relevance of every row; 0 where no word is held."""
+        scores = np.zeros(len(self._lengths))
+        row_of = self.carried.row_of
+        for word in dict.fromkeys(words):
+            found = self._find(word)
+            holding = sum(len(rows) if row_of is None else np.count_nonzero(row_of[rows] >= 0) for rows, _ in found)
+            if not holding:
+                continue
+            idf = math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
+            for rows, counts in found:
+                _add(scores, rows, counts, self._norms, idf * (_K1 + 1), row_of)
+        return scores
+
+
+def _add(
+    scores: Scores, rows: Rows, counts: Counts, norms: Scores, weight: float, row_of: np.ndarray[Any, Any] | None
+) -> None:
+    """Add what one word is worth to the scores of the rows that hold it."""
+    loops = kernels.find("words")
+    if loops is not None:
+        loops.add(scores, rows, counts, norms, weight, _NO_PLACES if row_of is None else row_of, row_of is not None)
+        return
+    with kernels.twin():
+        places = rows if row_of is None else row_of[rows]
+        if row_of is not None:
+            left = places >= 0
+            places, counts = places[left], counts[left]
+        scores[places] += weight * counts / (counts + norms[places])
+
+
+def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
+    """The places in `numbers` (all rows without) whose score is above 0 and among the best `wanted`, ties included."""
+    count = len(scores) if numbers is None else len(numbers)
+    if not wanted or not count:
+        return _NO_ROWS
+    loops = kernels.find("words")
+    if loops is not None:
+        found: Numbers = loops.best(
+            scores, _NO_ROWS if numbers is None else numbers, numbers is None, min(wanted, count)
+        )
+        return found
+    with kernels.twin():
+        some = scores if numbers is None else scores[numbers]
+        places = np.flatnonzero(some > 0)
+        if len(places) > wanted:
+            last = np.partition(some[places], len(places) - wanted)[len(places) - wanted]
+            places = places[some[places] >= last]
+        return places
+
+
+# -- building ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Base:
+    """Postings that were built in full, and of what."""
+
+    layout: Layout
+    version: int
+    postings: Postings
+
+
+def index_of(data: TableData, name: str) -> TextIndex:
+    """The index of a column, made once per version on top of what was made before."""
+    field, cache = data.field_id(name), data.cache
+
+    def build() -> TextIndex:
+        what = ("words", data.folder, str(field))
+        base: _Base | None = cache.bases.get(what) or _load(cache, what)
+        if base is not None:
+            carried = carry(base.layout, data)
+            if carried is not None:
+                cache.bases[what] = base
+                if not carried.new:
+                    return TextIndex(base.postings, None, carried)
+                added = build_postings(data.stream(name, carried.new), len(base.postings.lengths))
+                return TextIndex(base.postings, added, carried)
+        made = _Base(Layout.of(data), data.key[1], build_postings(data.stream(name)))
+        if base is None or base.version < made.version:
+            made = _save(cache, what, made)
+            cache.bases[what] = made
+        return TextIndex(made.postings)
+
+    return data.derived(f"words:{field}", build)
+
+
+def build_index(column: pa.Array) -> TextIndex:
+    """The index of a column of texts."""
+    return TextIndex(build_postings([column]))
+
+
+def build_postings(chunks: Iterable[pa.Array], first: int = 0) -> Postings:
+    """The words of a column of texts, its rows numbered from `first`; each distinct run of letters is analysed once."""
+    codes: dict[str, int] = {}
+    tokens: list[Rows] = []
+    rows: list[Rows] = []
+    lengths: list[np.ndarray[Any, np.dtype[np.int32]]] = []
+    start = first
+    for texts in _larger(chunks):
+        found, places = _words(texts, codes)
+        count = np.bincount(places, minlength=len(texts)).astype(np.int32)
+        count[np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool)] = -1
+        tokens.append(found.astype(np.uint32))
+        rows.append((places + start).astype(np.uint32))
+        lengths.append(count)
+        start += len(texts)
+    words = sorted(codes)
+    rank = np.empty(len(words), np.uint64)
+    rank[[codes[word] for word in words]] = np.arange(len(words), dtype=np.uint64)
+    packed = _concat([rank[found] << np.uint64(32) for found in tokens], np.uint64)
+    packed |= _concat(rows, np.uint32)
+    packed.sort()
+    first_of = np.flatnonzero(np.concatenate([np.ones(min(len(packed), 1), bool), packed[1:] != packed[:-1]]))
+    counts = np.diff(first_of, append=len(packed))
+    kind = np.uint16 if counts.max(initial=0) < 1 << 16 else np.uint32
+    pairs = packed[first_of]
+    offsets = np.searchsorted(pairs, np.arange(len(words) + 1, dtype=np.uint64) << np.uint64(32))
+    posted = (pairs & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    return Postings(
+        pa.array(words, pa.utf8()), offsets.astype(np.int64), posted, counts.astype(kind), _concat(lengths, np.int32)
+    )
+
+
+def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
+    """(which word, in which row) for every word of some texts; `codes` learns the new ones."""
+    runs, which, rows = cut(texts)
+    meaning = np.full(len(runs) + 1, -1, np.int64)
+    used = np.zeros(len(runs), bool)
+    used[which] = True
+    for code in np.flatnonzero(used).tolist():
+        word = analyse_word(runs[code].as_py())
+        if word is not None:
+            meaning[code] = codes.setdefault(word, len(codes))
+    found = meaning[which]
+    kept = found >= 0
+    return found[kept], rows[kept]
+
+
+def _larger(chunks: Iterable[pa.Array]) -> Iterator[pa.Array]:
+    """Chunks put together until they are worth the effort."""
+    waiting: list[pa.Array] = []
+    for chunk in chunks:
+        waiting.append(chunk)
+        if sum(part.nbytes for part in waiting) >= _CHUNK_BYTES:
+            yield pa.concat_arrays(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_arrays(waiting)
+
+
+def _concat(parts: list[Any], kind: type[np.generic]) -> np.ndarray[Any, Any]:
+    return np.concatenate([*parts, np.zeros(0, kind)]).astype(kind, copy=False)
+
+
+def _save(cache: DataCache, what: persisted.What, made: _Base) -> _Base:
+    """Keep a large index on disk, and use it from there."""
+    postings = made.postings
+    if cache.folder is None or len(postings.rows) < _KEPT_MIN:
+        return made
+    about = {"version": made.version, "pieces": made.layout.pieces, "left": sorted(made.layout.left)}
+    text = postings.words.cast(pa.large_utf8())
+    _, ends, letters = text.buffers()
+    arrays: dict[str, np.ndarray[Any, Any]] = {
+        "letters": np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8),
+        "ends": np.frombuffer(ends, np.int64)[: len(text) + 1],
+        "offsets": postings.offsets,
+        "rows": postings.rows,
+        "counts": postings.counts,
+        "lengths": postings.lengths,
+        **{f"left{at}": left for at, left in made.layout.left.items()},
+    }
+    persisted.save(cache.folder, what, about, arrays)
+    return _load(cache, what) or made
+
+
+def _load(cache: DataCache, what: persisted.What) -> _Base | None:
+    kept = persisted.load(cache.folder, what)
+    if kept is None:
+        return None
+    arrays = kept.arrays
+    ends = arrays["ends"]
+    words = pa.Array.from_buffers(
+        pa.large_utf8(), len(ends) - 1, [None, pa.py_buffer(ends), pa.py_buffer(arrays["letters"])]
+    )
+    postings = Postings(words, *(arrays[name] for name in ("offsets", "rows", "counts", "lengths")))
+    layout = Layout(persisted.pieces_of(kept.about["pieces"]), {at: arrays[f"left{at}"] for at in kept.about["left"]})
+    return _Base(layout, kept.about["version"], postings)
