@@ -1,0 +1,117 @@
+"""Compiled loops and their twins in numpy: the same answers, and never loaded for one question."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine import kernels, postings, vectors
+from omnigraph.engine.postings import TextIndex, build_postings
+from omnigraph.engine.vectors import Query
+from support.writes import new_graph, node
+
+
+@pytest.fixture
+def loops(monkeypatch):
+    """Loops that are loaded when the test says so, and forgotten after it."""
+    fresh = kernels._Loops()
+    monkeypatch.setattr(kernels, "_loops", fresh)
+    return fresh
+
+
+def block(seed: int, dim: int) -> tuple[vectors.Block, np.ndarray]:
+    """Random vectors: some equal, some multiples, some missing, some of length zero, some of the largest floats."""
+    random = np.random.default_rng(seed)
+    pool = random.standard_normal((300, dim)).astype(np.float32)
+    pool[:20] *= np.float32(1e-38)
+    pool[20:40] *= np.float32(1e37)
+    pool[40:60] = pool[60] + random.standard_normal((20, dim)).astype(np.float32) * np.float32(1e-6)
+    pool[60:64] = 0
+    chosen = pool[random.integers(0, len(pool), 2_000)]
+    missing = random.random(len(chosen)) < 0.1
+    column = pa.array(
+        [None if gone else row.tolist() for row, gone in zip(chosen, missing, strict=True)],
+        pa.list_(pa.float32(), dim),
+    )
+    return vectors._memory_block([column], dim), pool
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("seed", "dim"), [(1, 1), (2, 3), (3, 32), (4, 130)])
+def test_what_is_ruled_out_is_never_among_the_nearest(loops, compiled, seed, dim):
+    if compiled:
+        assert kernels.load()
+    made, pool = block(seed, dim)
+    whole = vectors.Vectors(made)
+    random = np.random.default_rng(seed)
+    for query in [Query.of(row.astype(np.float64)) for row in (*pool[[0, 25, 45, 200]], random.standard_normal(dim))]:
+        for rows in (None, np.sort(random.choice(2_000, 700, replace=False)), random.integers(0, 2_000, 700)):
+            numbers = np.arange(2_000) if rows is None else rows
+            distances, known = whole.distances(query, numbers)
+            for wanted in (1, 10, 600):
+                last = np.sort(distances[known])[wanted - 1]
+                found = made.promising(query, rows, wanted)
+                assert set(np.flatnonzero(known & (distances <= last)).tolist()) <= set(found.tolist())
+                assert known[found].all()
+                assert np.array_equal(found, np.unique(found))
+
+
+def test_codes_rule_most_vectors_out(loops):
+    random = np.random.default_rng(1)
+    matrix = random.standard_normal((20_000, 64)).astype(np.float32)
+    made = vectors._measured(matrix, np.ones(len(matrix), bool))
+    query = Query.of(random.standard_normal(64))
+    assert len(made.promising(query, None, 10)) < 100
+    kernels.load()
+    assert len(made.promising(query, None, 10)) < 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_and_the_best_of_them(loops, seed):
+    random = np.random.default_rng(seed)
+    words = [f"w{at}" for at in range(30)]
+    texts = [
+        None if random.random() < 0.1 else " ".join(random.choice(words, random.integers(0, 9))) for _ in range(500)
+    ]
+    index = TextIndex(build_postings([pa.array(texts[:200], pa.utf8()), pa.array(texts[200:], pa.utf8())]))
+    asked = ["w1", "w2", "w3", "w1"]
+    rows = random.integers(0, 500, 300)
+    slow = index.bm25(asked)
+    best_slow = {(w, r is None): postings.best(slow, r, w) for w in (0, 1, 10, 1_000) for r in (None, rows)}
+    assert kernels.load()
+    fast = index.bm25(asked)
+    assert fast.tolist() == slow.tolist(), "to the last bit: ties stay ties"
+    for (wanted, whole), expected in best_slow.items():
+        assert postings.best(fast, None if whole else rows, wanted).tolist() == expected.tolist()
+    top = np.sort(slow)[::-1][9]
+    assert best_slow[10, True].tolist() == np.flatnonzero((slow >= top) & (slow > 0)).tolist()
+
+
+def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(loops):
+    loops.spend(kernels._LOADING_S / 2)
+    assert kernels.find("words") is None
+    assert not loops.asked
+    before = set(threading.enumerate())
+    loops.spend(kernels._LOADING_S)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+    assert loops.asked
+    assert kernels.find("words") is not None
+    assert kernels.find("vectors") is not None
+
+
+def test_one_question_does_not_import_numba(tmp_path):
+    rows = [node("Doc", name=f"d{at}", text=f"red {at}", vec=[at, 1, 0]) for at in range(50)]
+    graph = new_graph(tmp_path, "node Doc { name: String @key  text: String  vec: Vector(3) }", *rows)
+    script = (
+        "import sys, omnigraph as og; g = og.open(sys.argv[1]); "
+        "q = 'query q() { match { $d: Doc } return { $d.name } "
+        'order { rrf(nearest($d.vec, [1, 0, 0]), bm25($d.text, "red")) } limit 3 }\'; '
+        "assert len(g.query(q)) == 3; assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script, graph.uri], check=True, timeout=60)
