@@ -218,7 +218,10 @@ class Table:
     def live_offsets(self, piece: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The places of the rows a piece still has."""
         with self.reading():
-            return _live_offsets(self, self.dataset.get_fragments()[piece]).astype(np.int64)
+            fragment = self.dataset.get_fragments()[piece]
+            addresses = self.dataset.scanner(columns=["_rowaddr"], fragments=[fragment]).to_table()["_rowaddr"]
+        offsets: np.ndarray[Any, np.dtype[np.int64]] = (addresses.to_numpy() & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        return offsets
 
     @cached_property
     def fragments(self) -> tuple[Piece, ...]:
