@@ -77,7 +77,7 @@ class Committed(Protocol):
     """The committed rows a rule may need to see."""
 
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows whose text `column` is one of `values`."""
+        """The rows whose `column` is one of `values`, which are of its type."""
 
     def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
         """All rows."""
@@ -93,7 +93,7 @@ class Delta:
     def surviving(
         self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None
     ) -> pa.Table:
-        """Committed rows the write leaves as they are; with `column`, those whose text there is one of `values`."""
+        """Committed rows the write leaves as they are; with `column`, those whose value there is one of `values`."""
         table = self.tables.get(table_key)
         wanted = [*columns] if "id" in columns else ["id", *columns]
         if column is None or (table is not None and table.replaces):
@@ -301,17 +301,22 @@ def _committed_collisions(
     type_: NodeType | EdgeType, columns: tuple[str, ...], rows: pa.Table, delta: Delta
 ) -> Iterator[tuple[int, str]]:
     """Pairs (written row, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
-    first = columns[0]
-    if _column_type(type_, first).is_text:
-        values = _array(pc.unique(rows[first].drop_null()))
-        stored = delta.surviving(type_.table_key, ["id", *columns], first, values)
-    else:
-        stored = delta.surviving(type_.table_key, ["id", *columns])
+    # Text tells rows apart better than a flag or a date does.
+    first = next((column for column in columns if _column_type(type_, column).is_text), columns[0])
+    stored = delta.surviving(type_.table_key, ["id", *columns], first, _wanted(rows[first]))
     new, old = tuples_of(rows, columns), tuples_of(stored, columns)
     place = pc.index_in(new["key"], value_set=_array(old["key"]))
     hits = pc.indices_nonzero(pc.is_valid(place))
     for position, where in zip(new["position"].take(hits).to_pylist(), place.take(hits).to_pylist(), strict=True):
         yield position, old["id"][where].as_py()
+
+
+def _wanted(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column, each once, and both zeros where there is one: they are equal, and stored as they came."""
+    values = _array(pc.unique(column.drop_null()))
+    if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
+        return values
+    return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
 
 
 def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
