@@ -6,10 +6,12 @@ import platform
 import sys
 
 from bench import compile_query, compile_schema, storage, write
+from bench.read import side_by_side
 
 BENCHMARKS = {
     "compile_query": compile_query.figures,
     "compile_schema": compile_schema.figures,
+    "read": side_by_side.figures,
     "storage": storage.figures,
     "write": write.figures,
 }
@@ -24,7 +26,7 @@ def main(names: list[str]) -> int:
     for name in names or BENCHMARKS:
         print(f"\n{name}")
         for figure, value in BENCHMARKS[name]().items():
-            print(f"  {figure:<34} {value:12,.2f}")
+            print(f"  {figure:<50} {value:12,.2f}")
     return 0
 
 

@@ -179,12 +179,7 @@ class Config:
             if (place / path).is_file():
                 return place / path
         tried = ", ".join(f"'{place}'" for place in places)
-        there = {found.name for place in places for found in place.glob("*.gq")}
-        raise InputError(
-            f"there is no query file '{path}'; looked in {tried}",
-            code="no_such_file",
-            hint=did_you_mean(Path(path).name, there),
-        )
+        raise InputError(f"there is no query file '{path}'; looked in {tried}", code="no_such_file")
 
 
 def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:

@@ -75,8 +75,7 @@ def explain_code(code: str) -> str:
     raise NotFound(
         f"there is no error code '{code}'",
         code="unknown_code",
-        hint=(len(code) > 4 and did_you_mean(code, [*pages, *words]))
-        or "codes look like S11, T7, OG-MF-103 or branch_not_found",
+        hint=did_you_mean(code, [*pages, *words]) or "codes look like S11, T7, OG-MF-103 or branch_not_found",
     )
 
 

@@ -70,6 +70,7 @@ class TableData:
         self.folder = table.folder
         """The table, whatever its version."""
         self.key = (table.folder, table.version)
+        self._keys: dict[str, str] = {}
 
     @cached_property
     def row_count(self) -> int:
@@ -85,9 +86,13 @@ class TableData:
         """The pieces the version is made of."""
         return self._table.fragments
 
+    def extends(self, earlier: Fragments) -> bool:
+        """Whether this is an earlier version and more."""
+        return self.fragments[: len(earlier)] == earlier
+
     def added_since(self, earlier: Fragments, columns: Sequence[str]) -> pa.Table | None:
         """The rows behind those of an earlier version; None when this one is not that one and more."""
-        if self.fragments[: len(earlier)] != earlier:
+        if not self.extends(earlier):
             return None
         return self._table.read_from(columns, len(earlier))
 
@@ -111,7 +116,10 @@ class TableData:
 
     def column(self, name: str) -> pa.Array:
         """A whole column in row order, as one chunk."""
-        return self.derived(self._column_key(name), lambda: self._read(name))
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = self._column_key(name)
+        return self.derived(key, lambda: self._read(name))
 
     def _column_key(self, name: str) -> str:
         return f"column:{self._table.field_ids[name]}"
@@ -126,9 +134,16 @@ class TableData:
         chunks = self._table.read([name])[name]
         return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
 
+    def read(self, name: str) -> pa.ChunkedArray:
+        """A whole column in row order, for one use: it is not kept."""
+        return self._table.read([name])[name]
+
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """The values of some rows."""
-        return self.column(name).take(pa.array(numbers))
+        column = self.column(name)
+        if len(numbers) == 1:
+            return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a copy: a slice would keep the whole column
+        return column.take(pa.array(numbers))
 
     def find(self, id_: str) -> int | None:
         """The number of the row with this id."""
@@ -142,6 +157,19 @@ class TableData:
             places = self.derived(_PLACES, self._places)
         found: int | None = places.find(id_)
         return found
+
+    def find_all(self, ids: Sequence[str]) -> Numbers | None:
+        """The numbers of the rows with these ids; None when one of them is not there."""
+        places = self.cache.find((*self.key, _PLACES))
+        if places is not None:
+            found = [places.find(id_) for id_ in ids]
+            return None if None in found else np.array(found, np.int64)
+        # One look through the column, instead of a map of all of it for the sake of a few.
+        column = self.column("id")
+        wanted = pa.array(ids, pa.utf8())
+        rows = np.flatnonzero(pc.is_in(column, value_set=pc.unique(wanted)).to_numpy(zero_copy_only=False))
+        among = pc.index_in(wanted, value_set=column.take(pa.array(rows)))
+        return None if among.null_count else rows[among.to_numpy(zero_copy_only=False)]
 
     def _places(self) -> Places:
         earlier = self.cache.earlier(self, _PLACES)
@@ -172,6 +200,7 @@ class DataCache:
         """Where what took long to build is kept for the next process; None keeps nothing."""
         self._bytes = 0
         self._lock = RLock()
+        self._making: dict[tuple[Any, ...], Any] = {}
 
     def table(self, table: Table) -> TableData:
         """The data of a table version."""
@@ -214,17 +243,30 @@ class DataCache:
             if found is not None:
                 self._kept.move_to_end(key)
                 return cast(Derived, found[0])
-        value = make()
+            making = self._making.setdefault(key, RLock())
+        # What takes long is made by one thread; the others that want it wait for that one.
+        with making:
+            found = self._kept.get(key)
+            if found is not None:
+                return cast(Derived, found[0])
+            try:
+                value = make()
+                self._put(key, value)
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+        return value
+
+    def _put(self, key: tuple[Any, ...], value: Any) -> None:
         size = _size(value)
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = (value, size)
-                self._bytes += size
+            _, before = self._kept.get(key, (None, 0))
+            self._kept[key] = (value, size)
+            self._bytes += size - before
             while self._bytes > self._bytes_max and len(self._kept) > 1:
                 _, (_, freed) = self._kept.popitem(last=False)
                 self._bytes -= freed
                 self.bases.clear()
-        return value
 
     @property
     def bytes(self) -> int:

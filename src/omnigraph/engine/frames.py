@@ -84,12 +84,27 @@ class Frame:
             return self
         ((name, bound),) = self.bound.items()
         size = bound.data.row_count
-        if self.count * 2 < size:
+        if self.count < 256 or self.count * 32 < size:
             return self
-        counts = np.bincount(bound.numbers, weights=self.weight, minlength=size).astype(np.int64)
+        counts = added_up(bound.numbers, self.weight, size)
         numbers = np.flatnonzero(counts)
         return Frame(len(numbers), {name: Bound(bound.data, numbers)}, counts[numbers])
 
     def named(self) -> list[str]:
         """The variables a user can name, by name."""
         return sorted(name for name in self.bound if not name.startswith(f"{ANONYMOUS}#"))
+
+
+def added_up(numbers: Numbers, weight: Numbers | None, size: int) -> Numbers:
+    """For each of `size` numbers how often it is there, or the sum of its weights."""
+    if weight is None:
+        return np.bincount(numbers, minlength=size)
+    if int(weight.max(initial=0)) * len(weight) < _EXACT:
+        return np.bincount(numbers, weights=weight, minlength=size).astype(np.int64)
+    total = np.zeros(size, np.int64)
+    np.add.at(total, numbers, weight)
+    return total
+
+
+_EXACT = 2**53
+"""Sums of floats are exact as long as they stay below."""

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from omnigraph.engine.adjacency import Adjacency, reach
+from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.counting import count_ahead
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.evaluate import Evaluator, variables_of
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.walks import reach
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
 from omnigraph.types import PropertyType
@@ -29,15 +31,17 @@ class Match:
 
     def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
         """Run some operations; with `live`, rows are only counted, and what nobody asks for is not kept."""
-        for place, op in enumerate(pipeline):
+        place = 0
+        while place < len(pipeline):
+            op = pipeline[place]
             self._work.check()
             started = time.perf_counter()
-            if live is not None and isinstance(op, ir.Expand):
-                counted = self._count(op, frame, live[place])
-                if counted is not None:
-                    frame = _forget(counted, live[place])
-                    self._work.profile.note("Count", frame.count, started)
-                    continue
+            counted = count_ahead(self._work, pipeline, place, frame, live) if live is not None else None
+            if live is not None and counted is not None:
+                place += counted[1]
+                frame = _forget(counted[0], live[place - 1])
+                self._work.profile.note("Count", frame.count, started)
+                continue
             match op:
                 case ir.NodeScan():
                     frame = self._scan(op, frame)
@@ -50,6 +54,7 @@ class Match:
             if live is not None:
                 frame = _forget(frame, live[place])
             self._work.profile.note(type(op).__name__, frame.count, started)
+            place += 1
         return frame
 
     def _scan(self, op: ir.NodeScan, frame: Frame) -> Frame:
@@ -109,41 +114,14 @@ class Match:
             return frame.take(np.unique(positions[hit]))
         return self._arrive(op, frame, far, positions, targets)
 
-    def _count(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> Frame | None:
-        """A hop in a query that only counts, done without writing its rows out; None when that is not possible.
-
-        If nobody looks at the far end, rows are multiplied by their degrees. If nobody looks at anything but
-        the far end, each far node adds up the rows that lead to it.
-        """
-        simple = op.edge_var is None and (op.min_hops, op.max_hops) == (1, 1) and not op.dst_bound
-        onward = op.dst_var in live
-        if not simple or op.dst_filters or (onward and not self._only_onward(op, frame, live)):
-            return None
-        adjacency = self._work.adjacency(op.edge_type)
-        sources = frame.bound[op.src_var]
-        if onward:
-            back = adjacency.neighbours(_BACK[op.direction])
-            rows = np.bincount(sources.numbers, weights=frame.weight, minlength=sources.data.row_count)
-            counts = back.totals(rows.astype(np.int64))
-            numbers = np.flatnonzero(counts)
-            far = self._work.table(f"node:{op.dst_type}")
-            return Frame(len(numbers), {op.dst_var: Bound(far, numbers)}, counts[numbers])
-        degrees = adjacency.neighbours(op.direction).degrees(sources.numbers)
-        kept = np.flatnonzero(degrees)
-        return frame.take(kept).weighted(degrees[kept])
-
-    def _only_onward(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
-        """Whether nothing but the far end matters, and enough rows lead there to go through the whole edge table."""
-        bound = frame.bound
-        alone = len(bound) == 1 and op.src_var not in live
-        return alone and frame.count * 4 >= bound[op.src_var].data.row_count
-
     def _reach(self, op: ir.Expand, adjacency: Adjacency, sources: Numbers) -> tuple[Numbers, Numbers]:
         """Bounded hops; every distinct source is walked once."""
         distinct, places = np.unique(sources, return_inverse=True)
         neighbours = adjacency.neighbours(op.direction)
         loops = adjacency.loops(op.direction)
-        at, found = reach(neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward)
+        at, found = reach(
+            neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward, room=self._work.room
+        )
         counts = np.bincount(at, minlength=len(distinct))
         starts = np.cumsum(counts) - counts
         per_row = counts[places]
@@ -187,7 +165,7 @@ class Match:
             chosen = np.flatnonzero(mask)
             src, dst = adjacency.ends()
             near, far = (src, dst) if op.direction == "out" else (dst, src)
-            return near[chosen], chosen, far[chosen]
+            return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)
         positions, rows, targets = adjacency.edge_rows(op.direction).expand(bound.numbers)
         keep = self._passing(op.edge_var, Bound(edges, rows), op.edge_filters)
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
@@ -228,7 +206,6 @@ class _NoTable(TableData):
         self.key = ("", 0)
 
 
-_BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 _ROW = "_#row"
 _NO_TABLE = _NoTable()
 

@@ -18,6 +18,7 @@ _HTML_ROWS = 50
 _I64, _F64 = PropertyType("I64"), PropertyType("F64")
 _WRITTEN = {pa.int64(): _I64, pa.uint64(): _I64, pa.float32(): _F64, pa.float64(): _F64}
 """Numbers that JSON does not always show as numbers."""
+_MAY_HOLD_TIMES = frozenset({pa.date64().id, pa.list_(pa.int8()).id, pa.struct([]).id})
 
 
 class Result:
@@ -46,9 +47,7 @@ class Result:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self._with_times().to_batches(max_chunksize=8192):
-            columns = [column.to_pylist() for column in batch.columns]
-            for row in zip(*columns, strict=True):
-                yield dict(zip(self.columns, row, strict=True))
+            yield from _dicts(batch.schema.names, batch.columns)
 
     def __repr__(self) -> str:
         return f"Result({len(self)} rows of {', '.join(self.columns)})"
@@ -66,7 +65,10 @@ class Result:
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts of Python values."""
-        return list(self)
+        table = self._with_times()
+        # A column of one chunk is an array already, and going through the table's own view of it costs more.
+        columns = [column.chunk(0) if column.num_chunks == 1 else column for column in table.itercolumns()]
+        return _dicts(self.columns, columns)
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; pandas must be installed."""
@@ -91,6 +93,9 @@ class Result:
         return json.dumps(self.to_rows(), ensure_ascii=False)
 
     def _with_times(self) -> pa.Table:
+        schema = self._table.schema
+        if not any(map(_may_hold_times, schema.types)):
+            return self._table
         columns = [column.cast(_with_times(column.type)) for column in self._table.columns]
         return pa.Table.from_arrays(columns, names=self.columns)
 
@@ -129,6 +134,15 @@ def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 def _finite(element: float) -> float | None:
     return element if math.isfinite(element) else None
+
+
+def _dicts(names: list[str], columns: list[Any]) -> list[dict[str, Any]]:
+    values = [column.to_pylist() for column in columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _may_hold_times(type_: pa.DataType) -> bool:
+    return type_.id in _MAY_HOLD_TIMES
 
 
 def _with_times(type_: pa.DataType) -> pa.DataType:

@@ -7,8 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from omnigraph.engine.adjacency import Adjacency, EdgeRows, Layered, Neighbours, reach
+from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.data import DataCache
+from omnigraph.engine.neighbours import EdgeRows, Few, Layered, Neighbours, build_few
+from omnigraph.engine.walks import reach, reach_counts
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
 from omnigraph.storage.tables import Change
@@ -23,7 +25,12 @@ def compressed(pairs: Pairs, count: int) -> Neighbours:
     """Neighbours made the slow way."""
     rows = [sorted({b for a, b in pairs if a == number}) for number in range(count)]
     offsets = np.cumsum([0, *map(len, rows)])
-    return Neighbours(offsets, np.array([target for row in rows for target in row], np.int64))
+    return Neighbours(offsets, np.array([target for row in rows for target in row], np.int32))
+
+
+def few(pairs: Pairs, count: int) -> Few:
+    near, far = np.array(pairs, np.int64).reshape(-1, 2).T
+    return build_few(near, far, count)
 
 
 def some_pairs(random: Random, count: int) -> Pairs:
@@ -66,7 +73,8 @@ def test_neighbours(seed):
     values = np.array([random.randrange(5) for _ in range(count)])
     totals = [sum(int(values[b]) for b in {b for a, b in pairs if a == number}) for number in range(count)]
     assert neighbours.totals(values).tolist() == totals
-    assert neighbours.totals(np.ones(count, np.int64)).tolist() == np.diff(neighbours.offsets).tolist()
+    assert neighbours.totals(None).tolist() == np.diff(neighbours.offsets).tolist()
+    assert sorted(neighbours.far(sources).tolist()) == sorted(b for _, b in wanted)
     targets = np.array([random.randrange(count) for _ in sources], np.int64)
     assert neighbours.connected(sources, targets).tolist() == [
         pair in pairs for pair in zip(sources.tolist(), targets.tolist(), strict=True)
@@ -80,13 +88,18 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
     count = known + random.randrange(4)
     before, added = some_pairs(random, known), some_pairs(random, count)
     fresh = [pair for pair in added if pair not in before]
-    layered = Layered(compressed(before, known), compressed(fresh, count))
+    layered = Layered(compressed(before, known), few(fresh, count))
     whole = compressed(before + added, count)
+    assert layered.whole().offsets.tolist() == whole.offsets.tolist()
+    assert layered.whole().targets.tolist() == whole.targets.tolist()
     sources = np.arange(count)
     assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
     assert layered.degrees(sources).tolist() == whole.degrees(sources).tolist()
     values = np.array([random.randrange(5) for _ in range(count)])
     assert layered.totals(values).tolist() == whole.totals(values).tolist()
+    assert layered.totals(None).tolist() == whole.totals(None).tolist()
+    assert sorted(layered.far(sources).tolist()) == sorted(whole.far(sources).tolist())
+    assert layered.count == few(fresh, count).count == count
     for source in range(count):
         hits = layered.connected(np.full(count, source), sources)
         assert hits.tolist() == whole.connected(np.full(count, source), sources).tolist()
@@ -96,7 +109,7 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
 
 
 def test_edge_rows():
-    rows = EdgeRows(np.array([0, 2, 2, 3]), np.array([5, 1, 0]), np.array([2, 2, 0]))
+    rows = EdgeRows(np.array([0, 2, 2, 3]), np.array([5, 1, 0], np.int32), np.array([2, 2, 0], np.int32))
     positions, edges, targets = rows.expand(np.array([2, 0, 1, 0]))
     assert positions.tolist() == [0, 1, 1, 3, 3]
     assert edges.tolist() == [0, 5, 1, 5, 1]
@@ -119,6 +132,8 @@ def test_reach(seed):
     # Walked from where the hop ends, the same pairs come out, only the other way round.
     turned = sorted((b, a) for a, b in expected)
     assert as_pairs(everything, *reach(inward, loops, everything, least, most, backward=True)) == turned
+    counts = [sum(a == number for a, _ in expected) for number in range(count)]
+    assert reach_counts(forward, loops, everything, least, most).tolist() == counts
     for number in range(count):  # One source has a way of its own.
         source = np.array([number])
         assert as_pairs(source, *reach(forward, loops, source, least, most)) == sorted(

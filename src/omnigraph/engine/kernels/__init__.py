@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import Any
 
-_SUBJECTS = ("vectors", "words")
+_SUBJECTS = ("vectors", "walks", "words")
 _LOADING_S = 0.5
 """About what loading takes when the loops were compiled before."""
 

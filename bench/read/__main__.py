@@ -1,0 +1,42 @@
+"""`python -m bench.read --size M`: reads side by side with peers, answers compared first.
+
+Graphs are made once per size below `--folder` and reused. Exit status 1 when a workload falls short of what is
+asked of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.read.graph import SIZES
+from bench.read.report import OURS, short, table
+from bench.read.side_by_side import WORKLOADS, run
+from bench.read.systems import SYSTEMS
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m bench.read", description=__doc__.splitlines()[0])
+    parser.add_argument("--size", choices=SIZES, default="S")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "omnigraph-bench")
+    parser.add_argument("--systems", default=",".join(SYSTEMS), help="comma-separated; ours is always there")
+    parser.add_argument("--only", default="", help="workloads whose name holds this text")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.2, help="per system, workload and round")
+    given = parser.parse_args(arguments)
+    systems = list(dict.fromkeys([OURS, *filter(None, given.systems.split(","))]))
+    workloads = [workload for workload in WORKLOADS if given.only in workload.name]
+    lines, peaks, graphs = run(given.size, given.folder, systems, workloads, rounds=given.rounds, seconds=given.seconds)
+    print(f"\nsize {given.size}\n{table(lines, systems, graphs)}\n")
+    print("peak memory, MiB: " + ", ".join(f"{name} {peak:,.0f}" for name, peak in peaks.items()))
+    behind = short(lines, graphs)
+    if behind:
+        print("falls short: " + "; ".join(behind))
+    return 1 if behind else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,294 @@
+"""The systems: how each is filled from the generated files, opened, and asked. Each lives in a process of its own."""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from bench.read.graph import DIMENSIONS, Data
+from bench.read.workloads import Rows, Workload
+
+SCHEMA = f"""
+node Person {{ key: String @key  age: I32  city: String }}
+node Post {{ key: String @key  text: String @index  likes: I32  vec: Vector({DIMENSIONS}) @index }}
+edge Knows: Person -> Person {{ weight: F64 }}
+edge Wrote: Person -> Post
+"""
+
+
+class System(ABC):
+    """One system that can answer some of the workloads."""
+
+    name: ClassVar[str]
+    is_graph: ClassVar[bool] = False
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @abstractmethod
+    def fill(self, data: Data) -> None:
+        """Load the graph into an empty folder."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Get ready to be asked."""
+
+    @abstractmethod
+    def can(self, workload: Workload) -> bool:
+        """Whether it can answer this."""
+
+    @abstractmethod
+    def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
+        """The answer."""
+
+    def version(self) -> str:
+        """Which release this is."""
+        return str(__import__(self.name).__version__)
+
+
+class OmniGraph(System):
+    """This project."""
+
+    name = "omnigraph"
+    is_graph = True
+
+    def fill(self, data: Data) -> None:
+        import omnigraph as og  # noqa: PLC0415 (each system is imported in its own process)
+        from omnigraph.storage.tables import Change  # noqa: PLC0415
+        from omnigraph.versioning.transaction import write  # noqa: PLC0415
+
+        graph = og.init(self.folder / "graph", SCHEMA, sync=False)
+        people, posts = data.read("person"), data.read("post")
+        rows = {
+            "node:Person": people.select(["key", "age", "city"]).add_column(0, "id", people["key"]),
+            "node:Post": posts.select(["key", "text", "likes", "vec"]).add_column(0, "id", posts["key"]),
+        }
+        for key, prefix in (("edge:Knows", "k"), ("edge:Wrote", "w")):
+            edges = data.read(key.partition(":")[2].lower())
+            ids = pa.array([f"{prefix}{number}" for number in range(edges.num_rows)])
+            columns = {"id": ids, "src": edges["from"], "dst": edges["to"]}
+            rows[key] = pa.table(columns | ({"weight": edges["weight"]} if key == "edge:Knows" else {}))
+
+        def change(transaction: Any) -> None:
+            for key, table in rows.items():
+                transaction.change(key, Change(append=table))
+
+        write(graph._repository, change)
+        graph.ensure_indices()
+
+    def open(self) -> None:
+        import omnigraph as og  # noqa: PLC0415
+
+        self.graph = og.open(self.folder / "graph")
+
+    def can(self, workload: Workload) -> bool:
+        return bool(workload.ours)
+
+    def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
+        text = self.text(workload)
+        return [tuple(row.values()) for row in self.graph.query(text, params=params or None).to_pylist()]
+
+    @staticmethod
+    def text(workload: Workload) -> str:
+        """The query as we write it."""
+        values = ({"start": ""} if workload.keyed else {}) | workload.params
+        types = {
+            name: f"Vector({len(value)})" if isinstance(value, list) else _TYPES[type(value)]
+            for name, value in values.items()
+        }
+        return f"query q({', '.join(f'${name}: {type_}' for name, type_ in types.items())}) {{ {workload.ours} }}"
+
+
+_TYPES = {str: "String", int: "I64", float: "F64"}
+
+
+class Sqlite(System):
+    """SQLite from Python's own library, with numbers for nodes and an index for every way of walking."""
+
+    name = "sqlite"
+
+    def fill(self, data: Data) -> None:
+        db = sqlite3.connect(self.folder / "db")
+        db.execute("PRAGMA journal_mode = OFF")
+        db.execute("CREATE TABLE person (number INTEGER PRIMARY KEY, key TEXT, age INTEGER, city TEXT)")
+        db.execute("CREATE TABLE knows (src INTEGER, dst INTEGER, weight REAL, PRIMARY KEY (src, dst)) WITHOUT ROWID")
+        db.execute("CREATE VIRTUAL TABLE post_text USING fts5(text, content='', tokenize='porter unicode61')")
+        people, knows, posts = (
+            data.read("person"),
+            data.read("knows").sort_by([("src", "ascending"), ("dst", "ascending")]),
+            data.read("post"),
+        )
+        db.executemany("INSERT INTO person VALUES (?, ?, ?, ?)", _tuples(people, "number", "key", "age", "city"))
+        db.executemany("INSERT INTO knows VALUES (?, ?, ?)", _tuples(knows, "src", "dst", "weight"))
+        db.executemany("INSERT INTO post_text (rowid, text) VALUES (?, ?)", _tuples(posts, "number", "text"))
+        db.executescript(
+            "CREATE UNIQUE INDEX by_key ON person (key); CREATE INDEX by_city ON person (city, age, key);"
+            "CREATE INDEX back ON knows (dst, src); ANALYZE;"
+        )
+        db.commit()
+        db.close()
+
+    def open(self) -> None:
+        self.db = sqlite3.connect(self.folder / "db")
+        self.db.execute("PRAGMA cache_size = -1000000")
+        self.db.execute("PRAGMA mmap_size = 4000000000")
+
+    def can(self, workload: Workload) -> bool:
+        return workload.sqlite is not None
+
+    def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
+        assert workload.sqlite is not None
+        return self.db.execute(workload.sqlite, tuple(params.values())).fetchall()
+
+    def version(self) -> str:
+        return sqlite3.sqlite_version
+
+
+class DuckDb(System):
+    """DuckDB."""
+
+    name = "duckdb"
+
+    def fill(self, data: Data) -> None:
+        db = self._connect()
+        db.execute(f"CREATE TABLE person AS SELECT number, key, age, city FROM '{data.path('person')}'")
+        db.execute(f"CREATE TABLE knows AS SELECT src, dst, weight FROM '{data.path('knows')}' ORDER BY src, dst")
+        db.execute(
+            f"CREATE TABLE post AS SELECT number, key, text, likes, vec::FLOAT[{DIMENSIONS}] AS vec "
+            f"FROM '{data.path('post')}'"
+        )
+        db.execute("CREATE UNIQUE INDEX by_key ON person (key)")
+        db.close()
+
+    def open(self) -> None:
+        self.db = self._connect()
+
+    def can(self, workload: Workload) -> bool:
+        return workload.duckdb is not None
+
+    def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
+        assert workload.duckdb is not None
+        return self.db.execute(workload.duckdb, list(params.values())).fetchall()
+
+    def _connect(self) -> Any:
+        import duckdb  # noqa: PLC0415
+
+        db = duckdb.connect(str(self.folder / "db"), config={"memory_limit": "6GB"})
+        db.execute("SET enable_progress_bar = false")
+        return db
+
+
+class Kuzu(System):
+    """Kuzu; Ladybug, its successor, speaks the same."""
+
+    name = "kuzu"
+    is_graph = True
+
+    def fill(self, data: Data) -> None:
+        self.open()
+        edges = data.folder / f"knows-{self.name}.parquet"
+        wrote = data.folder / f"wrote-{self.name}.parquet"
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        pq.write_table(data.read("knows").select(["from", "to", "weight"]), edges)
+        pq.write_table(data.read("wrote").select(["from", "to"]), wrote)
+        for statement in (
+            "CREATE NODE TABLE Person (number INT64, key STRING, age INT32, city STRING, PRIMARY KEY (key))",
+            "CREATE NODE TABLE Post (number INT64, key STRING, text STRING, likes INT32, "
+            f"vec FLOAT[{DIMENSIONS}], PRIMARY KEY (key))",
+            "CREATE REL TABLE Knows (FROM Person TO Person, weight DOUBLE)",
+            "CREATE REL TABLE Wrote (FROM Person TO Post)",
+            f"COPY Person FROM '{data.path('person')}'",
+            f"COPY Post FROM '{data.path('post')}'",
+            f"COPY Knows FROM '{edges}'",
+            f"COPY Wrote FROM '{wrote}'",
+        ):
+            self.db.execute(statement)
+        edges.unlink()
+        wrote.unlink()
+
+    def open(self) -> None:
+        module = __import__(self.name)
+        self.prepared: dict[str, Any] = {}
+        self._database = module.Database(str(self.folder / "db"), buffer_pool_size=6 * 1024**3)
+        self.db = module.Connection(self._database, num_threads=2)
+
+    def can(self, workload: Workload) -> bool:
+        return workload.cypher is not None
+
+    def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
+        assert workload.cypher is not None
+        statement = self.prepared.get(workload.name)
+        if statement is None:
+            statement = self.prepared[workload.name] = self.db.prepare(workload.cypher)
+        result = self.db.execute(statement, params)
+        return [tuple(row) for row in result.get_all()]
+
+
+class Ladybug(Kuzu):
+    """Ladybug."""
+
+    name = "ladybug"
+
+
+class LanceDb(System):
+    """LanceDB, with the indexes its documents recommend."""
+
+    name = "lancedb"
+
+    def fill(self, data: Data) -> None:
+        db = self._connect()
+        person = db.create_table("person", data.read("person"))
+        person.create_scalar_index("key")
+        person.create_scalar_index("city", index_type="BITMAP")
+        post = db.create_table("post", data.read("post"))
+        post.create_fts_index("text")
+        if data.size.posts >= 20_000:
+            post.create_index(metric="cosine", vector_column_name="vec", index_type="IVF_FLAT", num_partitions=48)
+        post.create_scalar_index("likes")
+
+    def open(self) -> None:
+        db = self._connect()
+        self.person, self.post = db.open_table("person"), db.open_table("post")
+
+    def can(self, workload: Workload) -> bool:
+        return workload.lancedb is not None
+
+    def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
+        assert workload.lancedb is not None
+        return workload.lancedb(self, params)
+
+    def _connect(self) -> Any:
+        import lancedb  # noqa: PLC0415
+
+        return lancedb.connect(str(self.folder / "db"))
+
+
+SYSTEMS: dict[str, type[System]] = {s.name: s for s in (OmniGraph, Sqlite, DuckDb, Kuzu, Ladybug, LanceDb)}
+
+
+def _tuples(table: pa.Table, *names: str) -> Any:
+    return zip(
+        *(
+            table[name].to_numpy().tolist() if table[name].type != pa.utf8() else table[name].to_pylist()
+            for name in names
+        ),
+        strict=True,
+    )
+
+
+def normal(rows: Rows, *, ordered: bool) -> Rows:
+    """An answer in a form in which two systems' answers can be compared."""
+    plain = [tuple(_plain(value) for value in row) for row in rows]
+    return plain if ordered else sorted(plain, key=repr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return float(f"{float(value):.9g}")
+    return int(value) if isinstance(value, np.integer) else value

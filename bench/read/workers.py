@@ -1,0 +1,135 @@
+"""One process per system: two of them cannot share one, and each has its own memory to answer for."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import resource
+import shutil
+import time
+from collections.abc import Sequence
+from itertools import cycle
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench.read.graph import Data
+from bench.read.systems import SYSTEMS, System, normal
+from bench.read.workloads import Rows, Workload
+
+ANSWER_S_MAX = 600
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+class Worker:
+    """A system, asked from afar. What fails there is raised here."""
+
+    def __init__(self, name: str, data: Data, workloads: Sequence[Workload]) -> None:
+        self.name = name
+        self.is_graph = SYSTEMS[name].is_graph
+        self._here, there = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=_serve, args=(name, data, tuple(workloads), there), daemon=True)
+        self._process.start()
+        there.close()
+
+    def prepare(self) -> dict[str, Any]:
+        """Fill the system if that has not been done, and open it: its version, and seconds to fill."""
+        return dict(self._call("prepare", patience_s=3600))
+
+    def answers(self, place: int) -> list[Rows] | None:
+        """What it says to a workload, once per start; None when it cannot."""
+        found: list[Rows] | None = self._call("answers", place)
+        return found
+
+    def time(self, place: int, seconds: float) -> list[float]:
+        """Seconds of each call, as many as fit the time."""
+        return list(self._call("time", place, seconds))
+
+    def peak_mib(self) -> float:
+        """The most memory it ever had."""
+        return float(self._call("peak"))
+
+    def close(self) -> None:
+        """End it."""
+        self._here.close()
+        self._process.join(20)
+        if self._process.is_alive():
+            self._process.kill()
+
+    def _call(self, *message: Any, patience_s: float = ANSWER_S_MAX) -> Any:
+        self._here.send(message)
+        if not self._here.poll(patience_s):
+            raise TimeoutError(f"{self.name} did not answer {message} within {patience_s} s")
+        failed, value = self._here.recv()
+        if failed:
+            raise RuntimeError(f"{self.name}: {value}")
+        return value
+
+
+def _serve(name: str, data: Data, workloads: tuple[Workload, ...], pipe: Connection) -> None:
+    folder = data.folder.parent / name
+    system = SYSTEMS[name](folder)
+    while True:
+        try:
+            message = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send((False, _handle(system, data, workloads, folder, *message)))
+        except Exception as error:
+            pipe.send((True, f"{type(error).__name__}: {error}"))
+
+
+def _handle(
+    system: System, data: Data, workloads: tuple[Workload, ...], folder: Path, what: str, *arguments: Any
+) -> Any:
+    match what:
+        case "prepare":
+            return _prepare(system, data, folder)
+        case "answers":
+            workload = workloads[arguments[0]]
+            if not system.can(workload):
+                return None
+            asked = [system.ask(workload, given) for given in _params(workload, data)]
+            return [normal(rows, ordered=workload.ordered) for rows in asked]
+        case "time":
+            return _time(system, workloads[arguments[0]], data, arguments[1])
+        case _:
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _prepare(system: System, data: Data, folder: Path) -> dict[str, Any]:
+    done = folder / "filled"
+    took = None
+    if not done.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        started = time.perf_counter()
+        system.fill(data)
+        took = time.perf_counter() - started
+        done.touch()
+    system.open()
+    return {"version": system.version(), "fill_s": took}
+
+
+def _params(workload: Workload, data: Data) -> list[dict[str, Any]]:
+    starts = data.starts if workload.keyed else [None]
+    return [({"start": start} if start is not None else {}) | workload.params for start in starts]
+
+
+def _time(system: System, workload: Workload, data: Data, seconds: float) -> list[float]:
+    """Call after call, from start to start, until the time is up; one call is made in any case."""
+    given = cycle(_params(workload, data))
+    taken: list[float] = []
+    gc.collect()
+    gc.disable()
+    try:
+        end = time.perf_counter() + seconds
+        while not taken or time.perf_counter() < end:
+            params = next(given)
+            started = time.perf_counter()
+            system.ask(workload, params)
+            taken.append(time.perf_counter() - started)
+    finally:
+        gc.enable()
+    return taken

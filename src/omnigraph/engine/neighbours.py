@@ -1,0 +1,332 @@
+"""Who is next to whom, as compressed rows: `offsets[n]` to `offsets[n + 1]` in `targets`.
+
+`Neighbours` is a whole adjacency, made once. `Few` is a small one, which costs what it holds. `Layered` is a
+whole one and what was added since. All three answer the same questions. Far ends of a node are each there once;
+in `Neighbours` and `Few` they ascend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from omnigraph.engine.data import Mask, Numbers
+
+U64 = np.ndarray[Any, np.dtype[np.uint64]]
+I32 = np.ndarray[Any, np.dtype[np.int32]]
+NONE: Numbers = np.zeros(0, np.int64)
+
+
+class Walkable(Protocol):
+    """What every form of adjacency answers."""
+
+    @property
+    def count(self) -> int:
+        """How many nodes can be asked about: those numbered below."""
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """For each source its far ends: (position in `sources`, far end)."""
+
+    def far(self, sources: Numbers) -> Numbers:
+        """The far ends of all sources together, as often as they occur."""
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """How many far ends each source has."""
+
+    def totals(self, values: Numbers | None) -> Numbers:
+        """For each node the sum of its far ends' values; without values each counts one."""
+
+    def connected(self, sources: Numbers, targets: Numbers) -> Mask:
+        """Whether each pair is connected."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The far ends of every node."""
+
+    offsets: Numbers
+    targets: I32
+
+    @property
+    def count(self) -> int:
+        """As in `Walkable`."""
+        return len(self.offsets) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return int(self.offsets.nbytes + self.targets.nbytes)
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """As in `Walkable`."""
+        if len(sources) == 1:
+            ends = self._row(sources[0]).astype(np.int64)
+            return np.zeros(len(ends), np.int64), ends
+        starts = self.offsets[sources]
+        counts = self.offsets[sources + 1] - starts
+        positions = np.repeat(np.arange(len(sources)), counts)
+        return positions, self.targets[ranges(starts, counts)].astype(np.int64)
+
+    def far(self, sources: Numbers) -> Numbers:
+        """As in `Walkable`."""
+        if len(sources) == 1:
+            return self._row(sources[0]).astype(np.int64)
+        starts = self.offsets[sources]
+        return self.targets[ranges(starts, self.offsets[sources + 1] - starts)].astype(np.int64)
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """As in `Walkable`."""
+        return self.offsets[sources + 1] - self.offsets[sources]
+
+    def totals(self, values: Numbers | None) -> Numbers:
+        """As in `Walkable`."""
+        if values is None:
+            return np.diff(self.offsets)
+        running = np.zeros(len(self.targets) + 1, np.int64)
+        np.cumsum(values[self.targets], out=running[1:])
+        sums: Numbers = running[self.offsets[1:]] - running[self.offsets[:-1]]
+        return sums
+
+    def connected(self, sources: Numbers, targets: Numbers) -> Mask:
+        """As in `Walkable`."""
+        if not len(sources) or not len(self.targets):
+            return np.zeros(len(sources), bool)
+        if len(sources) == 1 or (sources == sources[0]).all():
+            return contains(self._row(sources[0]), targets)
+        places = self.places(sources, targets)
+        inside = np.minimum(places, len(self.targets) - 1)
+        found: Mask = (places < self.offsets[sources + 1]) & (self.targets[inside] == targets)
+        return found
+
+    def places(self, sources: Numbers, targets: Numbers | I32) -> Numbers:
+        """Where in `targets` each pair is, or would be: all are looked for at once, each in its source's row."""
+        start, end = self.offsets[sources], self.offsets[sources + 1]
+        last = len(self.targets) - 1
+        for _ in range(int((end - start).max(initial=0)).bit_length()):
+            middle = (start + end) >> 1
+            below = (middle < end) & (self.targets[np.minimum(middle, last)] < targets)
+            start = np.where(below, middle + 1, start)
+            end = np.where(below, end, middle)
+        return start
+
+    def _row(self, source: np.int64) -> I32:
+        return self.targets[self.offsets[source] : self.offsets[source + 1]]
+
+
+@dataclass(frozen=True)
+class Few:
+    """The far ends of a few nodes, of however many there are."""
+
+    count: int
+    sources: Numbers
+    """Those that have any, ascending."""
+    rows: Neighbours
+    """Their far ends, by place in `sources`."""
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """As in `Walkable`."""
+        at, places = self._find(sources)
+        positions, targets = self.rows.expand(places)
+        return at[positions], targets
+
+    def far(self, sources: Numbers) -> Numbers:
+        """As in `Walkable`."""
+        return self.rows.far(self._find(sources)[1])
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """As in `Walkable`."""
+        at, places = self._find(sources)
+        degrees = np.zeros(len(sources), np.int64)
+        degrees[at] = self.rows.degrees(places)
+        return degrees
+
+    def totals(self, values: Numbers | None) -> Numbers:
+        """As in `Walkable`."""
+        totals = np.zeros(self.count, np.int64)
+        totals[self.sources] = self.rows.totals(values)
+        return totals
+
+    def connected(self, sources: Numbers, targets: Numbers) -> Mask:
+        """As in `Walkable`."""
+        at, places = self._find(sources)
+        found = np.zeros(len(sources), bool)
+        found[at] = self.rows.connected(places, targets[at])
+        return found
+
+    def _find(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """(which of the sources have any far ends, their places)."""
+        places = np.searchsorted(self.sources, sources)
+        inside = np.minimum(places, len(self.sources) - 1)
+        at = np.flatnonzero(self.sources[inside] == sources) if len(self.sources) else NONE
+        return at, places[at]
+
+
+@dataclass(frozen=True)
+class Layered:
+    """The far ends as they were, and those added since: what a small commit costs is what it added."""
+
+    base: Neighbours
+    added: Few
+
+    @property
+    def count(self) -> int:
+        """As in `Walkable`."""
+        return self.added.count
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """As in `Walkable`."""
+        old, known = self._known(sources)
+        positions, targets = self.base.expand(known)
+        more, others = self.added.expand(sources)
+        if old is not None:
+            positions = old[positions]
+        return (
+            (np.concatenate([positions, more]), np.concatenate([targets, others]))
+            if len(more)
+            else (positions, targets)
+        )
+
+    def far(self, sources: Numbers) -> Numbers:
+        """As in `Walkable`."""
+        return np.concatenate([self.base.far(self._known(sources)[1]), self.added.far(sources)])
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """As in `Walkable`."""
+        degrees = self.added.degrees(sources)
+        old, known = self._known(sources)
+        degrees[slice(None) if old is None else old] += self.base.degrees(known)
+        return degrees
+
+    def totals(self, values: Numbers | None) -> Numbers:
+        """As in `Walkable`."""
+        totals = self.added.totals(values)
+        totals[: self.base.count] += self.base.totals(values)
+        return totals
+
+    def connected(self, sources: Numbers, targets: Numbers) -> Mask:
+        """As in `Walkable`."""
+        found = self.added.connected(sources, targets)
+        old, known = self._known(sources)
+        if old is None:
+            return found | self.base.connected(sources, targets)
+        found[old] |= self.base.connected(known, targets[old])
+        return found
+
+    def whole(self) -> Neighbours:
+        """Both layers in one, as if it had been made so."""
+        base, few = self.base, self.added.rows
+        near = np.repeat(self.added.sources, np.diff(few.offsets))
+        offsets = np.full(self.count + 1, len(base.targets), np.int64)
+        offsets[: base.count + 1] = base.offsets
+        places = Neighbours(offsets, base.targets).places(near, few.targets)
+        grown = np.insert(base.targets, places, few.targets)
+        offsets[1:] += np.cumsum(np.bincount(near, minlength=self.count))
+        return Neighbours(offsets, grown)
+
+    def _known(self, sources: Numbers) -> tuple[Numbers | None, Numbers]:
+        """The sources the base knows, and where they are; None when it knows them all."""
+        if not len(sources) or int(sources.max()) < self.base.count:
+            return None, sources
+        old = np.flatnonzero(sources < self.base.count)
+        return old, sources[old]
+
+
+@dataclass(frozen=True)
+class EdgeRows:
+    """For each node the edges at it, and the node at the other end."""
+
+    offsets: Numbers
+    edges: I32
+    targets: I32
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return int(self.offsets.nbytes + self.edges.nbytes + self.targets.nbytes)
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """For each source its edges: (position in `sources`, edge row, far end)."""
+        starts = self.offsets[sources]
+        counts = self.offsets[sources + 1] - starts
+        places = ranges(starts, counts)
+        positions = np.repeat(np.arange(len(sources)), counts)
+        return positions, self.edges[places].astype(np.int64), self.targets[places].astype(np.int64)
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """How many edges are at each source."""
+        return self.offsets[sources + 1] - self.offsets[sources]
+
+
+# -- making them -------------------------------------------------------------------------------------
+
+
+def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Neighbours:
+    """Compressed rows of some pairs, in any order and however often each is there."""
+    pairs = distinct(pack(near, far))
+    return Neighbours(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
+
+
+def build_few(near: Numbers, far: Numbers, count: int) -> Few:
+    """The same for a few pairs."""
+    sources, places = np.unique(near, return_inverse=True)
+    return Few(count, sources, build(places, far, len(sources)))
+
+
+def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:
+    """The edges of each node, in the order of their rows."""
+    # One sort of packed numbers is several times faster than a stable argsort.
+    order = low(np.sort(pack(near, np.arange(len(near)))))
+    return EdgeRows(offsets_of(near[order], count), edges[order], far[order])
+
+
+def offsets_of(ordered: Numbers | I32, count: int) -> Numbers:
+    """Where the rows of each node start, given the node of each row."""
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(ordered, minlength=count), out=offsets[1:])
+    return offsets
+
+
+def pack(high: Numbers | I32, low_: Numbers | I32) -> U64:
+    """Two numbers as one, in the order of the first."""
+    return (high.astype(np.uint64) << np.uint64(32)) | low_.astype(np.uint64)
+
+
+def low(pairs: U64) -> Numbers:
+    """The second number of each pair."""
+    return (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def high(pairs: U64) -> Numbers:
+    """The first number of each pair."""
+    return (pairs >> np.uint64(32)).astype(np.int64)
+
+
+def distinct(values: U64) -> U64:
+    """Ascending, each once. (`np.unique` hashes when nothing else is asked of it, and is ten times slower.)"""
+    values = np.sort(values)
+    if len(values) < 2:
+        return values
+    keep = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=keep[1:])
+    return values if keep.all() else values[keep]
+
+
+def contains(ordered: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Mask:
+    """Which of the wanted are among the ordered."""
+    if not len(ordered):
+        return np.zeros(len(wanted), bool)
+    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    found: Mask = ordered[places] == wanted
+    return found
+
+
+def ranges(starts: Numbers, counts: Numbers) -> Numbers:
+    """The concatenated ranges `start … start + count`."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    if not total:
+        return NONE
+    places: Numbers = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return places

@@ -1,0 +1,203 @@
+"""Bounded hops: the nodes at a distance, each once.
+
+A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with a loop
+counts once more at its distance plus one. `backward` walks from where the hop ends, so it is the source's loop
+that counts: the pairs are those that walking forward finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import local
+
+import numpy as np
+
+from omnigraph.engine import kernels
+from omnigraph.engine.data import Numbers
+from omnigraph.engine.neighbours import NONE, U64, Neighbours, Walkable, contains, distinct, high, low, pack
+
+Room = Callable[[int], None]
+"""Told how many rows there are about to be; raises when they are too many."""
+
+_SOURCES_FIRST, _SOURCES_MAX = 16, 65_536
+_STEPS_AT_ONCE = 8_000_000
+_FEW = 64
+"""A step from fewer nodes is over before a compiled loop has begun."""
+
+
+def _unbounded(rows: int) -> None:
+    """Room for any number of rows."""
+
+
+def reach(
+    neighbours: Walkable,
+    loops: Numbers,
+    sources: Numbers,
+    least: int,
+    most: int,
+    *,
+    backward: bool = False,
+    room: Room = _unbounded,
+) -> tuple[Numbers, Numbers]:
+    """For each source the nodes at distance `least` to `most`: (position in `sources`, node)."""
+    parts: list[tuple[Numbers, Numbers]] = []
+    rows = 0
+    for start, at, nodes in _in_turn(neighbours, loops, sources, least, most, backward, room):
+        rows += len(nodes)
+        room(rows)
+        parts.append((at + start, nodes))
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return NONE, NONE
+    return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
+
+
+def reach_counts(
+    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, *, backward: bool = False
+) -> Numbers:
+    """For each source how many nodes `reach` finds."""
+    counts = np.zeros(len(sources), np.int64)
+    for start, at, _ in _in_turn(neighbours, loops, sources, least, most, backward, _unbounded):
+        found = np.bincount(at)
+        counts[start : start + len(found)] = found
+    return counts
+
+
+def _in_turn(
+    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
+) -> Iterator[tuple[int, Numbers, Numbers]]:
+    """`reach` for some sources after others: (the first of them, position from there, node).
+
+    As many at a time as memory is well spent on, judged by how far the earlier ones went.
+    """
+    start, at_once = 0, min(len(sources), _SOURCES_FIRST)
+    farthest = 1
+    while start < len(sources):
+        some = sources[start : start + at_once]
+        if len(some) == 1:
+            nodes = reach_from(neighbours, loops, int(some[0]), least, most, backward=backward, room=room)
+            yield start, np.zeros(len(nodes), np.int64), nodes
+            steps = len(nodes)
+        else:
+            at, nodes, steps = _reach_some(neighbours, loops, some, least, most, backward, room)
+            yield start, at, nodes
+        farthest = max(farthest, steps // len(some))
+        start += len(some)
+        at_once = max(1, min(_SOURCES_MAX, _STEPS_AT_ONCE // farthest))
+
+
+def _reach_some(
+    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
+) -> tuple[Numbers, Numbers, int]:
+    """`reach` for some sources at once, and its longest step: what was seen is an ordered set of (source, node)."""
+    at, frontier = np.arange(len(sources)), sources
+    seen = pack(at, frontier)
+    found: list[U64] = []
+    longest = 0
+    for distance in range(most + 1):
+        if distance and least <= distance:
+            found.append(pack(at, frontier))
+            room(sum(map(len, found)))
+        if distance + 1 == least and len(loops):
+            again = contains(loops, sources[at] if backward else frontier)
+            found.append(pack(at[again], frontier[again]))
+        if distance == most or not len(frontier):
+            break
+        places, targets = neighbours.expand(frontier)
+        longest = max(longest, len(targets))
+        new = distinct(pack(at[places], targets))
+        new = new[~contains(seen, new)]
+        seen = np.sort(np.concatenate([seen, new]), kind="stable")
+        at, frontier = high(new), low(new)
+    pairs = distinct(np.concatenate(found)) if found else np.zeros(0, np.uint64)
+    return high(pairs), low(pairs), longest
+
+
+def reach_from(
+    neighbours: Walkable, loops: Numbers, source: int, least: int, most: int, *, backward: bool = False, room: Room
+) -> Numbers:
+    """`reach` for one source, in no promised order.
+
+    Every node has a place in two arrays that are kept from walk to walk, so a walk costs what it meets, however
+    many nodes there are.
+    """
+    marks = _marks(neighbours.count)
+    mark = marks.next()
+    frontier = np.array([source])
+    marks.stamp[source] = mark
+    found: list[Numbers] = []
+    if least == 1 and len(loops) and contains(loops, frontier)[0]:
+        found.append(frontier)
+    reached = 0
+    for distance in range(1, most + 1):
+        frontier = _step(neighbours, frontier, marks, mark)
+        if not len(frontier):
+            break
+        if distance >= least:
+            found.append(frontier)
+            reached += len(frontier)
+            room(reached)
+        if distance + 1 == least and len(loops):
+            looped = contains(loops, frontier)
+            if backward:
+                looped[:] = contains(loops, np.array([source]))
+            found.append(frontier[looped])
+    return np.concatenate(found) if found else NONE
+
+
+def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+    """The far ends of a frontier that were not met before, each once."""
+    if len(frontier) <= _FEW:
+        return _step_twin(neighbours, frontier, marks, mark)
+    loops = kernels.find("walks") if isinstance(neighbours, Neighbours) else None
+    if loops is None:
+        with kernels.twin():
+            return _step_twin(neighbours, frontier, marks, mark)
+    assert isinstance(neighbours, Neighbours)
+    steps = int(neighbours.degrees(frontier).sum())
+    found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, marks.stamp, mark, steps)
+    return found
+
+
+def _step_twin(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+    targets = neighbours.far(frontier)
+    new = targets[marks.stamp[targets] != mark]
+    marks.stamp[new] = mark
+    # Of equal ones that one stays whose number was written last.
+    order = np.arange(len(new))
+    marks.place[new] = order
+    found: Numbers = new[marks.place[new] == order]
+    return found
+
+
+class _Marks:
+    """A stamp and a place for every node. A new mark makes all old ones mean nothing."""
+
+    def __init__(self, count: int) -> None:
+        self.stamp = np.zeros(count, np.int32)
+        self.place = np.zeros(count, np.int64)
+        self._last = 0
+
+    def next(self) -> int:
+        if self._last == np.iinfo(np.int32).max:
+            self.stamp[:] = 0
+            self._last = 0
+        self._last += 1
+        return self._last
+
+
+class _Own(local):
+    """Each thread's marks: the last ones it needed."""
+
+    marks: _Marks | None = None
+
+
+_own = _Own()
+
+
+def _marks(count: int) -> _Marks:
+    marks = _own.marks
+    if marks is None or len(marks.stamp) < count or len(marks.stamp) > 4 * count + 100_000:
+        marks = _own.marks = _Marks(count + count // 8)
+    return marks

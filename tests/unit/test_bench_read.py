@@ -1,0 +1,33 @@
+"""The read benchmark on its smallest graph: every workload runs, and a second system gives the same answers."""
+
+from __future__ import annotations
+
+from bench.read.report import OURS, Line, Timing, short, table
+from bench.read.side_by_side import WORKLOADS, run
+from bench.read.workloads import Workload
+
+
+def test_every_workload_is_answered_like_sqlite_answers_it(tmp_path):
+    lines, peaks, graphs = run("XS", tmp_path, [OURS, "sqlite"], rounds=1, seconds=0)
+    assert [line.workload for line in lines] == list(WORKLOADS)
+    for line in lines:
+        assert set(line.timings) == ({OURS, "sqlite"} if line.workload.sqlite else {OURS})
+    assert set(peaks) == {OURS, "sqlite"}
+    assert graphs == {OURS}
+    shown = table(lines, [OURS, "sqlite"], graphs)
+    assert all(workload.name in shown for workload in WORKLOADS)
+
+
+def test_what_falls_short_is_named():
+    def line(name: str, **ms: float) -> Line:
+        workload = Workload(name, "", at_least=2, graph_peers_only=name == "graph only")
+        return Line(workload, {system: Timing(p50, p50) for system, p50 in ms.items()})
+
+    lines = [
+        line("fast", omnigraph=1, kuzu=2),
+        line("slow", omnigraph=1, kuzu=1.9, sqlite=9),
+        line("graph only", omnigraph=1, kuzu=3, sqlite=0.1),
+        line("alone", omnigraph=1),
+    ]
+    assert short(lines, frozenset({OURS, "kuzu"})) == ["slow"]
+    assert "SHORT" in table(lines, [OURS, "kuzu", "sqlite"], frozenset({OURS, "kuzu"})).splitlines()[2]
