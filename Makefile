@@ -28,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
 
-demo: $(READY) ## a tour of what the program does today
+demo: $(READY) ## the whole story: init, load, search, branch, merge, time travel
 	@$(BIN)/python examples/tour.py
 
 test: $(READY) ## run the tests
@@ -42,12 +42,12 @@ lint: $(READY) ## ruff, mypy, import contracts, canonical layout of the examples
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/omnigraph fmt --check examples
+	@$(BIN)/omnigraph fmt --check examples src/omnigraph/demo
 
 fix: $(READY) ## put the code into the canonical layout, mend what can be mended
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
-	@$(BIN)/omnigraph fmt examples
+	@$(BIN)/omnigraph fmt examples src/omnigraph/demo
 
 check: lint test ## lint and test: what CI runs
 

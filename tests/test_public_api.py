@@ -47,12 +47,11 @@ def test_both_programs_are_one():
 def test_the_tour_runs():
     done = subprocess.run([sys.executable, ROOT / "examples/tour.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "rrf(nearest($n.embedding, $question), bm25($n.body, $question), 60)" in done.stdout
-    assert done.stdout.count("$ omnigraph") == 6
-    assert "Flood maps" in done.stdout
-    assert "dst 'atlas'" not in done.stdout
-    assert "src 'nobody' not found in Person" in done.stdout
-    assert "problems found by verify: 0" in done.stdout
+    assert done.stdout.count("$ omnigraph") >= 20
+    for said in ("Floods: the harbour basin", "merge review/spring -> main: merged", "verify ./station.omni: sound"):
+        assert said in done.stdout
+    for said in ("did you mean 'Person'?", "harbour-watch (divergent_update)", "src 'nobody' not found in Person"):
+        assert said in done.stderr
 
 
 def test_a_broken_layer_is_noticed(tmp_path):

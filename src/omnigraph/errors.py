@@ -11,9 +11,10 @@
     │  ├─ RecordError       a record of a load is wrong; says which line, type, property and rule
     │  ├─ SchemaChangeError the planner cannot carry out a schema change
     │  ├─ ModelMismatch     stored vectors were made by another model than the configured one
+    │  ├─ ChangeCursorRejected a token of the change feed that cannot be used here
     │  ├─ LimitReached      a query asked for more rows or time than it may have
     │  └─ ConstraintViolation
-    ├─ NotFound             GraphNotFound, BranchNotFound, CommitNotFound, TypeNotFound, QueryNotFound
+    ├─ NotFound             GraphNotFound, BranchNotFound, CommitNotFound, TypeNotFound, QueryNotFound, ChangeFeedGap
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
     │                       BranchExists, GraphExists, KeyConflict, KeyReused, MergeConflict (carries every conflict)
     ├─ Denied               policy refused, with its reasons
@@ -213,6 +214,18 @@ class LimitReached(InputError):
     default_code = "limit_reached"
 
 
+class ChangeCursorRejected(InputError):
+    """A cursor or page of the change feed is damaged, or belongs to something else."""
+
+    default_code = "change_cursor_rejected"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"change cursor rejected: {why}",
+            hint="start the feed again at 'now' or 'beginning', or from a baseline",
+        )
+
+
 class ConstraintViolation(InputError):
     """Data that breaks a declared constraint."""
 
@@ -253,6 +266,20 @@ class QueryNotFound(NotFound):
     """The source holds no query of this name."""
 
     default_code = "query_not_found"
+
+
+class ChangeFeedGap(NotFound):
+    """A cleanup removed versions the feed still needed; `cursor` is where the reader was."""
+
+    default_code = "change_feed_gap"
+
+    def __init__(self, first_unreadable_commit_id: str, cursor: str | None) -> None:
+        super().__init__(
+            f"the changes of commit {first_unreadable_commit_id} cannot be read any more: old versions were cleaned up",
+            hint="take a baseline: it gives the whole graph and the cursor to go on from",
+        )
+        self.first_unreadable_commit_id = first_unreadable_commit_id
+        self.cursor = cursor
 
 
 class Conflict(OmniGraphError):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.columns import document, names_in, shown_names
+from omnigraph.operations.export import export_rows
 from omnigraph.operations.merge import MergePlan, MergeResult, Resolve, merge_branch, preview_merge
-from omnigraph.versioning.changes import Block, ChangeFilter, check_schema, commit_pair, read_changes
+from omnigraph.versioning.changes import Block, ChangeFilter
 from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
+from omnigraph.versioning.feed import MIB, ChangePage, Feed, PageLimits, read_block
 from omnigraph.versioning.records import MAIN, Commit, Head
 from omnigraph.versioning.repository import At, Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -87,16 +90,75 @@ class Review:
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
+        changes_max: int | None = None,
+        page: str | None = None,
     ) -> Block:
         """Exactly what one commit changed, against its first parent, in an order that never changes.
 
-        The commit a graph was created with has no parent (`parentless_commit`), and one that changed the
-        schema cannot be told row by row (`schema_boundary`); `diff` shows both.
+        With `changes_max`, one page of it; the block's `page` then brings the next. The commit a graph was created
+        with has no parent (`parentless_commit`), and one that changed the schema cannot be told row by row
+        (`schema_boundary`); `diff` shows both.
         """
+        wanted = ChangeFilter.of(kinds, types, ops)
         commit = self._repository.get_commit(id)
-        before, after = commit_pair(self._repository, commit)
-        check_schema(before, after)
-        return Block(commit, tuple(read_changes(before, after, shown_names, ChangeFilter.of(kinds, types, ops), None)))
+        limits = PageLimits(changes=changes_max) if changes_max is not None else None
+        return read_block(self._repository, shown_names, commit, wanted, limits=limits, page=page)
+
+    def changes(
+        self,
+        cursor: str | None = None,
+        *,
+        start: str = "now",
+        page: str | None = None,
+        branch: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        changes_max: int = 1_000,
+        bytes_max: int = 4 * MIB,
+        commits_max: int = 128,
+    ) -> ChangePage:
+        """Poll the change feed of a branch: its commits along first parents, oldest first, with their changes.
+
+        The first poll names a `start` (`now`, `beginning` or `after:<commit>`); its answer holds a `cursor` to
+        bring along next time. Where an answer has a `page` instead, ask again with that first. Whoever keeps
+        the cursor only after the blocks are worked off sees every commit at least once.
+        """
+        feed = self._feed(branch, kinds, types, ops)
+        limits = PageLimits(changes_max, bytes_max, commits_max)
+        if page is not None:
+            return feed.next_page(page, limits)
+        if cursor is not None:
+            return feed.resume(cursor, limits)
+        return feed.start(start, limits)
+
+    def changes_baseline(
+        self,
+        *,
+        branch: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """The records of a branch's head, then one with the cursor that goes on from there: the way out of a gap."""
+        feed = self._feed(branch, kinds, types, ops)
+        snapshot = self.snapshot(at=feed.head)
+        wanted = ChangeFilter.of(kinds, types, ops)
+        catalog = self._catalogs.of(snapshot)
+        for type_ in catalog.tables():
+            if wanted.has_table(type_.table_key):
+                yield from export_rows(snapshot, type_)
+        yield {"baseline": {"snapshot_commit_id": feed.head, "resume_cursor": feed.cursor_at(feed.head)}}
+
+    def _feed(
+        self,
+        branch: str | None,
+        kinds: Sequence[str] | None,
+        types: Sequence[str] | None,
+        ops: Sequence[str] | None,
+    ) -> Feed:
+        wanted = ChangeFilter.of(kinds, types, ops)
+        return Feed(self._repository, shown_names, branch or self.branch, wanted)
 
     def history(self, type_name: str, id: str, *, branch: str | None = None, at: At = None) -> Iterator[EntityChange]:
         """Every change of one node or edge, newest first: by which commit, from what to what.

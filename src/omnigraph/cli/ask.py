@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +19,7 @@ from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, Table
 from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.params import gather
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, ParameterError
 from omnigraph.names import closest, listing
 
 if TYPE_CHECKING:
@@ -102,7 +104,8 @@ def read_command(
         raise UsageFault(f"{chosen} is not for a terminal; add --out FILE or redirect stdout")
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
     graph = run.open(asked.address, branch=None if snapshot else on, read_only=True)
-    result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot))
+    with _hinting():
+        result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot))
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
     with writing(out) as file:
         if chosen in BINARY_FORMATS:
@@ -139,7 +142,8 @@ def change_command(
     asked = _ask(run, True, words, query, text, alias, name, params, params_file, assignments)
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
     graph = run.open(asked.address, branch=on)
-    result = graph.mutate(asked.source, asked.name, asked.params, message=message, if_commit=if_commit)
+    with _hinting():
+        result = graph.mutate(asked.source, asked.name, asked.params, message=message, if_commit=if_commit)
     if as_json:
         commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
         counts = {"affected_nodes": result.affected_nodes, "affected_edges": result.affected_edges}
@@ -149,6 +153,16 @@ def change_command(
     print(f"change {asked.name} branch={on}: {counted}")
     if run.actor:
         print(f"actor: {run.actor}")
+
+
+@contextmanager
+def _hinting() -> Iterator[None]:
+    """Say how a parameter is given, where the engine has no better idea."""
+    try:
+        yield
+    except ParameterError as error:
+        error.hint = error.hint or "parameters are given as -p name=value, or all at once as --params '{…}'"
+        raise
 
 
 def _ask(

@@ -11,6 +11,7 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import plural, print_json, remark
 from omnigraph.cli.progress import working
+from omnigraph.errors import MergeConflict
 
 if TYPE_CHECKING:
     from omnigraph.operations.merge import MergePlan
@@ -111,8 +112,12 @@ def merge_command(
         return
     run.announce(address)
     graph = run.open(address)
-    with working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
-        result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
+    try:
+        with working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
+            result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
+    except MergeConflict as error:
+        error.hint = f"--preview shows every conflict; --resolve {'|'.join(RESOLUTIONS)} settles them"
+        raise
     if result.branch_delete_error is not None:
         remark("warning", f"branch '{source}' was merged and not deleted: {result.branch_delete_error}")
     if as_json:

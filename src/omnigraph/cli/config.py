@@ -179,7 +179,12 @@ class Config:
             if (place / path).is_file():
                 return place / path
         tried = ", ".join(f"'{place}'" for place in places)
-        raise InputError(f"there is no query file '{path}'; looked in {tried}", code="no_such_file")
+        there = {found.name for place in places for found in place.glob("*.gq")}
+        raise InputError(
+            f"there is no query file '{path}'; looked in {tried}",
+            code="no_such_file",
+            hint=did_you_mean(Path(path).name, there),
+        )
 
 
 def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:

@@ -49,11 +49,11 @@ def load_command(
     run: Invocation,
     data: Data,
     mode: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--mode", metavar="MODE", help="merge (add or replace), append (add only), overwrite (replace whole types)."
         ),
-    ],
+    ] = None,
     branch: Branch = None,
     from_branch: Annotated[
         str | None, typer.Option("--from", metavar="BASE", help="Create a missing branch from this one.")
@@ -67,6 +67,8 @@ def load_command(
 
     omnigraph load --data people.jsonl --mode merge ./my.omni
     """
+    if mode is None:
+        raise UsageFault("say how to load: --mode merge (add or replace), append (add only) or overwrite")
     _check_words(mode, embed)
     address = run.storage()
     on = run.branch(branch)

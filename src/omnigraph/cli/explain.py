@@ -75,7 +75,8 @@ def explain_code(code: str) -> str:
     raise NotFound(
         f"there is no error code '{code}'",
         code="unknown_code",
-        hint=did_you_mean(code, [*pages, *words]) or "codes look like S11, T7, OG-MF-103 or branch_not_found",
+        hint=(len(code) > 4 and did_you_mean(code, [*pages, *words]))
+        or "codes look like S11, T7, OG-MF-103 or branch_not_found",
     )
 
 

@@ -14,6 +14,7 @@ from omnigraph.cli import (
     branches,
     create,
     data,
+    demo,
     embed,
     explain,
     fmt,
@@ -62,6 +63,7 @@ def _root(
 
 START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and review", "Model", "Operate"
 
+app.command("demo", rich_help_panel=START)(demo.demo_command)
 app.command("init", rich_help_panel=START)(create.init_command)
 app.command("load", rich_help_panel=START)(data.load_command)
 app.command("ingest", rich_help_panel=START)(data.ingest_command)

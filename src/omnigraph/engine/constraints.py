@@ -77,7 +77,7 @@ class Committed(Protocol):
     """The committed rows a rule may need to see."""
 
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows whose text `column` is one of `values`."""
+        """The rows whose `column` is one of `values`, which are of its type."""
 
     def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
         """All rows."""
@@ -93,7 +93,7 @@ class Delta:
     def surviving(
         self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None
     ) -> pa.Table:
-        """Committed rows the write leaves as they are; with `column`, those whose text there is one of `values`."""
+        """Committed rows the write leaves as they are; with `column`, those whose value there is one of `values`."""
         table = self.tables.get(table_key)
         wanted = [*columns] if "id" in columns else ["id", *columns]
         if column is None or (table is not None and table.replaces):
@@ -116,10 +116,19 @@ Look = Callable[[Delta], Iterator[Violation]]
 
 @dataclass(frozen=True)
 class Part:
-    """One look at a write. `by` names the columns of each table that decide which rows meet; none: no two do."""
+    """One look at a write.
+
+    `by` names the columns of each table that decide which rows meet; none: no two do. It looks only when rows of
+    the table `written` are written, or, `on_loss`, taken away, and then at committed rows of the tables `stored`
+    that stay and of the tables `lost` that go.
+    """
 
     check: Look
+    written: str
     by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    stored: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+    on_loss: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,20 +188,20 @@ def check_delta(catalog: Catalog, delta: Delta) -> None:
 def _values_rule(type_: NodeType | EdgeType) -> Rule:
     enums = [p for p in type_.properties.values() if p.type.enum_values is not None]
     steps = (
-        tuple(Part(_on_rows(type_, partial(_range, type_, range_))) for range_ in type_.ranges),
-        tuple(Part(_on_rows(type_, partial(_check, type_, check))) for check in type_.checks),
-        tuple(Part(_on_rows(type_, partial(_enum, type_, p.name, p.type))) for p in enums),
+        tuple(_rows_part(type_, partial(_range, type_, range_)) for range_ in type_.ranges),
+        tuple(_rows_part(type_, partial(_check, type_, check)) for check in type_.checks),
+        tuple(_rows_part(type_, partial(_enum, type_, p.name, p.type)) for p in enums),
     )
     return Rule(type_.table_key, tuple(step for step in steps if step))
 
 
-def _on_rows(type_: NodeType | EdgeType, look: Callable[[pa.Table], Iterator[Violation]]) -> Look:
+def _rows_part(type_: NodeType | EdgeType, look: Callable[[pa.Table], Iterator[Violation]]) -> Part:
     def check(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
         if table is not None and table.rows.num_rows:
             yield from look(table.rows)
 
-    return check
+    return Part(check, type_.table_key)
 
 
 def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterator[Violation]:
@@ -256,7 +265,7 @@ def _key_rule(node: NodeType) -> Rule:
             message = f"@unique violation on {node.name}.{where}: the key '{_short(id_)}' is written twice"
             yield Violation("unique", node.table_key, id_, message, node.key[0], id_, position)
 
-    return Rule(node.table_key, ((Part(check, {node.table_key: ("id",)}),),))
+    return Rule(node.table_key, ((Part(check, node.table_key, {node.table_key: ("id",)}),),))
 
 
 def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -293,25 +302,31 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
         for position, other in _committed_collisions(type_, columns, table.rows, delta):
             yield _unique(type_, columns, types, table.rows, position, other)
 
-    by = {type_.table_key: columns}
-    return Rule(type_.table_key, ((Part(repeated, by),), (Part(taken, by),)))
+    key = type_.table_key
+    by = {key: columns}
+    return Rule(key, ((Part(repeated, key, by),), (Part(taken, key, by, frozenset({key})),)))
 
 
 def _committed_collisions(
     type_: NodeType | EdgeType, columns: tuple[str, ...], rows: pa.Table, delta: Delta
 ) -> Iterator[tuple[int, str]]:
     """Pairs (written row, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
-    first = columns[0]
-    if _column_type(type_, first).is_text:
-        values = _array(pc.unique(rows[first].drop_null()))
-        stored = delta.surviving(type_.table_key, ["id", *columns], first, values)
-    else:
-        stored = delta.surviving(type_.table_key, ["id", *columns])
+    # Text tells rows apart better than a flag or a date does.
+    first = next((column for column in columns if _column_type(type_, column).is_text), columns[0])
+    stored = delta.surviving(type_.table_key, ["id", *columns], first, _wanted(rows[first]))
     new, old = tuples_of(rows, columns), tuples_of(stored, columns)
     place = pc.index_in(new["key"], value_set=_array(old["key"]))
     hits = pc.indices_nonzero(pc.is_valid(place))
     for position, where in zip(new["position"].take(hits).to_pylist(), place.take(hits).to_pylist(), strict=True):
         yield position, old["id"][where].as_py()
+
+
+def _wanted(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column, each once, and both zeros where there is one: they are equal, and stored as they came."""
+    values = _array(pc.unique(column.drop_null()))
+    if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
+        return values
+    return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
 
 
 def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -371,15 +386,16 @@ def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
 
 def _endpoint_rule(edge: EdgeType) -> Rule:
     """New edges end at nodes that exist once the write is done; committed edges that stay keep their nodes."""
-    ends = [("src", edge.from_type), ("dst", edge.to_type)]
-    missing = tuple(
-        Part(partial(_missing_nodes, edge, *end), {edge.table_key: (end[0],), f"node:{end[1]}": ("id",)})
-        for end in ends
-    )
-    orphans = [
-        (Part(partial(_orphans, edge, *end), {edge.table_key: (end[0],), f"node:{end[1]}": ("id",)}),) for end in ends
-    ]
-    return Rule(edge.table_key, (missing, *orphans))
+    key = edge.table_key
+    missing: list[Part] = []
+    orphans: list[tuple[Part]] = []
+    for column, node_type in (("src", edge.from_type), ("dst", edge.to_type)):
+        nodes = f"node:{node_type}"
+        by = {key: (column,), nodes: ("id",)}
+        end = (edge, column, node_type)
+        missing.append(Part(partial(_missing_nodes, *end), key, by, frozenset({nodes})))
+        orphans.append((Part(partial(_orphans, *end), nodes, by, frozenset({key}), on_loss=True),))
+    return Rule(key, (tuple(missing), *orphans))
 
 
 def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
@@ -436,8 +452,10 @@ def _cardinality_rule(edge: EdgeType) -> Rule:
             message = f"@card violation on edge {edge.name}: source '{_short(source)}' has {count} edges ({bound})"
             yield Violation("cardinality", edge.table_key, source, message, surplus=tuple(surplus))
 
-    by = {edge.table_key: ("src",), f"node:{edge.from_type}": ("id",)}
-    return Rule(edge.table_key, ((Part(check, by),),))
+    key = edge.table_key
+    by = {key: ("src",), f"node:{edge.from_type}": ("id",)}
+    lost = frozenset({key}) if low else frozenset[str]()
+    return Rule(key, ((Part(check, key, by, frozenset({key}), lost),),))
 
 
 def _places(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.arrow import arrow_type, property_type
 from omnigraph.storage.tables import sql_text
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import format_date
 
 Op = Literal["=", "!=", "<", "<=", ">", ">="]
 _FLIPPED: dict[str, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_STORED_DATES = {pa.date32(): pa.int32(), pa.date64(): pa.int64()}
 _COMPUTE = {
     "=": pc.equal,
     "!=": pc.not_equal,
@@ -156,6 +156,8 @@ def sql_literal(value: Any, type_: PropertyType) -> str:
             return str(value)
 
 
-def sql_in(column: str, values: Sequence[str]) -> str:
-    """A filter for rows whose text column is one of the values."""
-    return f"`{column}` IN ({', '.join(sql_text(value) for value in values)})"
+def sql_in(column: str, values: pa.Array) -> str:
+    """A filter for rows whose column is one of the values, which are of its type."""
+    type_ = property_type(values.type)
+    stored = values.cast(_STORED_DATES.get(values.type, values.type)).to_pylist()
+    return f"`{column}` IN ({', '.join(sql_literal(value, type_) for value in stored)})"

@@ -34,13 +34,13 @@ class CommittedRows:
         return _one(self.rows_among(table_key, "id", ids, ["id"])["id"])
 
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows whose text `column` is one of `values`."""
+        """The rows whose `column` is one of `values`, which are of its type."""
         table = self._snapshot.table(table_key)
         wanted = [*columns]
         if not len(values):
             return table.schema.empty_table().select(wanted)
         if len(values) <= _IN_LIST_MAX:
-            return table.read(wanted, filter=sql_in(column, values.to_pylist()))
+            return table.read(wanted, filter=sql_in(column, values))
         rows = table.read(wanted if column in wanted else [*wanted, column])
         return rows.filter(pc.is_in(rows[column], value_set=values)).select(wanted)
 
@@ -86,7 +86,7 @@ class PendingTable:
         if not len(values):
             return pa.array([], pa.utf8())
         if len(values) <= _IN_LIST_MAX:
-            rows = self.committed.read(["id"], filter=sql_in(column, values.to_pylist()))
+            rows = self.committed.read(["id"], filter=sql_in(column, values))
         else:
             rows = self.committed.read(["id", column])
             rows = rows.filter(pc.is_in(rows[column], value_set=values))

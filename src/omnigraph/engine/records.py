@@ -109,14 +109,17 @@ class Rows:
 # -- reading lines -----------------------------------------------------------------------------------
 
 
-def read_text(text: bytes, catalog: Catalog, faults: Faults, source: str | None = None) -> dict[str, list[Part]]:
+def read_text(
+    text: bytes, catalog: Catalog, faults: Faults, source: str | None = None, first: int = 1
+) -> dict[str, list[Part]]:
     """Table key → the records of a JSONL text; blank lines and lines that begin with `//` do not count.
 
-    Blocks whose lines are all sound become columns at once; the others are read line by line.
+    Lines are numbered from `first`. Blocks whose lines are all sound become columns at once; the others are read
+    line by line.
     """
     reader = BlockReader(catalog, source)
     found: dict[str, list[Part]] = {}
-    number = 1
+    number = first
     for block in cut_blocks(text):
         parts: Iterable[Part]
         columns = reader.read(block, number)

@@ -29,7 +29,7 @@ def export_records(
         if name not in known:
             raise TypeNotFound(f"there is no node or edge type '{name}'", hint=did_you_mean(name, known))
     chosen = [type_ for type_ in catalog.tables() if types is None or type_.name in types]
-    return chain.from_iterable(_rows(snapshot, type_) for type_ in chosen)
+    return chain.from_iterable(export_rows(snapshot, type_) for type_ in chosen)
 
 
 def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None) -> Iterator[str]:
@@ -38,7 +38,8 @@ def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | No
     return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n" for record in records)
 
 
-def _rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict[str, Any]]:
+def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict[str, Any]]:
+    """The records of one type, by id."""
     table = snapshot.table(type_.table_key).read().sort_by("id")
     names = ["id", *type_.properties]
     for batch in table.to_batches(max_chunksize=8192):

@@ -127,7 +127,7 @@ def load(
         commit = write(repository, prepare, replace(options, kind="load", always_commit=True))
     except OmniGraphError as error:
         if created:
-            _say(error, f"{error.message}; branch '{options.branch}' was created from '{from_branch}' and stays there")
+            say(error, f"{error.message}; branch '{options.branch}' was created from '{from_branch}' and stays there")
         raise
     assert result is not None
     return replace(result, commit_id=commit.id if commit else None, base_branch=from_branch, branch_created=created)
@@ -210,11 +210,12 @@ def _tables(
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
                 named = tables.get(catalog.nodes[node].table_key)
                 if named is not None and named.aliases:
-                    rows.table = _renamed(rows.table, column, named.aliases)
+                    rows.table = renamed(rows.table, column, named.aliases)
     return tables
 
 
-def _renamed(table: pa.Table, column: str, aliases: Mapping[str, str]) -> pa.Table:
+def renamed(table: pa.Table, column: str, aliases: Mapping[str, str]) -> pa.Table:
+    """The edges, with ends that are written in an old spelling put right."""
     new = pa.array([aliases.get(value, value) for value in table[column].to_pylist()], pa.utf8())
     return table.set_column(table.schema.get_field_index(column), table.schema.field(column), new)
 
@@ -227,23 +228,34 @@ def _without_repeats(rows: Rows, mode: str, faults: Faults) -> int:
 
     Keys are a rule's. Returns how many records gave way to a later one.
     """
-    ids = rows.table["id"]
-    if rows.fresh or _is_keyed(rows) or (mode != "merge" and not faults.collect):
+    if rows.fresh or is_keyed(rows.type) or (mode != "merge" and not faults.collect):
         return 0
+    repeats = repeated_ids(rows.table["id"], mode)
+    if mode != "merge":
+        for place, id_ in repeats.items():
+            faults.add(rows.fault(place, given_twice(id_), "id", "unique"))
+    if repeats:
+        rows.keep(pa.array([place not in repeats for place in range(rows.table.num_rows)]))
+    return len(repeats) if mode == "merge" else 0
+
+
+def repeated_ids(ids: pa.ChunkedArray, mode: str) -> dict[int, str]:
+    """Place → id of every record that gives way to another of its id: in a merge to the last, else to the first."""
     if pc.count_distinct(ids).as_py() == len(ids):
-        return 0
+        return {}
     places = list(enumerate(ids.to_pylist()))
     chosen = set({id_: place for place, id_ in (places if mode == "merge" else reversed(places))}.values())
-    if mode != "merge":
-        for place, id_ in places:
-            if place not in chosen:
-                faults.add(rows.fault(place, f"the id '{id_}' is given twice", "id", "unique"))
-    rows.keep(pa.array([place in chosen for place, _ in places]))
-    return len(places) - len(chosen) if mode == "merge" else 0
+    return {place: id_ for place, id_ in places if place not in chosen}
 
 
-def _is_keyed(rows: Rows) -> bool:
-    return isinstance(rows.type, NodeType) and bool(rows.type.key)
+def given_twice(id_: str) -> str:
+    """Why a record was set aside."""
+    return f"the id '{id_}' is given twice"
+
+
+def is_keyed(type_: NodeType | EdgeType) -> bool:
+    """Whether ids of a type are made from a key."""
+    return isinstance(type_, NodeType) and bool(type_.key)
 
 
 def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: CommittedRows, faults: Faults) -> None:
@@ -268,29 +280,37 @@ def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: Comm
 def _admit(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> None:
     """Refuse ids that are given twice, or that an append finds there already; in a merge they mean a row."""
     for violation in _not_admitted(tables, mode, committed):
-        key, id_ = violation.table_key, violation.row_id
-        error = KeyConflict(key, id_, f"{violation.message}; nothing was written")
-        if violation.other_id is None:
-            error.hint = "load with mode 'merge' to replace it"
-        raise _at_line(error, tables[key], violation.position)
+        raise at_line(admission_error(violation), tables[violation.table_key], violation.position)
+
+
+def admission_error(violation: Violation) -> KeyConflict:
+    """An id that cannot be admitted, as an error."""
+    error = KeyConflict(violation.table_key, violation.row_id, f"{violation.message}; nothing was written")
+    if violation.other_id is None:
+        error.hint = "load with mode 'merge' to replace it"
+    return error
 
 
 def _not_admitted(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> Iterator[Violation]:
     for key, rows in tables.items() if mode != "merge" else ():
-        if rows.fresh:
-            continue
-        ids = rows.table["id"].combine_chunks()
-        there = committed.ids_among(key, ids) if mode == "append" else pa.array([], pa.utf8())
-        if not len(there) and (_is_keyed(rows) or pc.count_distinct(ids).as_py() == len(ids)):
-            continue
-        taken, seen = set(there.to_pylist()), set[str]()
-        for position, id_ in enumerate(ids.to_pylist()):
-            if id_ in seen or id_ in taken:
-                what, other = ("is given twice", id_) if id_ in seen else ("exists already", None)
-                message = f"{rows.type.name}: the id '{id_}' {what}"
-                yield Violation("unique", key, id_, message, "id", other, position)
-            if not _is_keyed(rows):
-                seen.add(id_)
+        if not rows.fresh:
+            ids = rows.table["id"].combine_chunks()
+            there = committed.ids_among(key, ids) if mode == "append" else pa.array([], pa.utf8())
+            yield from not_admitted(rows.type, ids, there)
+
+
+def not_admitted(type_: NodeType | EdgeType, ids: pa.Array, there: pa.Array) -> Iterator[Violation]:
+    """The ids of written rows that are among those there already, or given twice; a key twice is a rule's."""
+    if not len(there) and (is_keyed(type_) or pc.count_distinct(ids).as_py() == len(ids)):
+        return
+    taken, seen = set(there.to_pylist()), set[str]()
+    for position, id_ in enumerate(ids.to_pylist()):
+        if id_ in seen or id_ in taken:
+            what, other = ("is given twice", id_) if id_ in seen else ("exists already", None)
+            message = f"{type_.name}: the id '{id_}' {what}"
+            yield Violation("unique", type_.table_key, id_, message, "id", other, position)
+        if not is_keyed(type_):
+            seen.add(id_)
 
 
 def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Faults) -> int:
@@ -314,17 +334,24 @@ def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Fault
 def _placed(violation: Violation, tables: Mapping[str, Rows]) -> OmniGraphError:
     """The violation as an error that names the line, when the row came from this input."""
     position = violation.surplus[0] if violation.surplus else violation.position
-    return _at_line(violation.error(), tables.get(violation.table_key), position)
+    return at_line(violation.error(), tables.get(violation.table_key), position)
 
 
-def _at_line(error: OmniGraphError, rows: Rows | None, position: int | None) -> OmniGraphError:
-    if rows is not None and position is not None:
-        source, line = rows.sources[position].as_py(), rows.lines[position].as_py()
-        _say(error, f"{source}, line {line}: {error.message}" if source else f"line {line}: {error.message}")
+def at_line(error: OmniGraphError, rows: Rows | None, position: int | None) -> OmniGraphError:
+    """The error, naming the line its row came from."""
+    if rows is None or position is None:
+        return error
+    return at_place(error, rows.sources[position].as_py(), rows.lines[position].as_py())
+
+
+def at_place(error: OmniGraphError, source: str | None, line: int) -> OmniGraphError:
+    """The error, naming a line."""
+    say(error, f"{source}, line {line}: {error.message}" if source else f"line {line}: {error.message}")
     return error
 
 
-def _say(error: OmniGraphError, message: str) -> None:
+def say(error: OmniGraphError, message: str) -> None:
+    """Give an error another message."""
     error.message = message
     error.args = (message,)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from omnigraph.schema.catalog import SYSTEM_FIELDS, EdgeType, NodeType
-from omnigraph.types import PropertyType
+from omnigraph.types import PropertyType, ScalarName
 
-_SCALARS: dict[str, pa.DataType] = {
+_SCALARS: dict[ScalarName, pa.DataType] = {
     "String": pa.utf8(),
     "Blob": pa.large_binary(),
     "Bool": pa.bool_(),
@@ -25,6 +25,8 @@ _SCALARS: dict[str, pa.DataType] = {
     "DateTime": pa.date64(),
 }
 
+_SCALAR_TYPES = {stored: PropertyType(scalar) for scalar, stored in _SCALARS.items()}
+
 
 def arrow_type(type_: PropertyType) -> pa.DataType:
     """The Arrow type that stores values of `type_`."""
@@ -32,6 +34,11 @@ def arrow_type(type_: PropertyType) -> pa.DataType:
         return pa.list_(pa.field("item", pa.float32(), nullable=True), type_.dim)
     scalar = _SCALARS[type_.scalar]
     return pa.list_(pa.field("item", scalar, nullable=True)) if type_.is_list else scalar
+
+
+def property_type(type_: pa.DataType) -> PropertyType:
+    """The scalar type whose values `type_` stores."""
+    return _SCALAR_TYPES[type_]
 
 
 def table_schema(type_: NodeType | EdgeType) -> pa.Schema:

@@ -11,6 +11,7 @@ from typing import Literal
 MANIFEST = "__manifest"
 RECOVERY = "__recovery"
 INIT_CLAIM = "__init_claim.json"
+STAGING = "__staging"
 AUDIT = "_graph_commit_recoveries.lance"
 SCHEMA_COPY = "_schema.pg"
 PROBE = "__create_if_absent_probe_"
@@ -41,3 +42,8 @@ def table_folder(kind: Literal["node", "edge"], name: str, suffix: int | None = 
 def intent_name(operation_id: str) -> str:
     """The sidecar of one write."""
     return f"{RECOVERY}/{operation_id}.json"
+
+
+def staging_folder(job_id: str) -> str:
+    """Where a bulk job keeps its files until it is done."""
+    return f"{STAGING}/{job_id}"

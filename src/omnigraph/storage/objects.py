@@ -16,12 +16,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError, StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.durable import sync_folders_of
 from omnigraph.storage.location import Location
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
 
 _TEMPORARY = ".writing-"
 _DENIED = (
@@ -46,6 +51,10 @@ class ObjectStore(ABC):
     @abstractmethod
     def read(self, name: str) -> bytes | None:
         """The content; None when there is no such object, and only then."""
+
+    @abstractmethod
+    def open(self, name: str) -> pa.NativeFile:
+        """The object as a file that is read as far as it is asked; it must be there."""
 
     @abstractmethod
     def write(self, name: str, data: bytes) -> None:
@@ -112,6 +121,13 @@ class LocalObjects(ObjectStore):
             return (self.root / name).read_bytes()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise _local_error(error, self.root / name) from error
+
+    def open(self, name: str) -> pa.NativeFile:
+        """See `ObjectStore`."""
+        try:
+            return pa.memory_map(str(self.root / name))
         except OSError as error:
             raise _local_error(error, self.root / name) from error
 
@@ -235,13 +251,9 @@ class S3Objects(ObjectStore):
     """A prefix of a bucket, through obstore."""
 
     def __init__(self, location: Location) -> None:
-        from obstore.store import S3Store  # noqa: PLC0415 (an object store is loaded only where there is one)
-
         self._prefix = location.prefix
         self._where = location.uri
-        options: Any = dict(location.options)
-        allow_http = options.pop("allow_http", "false") == "true"
-        self._store = S3Store(location.bucket, config=options, client_options={"allow_http": allow_http})
+        self._store = bucket_store(location)
 
     def read(self, name: str) -> bytes | None:
         """See `ObjectStore`."""
@@ -251,6 +263,15 @@ class S3Objects(ObjectStore):
             return bytes(obstore.get(self._store, self._key(name)).bytes())
         except FileNotFoundError:
             return None
+        except Exception as error:
+            raise self._error(error) from error
+
+    def open(self, name: str) -> pa.NativeFile:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            return pa.PythonFile(obstore.open_reader(self._store, self._key(name)), mode="r")
         except Exception as error:
             raise self._error(error) from error
 
@@ -355,6 +376,15 @@ class S3Objects(ObjectStore):
 
     def _error(self, error: Exception) -> OmniGraphError:
         return object_store_error(error, self._where)
+
+
+def bucket_store(location: Location) -> S3Store:
+    """The bucket of a location, as obstore speaks to it."""
+    from obstore.store import S3Store  # noqa: PLC0415 (an object store is loaded only where there is one)
+
+    options: Any = dict(location.options)
+    allow_http = options.pop("allow_http", "false") == "true"
+    return S3Store(location.bucket, config=options, client_options={"allow_http": allow_http})
 
 
 def _newest(folder: Path) -> datetime:

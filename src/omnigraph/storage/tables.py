@@ -28,6 +28,7 @@ from lance.optimize import Compaction
 from omnigraph.errors import Damaged, HeadMoved
 from omnigraph.storage.durable import sync_files, sync_tree
 from omnigraph.storage.failpoints import reach
+from omnigraph.storage.fragments import Prepared, prepared_transaction
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ObjectStore, object_store
@@ -55,13 +56,14 @@ class Change:
     """What to do to one table; `overwrite` excludes everything else.
 
     `append` adds rows whose ids are new, `upsert` adds rows or replaces those with the same id,
-    `delete` removes ids. An id may be in one of them only.
+    `delete` removes ids. An id may be in one of them only. `prepared` stands alone: its rows are written already.
     """
 
     append: pa.Table | None = None
     upsert: pa.Table | None = None
     delete: Sequence[str] = ()
     overwrite: pa.Table | None = None
+    prepared: Prepared | None = None
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,8 @@ class Table:
         return Staged(self, transaction)
 
     def _transaction(self, change: Change) -> lance.Transaction | None:
+        if change.prepared is not None:
+            return prepared_transaction(self, change.prepared)
         if change.overwrite is not None:
             return self._overwrite(change.overwrite)
         if (change.upsert is None or not change.upsert.num_rows) and not change.delete:
@@ -296,7 +300,7 @@ class Table:
             return self._written(change.append, "append")
         return self._mixed(change)
 
-    def _aligned(self, rows: pa.Table) -> pa.Table:
+    def aligned(self, rows: pa.Table) -> pa.Table:
         """The rows in the table's own column order and types."""
         aligned = rows.select(self.schema.names).cast(self.schema).combine_chunks()
         return aligned.cast(pa.schema([_stored_field(field) for field in self.schema])) if self.blobs else aligned
@@ -310,7 +314,7 @@ class Table:
 
     def _written(self, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
         return write_fragments(
-            self._aligned(rows), self.dataset, mode=mode, max_rows_per_file=FRAGMENT_ROWS, return_transaction=True
+            self.aligned(rows), self.dataset, mode=mode, max_rows_per_file=FRAGMENT_ROWS, return_transaction=True
         )
 
     def _mixed(self, change: Change) -> lance.Transaction | None:
@@ -319,7 +323,7 @@ class Table:
         Replaced and deleted rows are marked in their fragments; new rows follow in fragments whose first
         rows carry the row ids of those they replace.
         """
-        upsert = self._aligned(change.upsert) if change.upsert is not None else self.schema.empty_table()
+        upsert = self.aligned(change.upsert) if change.upsert is not None else self.schema.empty_table()
         keys = pa.concat_arrays([_one_chunk(upsert["id"]), pa.array(list(change.delete), pa.utf8())])
         hits = self.rows_of(keys.to_pylist(), ["id", "_rowid", "_rowaddr"])
         updated: list[FragmentMetadata] = []
@@ -338,7 +342,7 @@ class Table:
         fresh = upsert.filter(pc.is_null(place))
         rows = pa.concat_tables([replaced, fresh])
         if change.append is not None:
-            rows = pa.concat_tables([rows, self._aligned(change.append)])
+            rows = pa.concat_tables([rows, self.aligned(change.append)])
         fragments: list[FragmentMetadata] = []
         if rows.num_rows:
             fragments = write_fragments(

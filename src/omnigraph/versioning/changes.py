@@ -114,6 +114,8 @@ class Block:
     commit: Commit
     changes: tuple[Change, ...]
     schema_changed: bool = False
+    page: str | None = None
+    """Brings the rest, when this is not all."""
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)
@@ -151,19 +153,20 @@ def commit_pair(repository: Repository, commit: Commit) -> tuple[Snapshot, Snaps
 
 
 def read_changes(
-    before: Snapshot, after: Snapshot, columns: Columns, wanted: ChangeFilter, after_place: tuple[int, str, str] | None
+    before: Snapshot,
+    after: Snapshot,
+    columns: Columns,
+    wanted: ChangeFilter,
+    from_table: tuple[int, str] | None = None,
 ) -> Iterator[Change]:
-    """The changes between a commit and its parent, in their order; those up to a place are left out."""
+    """The changes between a commit and its parent, in their order, from one table on."""
     pairs = [pair for pair in table_pairs(before, after) if pair.moved and wanted.has_table(pair.key)]
     for pair in sorted(pairs, key=_table_place):
-        type_id = _type_id(pair.identity)
-        if after_place is not None and _table_place(pair) < after_place[:2]:
+        if from_table is not None and _table_place(pair) < from_table:
             continue
+        type_id = _type_id(pair.identity)
         for changes in diff_pair(pair, before, after, columns).ranges():
-            for row in changes.rows():
-                change = Change(type_id, row)
-                if wanted.has_op(row.op) and (after_place is None or change.place > after_place):
-                    yield change
+            yield from (Change(type_id, row) for row in changes.rows() if wanted.has_op(row.op))
 
 
 def _table_place(pair: TablePair) -> tuple[int, str]:

@@ -101,7 +101,7 @@ def _settle(repository: Repository, name: str) -> Recovered | None:
     commit_id = note["graph_commit_id"]
     if repository.find_commit(commit_id) is not None:
         return _finish(repository, name, note, "rolled_forward", [])
-    if _may_live(note, repository.clock()):
+    if may_live(note, repository.clock()):
         return _outcome(name, note, "in_progress")
     if not _fence(repository, commit_id, note["operation_id"]):
         return _finish(repository, name, note, "rolled_forward", [])
@@ -194,7 +194,7 @@ def _check(document: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
             raise TypeError(f"'{field}' is {'missing' if value is None else type(value).__name__}")
 
 
-def _may_live(note: Mapping[str, Any], now: int) -> bool:
+def may_live(note: Mapping[str, Any], now: int) -> bool:
     """Whether the writer may still be at work: asked of the machine if it is this one, else of the lease."""
     writer = note.get("writer") or {}
     if writer.get("host") == socket.gethostname() and isinstance(writer.get("pid"), int):

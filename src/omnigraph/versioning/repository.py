@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
@@ -294,6 +295,11 @@ class Repository:
         columns = ["object_id", "metadata", "table_version", "table_branch"]
         rows = self.ledger.history(state.ledger, "object_type = 'graph_commit'", columns)
         return {commit.id: commit for commit in map(row_to_commit, rows.to_pylist())}
+
+    @cached_property
+    def genesis_id(self) -> str:
+        """The commit the graph was created with: what tells it from every other graph, wherever its folder is."""
+        return next(commit.id for commit in self.all_commits().values() if commit.parent_id is None)
 
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
         """The commits a branch's head leads back to, newest first."""

@@ -215,7 +215,7 @@ class Transaction:
         """The table at its pin, or the same rows in fewer pieces once there are too many."""
         table = self.snapshot.table(key)
         change = self._changes[key]
-        return table if change.overwrite is not None else table.compacted()
+        return table if change.overwrite is not None or change.prepared is not None else table.compacted()
 
     def _create(self, spec: TableSpec) -> tuple[TableRow, Pin]:
         suffix = int.from_bytes(new_ulid(self.repository.clock()).encode()[-8:], "big")

@@ -525,9 +525,10 @@ def test_usage_faults_say_how_it_is_meant(folder, say):
     code, out, err = say("load", "--data", "x.jsonl")
     assert (code, out) == (2, "")
     assert err == (
-        "error: Missing option '--mode'.\nusage: omnigraph load [OPTIONS] [URI]\n"
-        "hint: 'omnigraph load --help' explains it\n"
+        "error: say how to load: --mode merge (add or replace), append (add only) or overwrite\n"
+        "usage: omnigraph load [OPTIONS] [URI]\nhint: 'omnigraph load --help' explains it\n"
     )
+    assert say("load", "--mode", "merge")[2].startswith("error: Missing option '--data'")
     assert "Did you mean 'branch'?" in say("brnch", "list")[2]
 
 

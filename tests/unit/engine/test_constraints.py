@@ -36,7 +36,7 @@ class Stored:
         return table.filter(pc.is_in(table[column], value_set=values)).select(list(columns))
 
     def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        self.reads.append(table_key)
+        self.reads.append(f"all of {table_key}")
         return self.tables[table_key].select(list(columns))
 
 
@@ -306,6 +306,25 @@ def test_the_message_spells_the_value_as_ids_do(type_, value, spelt):
     assert world.messages(T=[n("1", v=value), n("2", v=value)]) == [
         f"@unique violation on T.v: value '{spelt}' is held by '1' and '2'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "one", "two"),
+    [
+        ("I32", 1, 1),
+        ("U64", 2**64 - 1, 2**64 - 1),
+        ("F64", 0.0, -0.0),
+        ("F32", -0.0, 0.0),
+        ("Date", 3, 3),
+        ("Bool", True, True),
+    ],
+)
+def test_unique_reads_no_more_than_the_rows_it_may_collide_with(type_, one, two):
+    world = World(f"node T {{ v: {type_}? @unique w: String? @unique(v, w) }}", T=[n("a", v=one, w="x"), n("b")])
+    assert len(world.messages(T=[n("new", v=two, w="x")])) == 2
+    assert world.messages(T=[n("new", v=None, w="x")]) == []
+    assert world.messages(T=[n("a", v=two, w="x")]) == []
+    assert set(world.stored.reads) == {"node:T"}
 
 
 def test_unique_ends_of_an_edge():

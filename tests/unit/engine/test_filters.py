@@ -122,6 +122,14 @@ def stored_table(root: Any, scalar: str) -> Table:
     return line.table
 
 
+def with_index(table: Table) -> Table:
+    staged, pending = stage_indexes(table, [IndexSpec("order", "btree")])
+    assert staged is not None
+    assert not pending
+    indexed, _ = staged.promote()
+    return indexed
+
+
 @pytest.mark.parametrize("scalar", STORED)
 def test_sql_and_mask_agree_with_the_oracle(tmp_path, scalar):
     """The column is called `order`: a word of SQL."""
@@ -141,11 +149,7 @@ def test_sql_and_mask_agree_with_the_oracle(tmp_path, scalar):
 @pytest.mark.parametrize("scalar", ["I32", "I64", "U64", "F32", "F64", "Bool", "String", "Date", "DateTime"])
 def test_an_index_changes_nothing(tmp_path, scalar):
     type_ = PropertyType(scalar, nullable=True)
-    table = stored_table(tmp_path, scalar)
-    staged, pending = stage_indexes(table, [IndexSpec("order", "btree")])
-    assert staged is not None
-    assert not pending
-    indexed, _ = staged.promote()
+    indexed = with_index(stored_table(tmp_path, scalar))
     for value in STORED[scalar]:
         for op in OPS:
             sql = filters.make_test("order", type_, op, value).sql()
@@ -196,7 +200,13 @@ def test_flipping_twice_is_nothing(op):
     assert filters.flipped(op) == {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
 
 
-def test_a_list_of_texts_is_quoted(tmp_path):
-    table = stored_table(tmp_path, "String")
-    hits = table.read(["order"], filter=filters.sql_in("order", TEXTS[:20]))["order"].to_pylist()
-    assert sorted(hits) == sorted(TEXTS[:20])
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("scalar", STORED)
+def test_one_of_several_values(tmp_path, scalar, indexed):
+    table = stored_table(tmp_path, scalar)
+    table = with_index(table) if indexed else table
+    values = [value for value in STORED[scalar] if value is not None]
+    for wanted in (values, values[::2], values[1::2], values[:1], values[-1:]):
+        among = filters.sql_in("order", pa.array(wanted, table.schema.field("order").type))
+        hits = {int(id_) for id_ in table.read(["id"], filter=among)["id"].to_pylist()}
+        assert hits == {place for place, value in enumerate(values) if value in wanted}, among

@@ -1,0 +1,114 @@
+"""Makes the demonstration: a folder with schema, queries, records, configuration, and a graph with a history."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.demo.records import NOTES, make_records
+from omnigraph.errors import Conflict, InputError
+from omnigraph.graph import Graph, init
+from omnigraph.versioning.records import MAIN
+
+HERE = Path(__file__).parent
+SCHEMA, QUERIES, DATA, GRAPH = "station.pg", "station.gq", "station.jsonl", "station.omni"
+BRANCH = "review/spring"
+CONTESTED = "harbour-watch"
+"""The project both branches change."""
+
+CONFIG = """\
+project:
+  name: field-station
+
+graphs:
+  station:
+    uri: ./station.omni
+
+cli:
+  graph: station
+  branch: main
+
+aliases:
+  recall: { command: read, query: station.gq, name: recall, args: [question] }
+  colleagues: { command: read, query: station.gq, name: colleagues, args: [handle] }
+  circle: { command: read, query: station.gq, name: circle, args: [handle] }
+  busiest: { command: read, query: station.gq, name: busiest }
+  project: { command: read, query: station.gq, name: project, args: [code], format: kv }
+
+# Vectors are made here, from the words themselves; set a key in this file to use a real model.
+auth:
+  env_file: ./station.env
+"""
+ENVIRONMENT = "OMNIGRAPH_EMBED_PROVIDER=local\n"
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What was built."""
+
+    folder: Path
+    graph: Graph
+    nodes: int
+    edges: int
+
+
+def write_files(folder: Path, *, notes: int = NOTES) -> None:
+    """Put schema, queries, records and configuration into a folder that must not hold anything yet."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise Conflict(
+                f"'{folder}' is not empty", code="folder_not_empty", hint="name another folder, or remove it"
+            )
+        for name in (SCHEMA, QUERIES):
+            (folder / name).write_bytes((HERE / name).read_bytes())
+        with (folder / DATA).open("w", encoding="utf-8") as file:
+            for record in make_records(notes=notes):
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        (folder / "omnigraph.yaml").write_text(CONFIG, encoding="utf-8")
+        (folder / "station.env").write_text(ENVIRONMENT, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"'{folder}' cannot be written: {error.strerror}", code="unwritable_file") from None
+
+
+def build_demo(
+    folder: Path,
+    *,
+    notes: int = NOTES,
+    environ: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Demo:
+    """Build everything; `tell` is given a line per step."""
+    write_files(folder, notes=notes)
+    environ = {**(os.environ if environ is None else environ), "OMNIGRAPH_EMBED_PROVIDER": "local"}
+    tell("creating the graph and loading it")
+    graph = init(folder / GRAPH, folder / SCHEMA, actor="maren-friis", environ=environ)
+    loaded = graph.load(folder / DATA, mode="merge", message="the station's notes")
+    tell("building indexes")
+    graph.optimize()
+    tell(f"making the branch {BRANCH}, and a conflict")
+    _branch(graph, folder / QUERIES)
+    counts = {kind: sum(rows for key, rows in loaded.tables if key.startswith(kind)) for kind in ("node:", "edge:")}
+    return Demo(folder, graph, counts["node:"], counts["edge:"])
+
+
+def _branch(graph: Graph, queries: Path) -> None:
+    """A branch that is ahead of main, and one row that both changed."""
+    graph.branch_create(BRANCH)
+    review = graph.on(BRANCH)
+    project = {"handle": "ana-abt", "code": "ferry-timetable", "title": "Ferry timetable"}
+    review.mutate(queries, "start", project, actor="ana-abt", message="a new project for the ferry")
+    review.mutate(
+        queries, "set_status", {"code": CONTESTED, "status": "done"}, actor="ana-abt", message="harbour: done"
+    )
+    review.mutate(queries, "leave", {"handle": "yuna-meents"}, actor="ana-abt", message="Yuna moves away")
+    graph.mutate(
+        queries,
+        "set_status",
+        {"code": CONTESTED, "status": "paused"},
+        branch=MAIN,
+        message="harbour: paused for the winter",
+    )

@@ -1,0 +1,113 @@
+"""What all tasks of a job know, and what a process keeps between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+from uuid import uuid4
+
+from omnigraph.engine.constraints import Rule, rules_of
+from omnigraph.operations.embedding import GraphEmbedder
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.identity import SchemaIR, catalog_of
+from omnigraph.storage import layout
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ObjectStore, object_store
+from omnigraph.storage.tables import Table, TableStore
+
+Mode = Literal["overwrite", "append", "merge"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The constants of a job; it travels to every task.
+
+    `pins` says for each table where it is and at which version the job reads it; `environ` holds the settings of
+    embeddings and nothing else of the driver's environment.
+    """
+
+    id: str
+    location: Location
+    schema: str
+    pins: Mapping[str, tuple[str, int]]
+    mode: Mode = "merge"
+    collect: bool = False
+    buckets: int = 1
+    aliases: str | None = None
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def catalog(self) -> Catalog:
+        """What the schema means."""
+        return _catalog(self.schema)
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules of the schema."""
+        return _rules(self.schema)
+
+    @property
+    def folder(self) -> str:
+        """Where the job keeps its files, relative to the graph's root."""
+        return layout.staging_folder(self.id)
+
+    @property
+    def files(self) -> ObjectStore:
+        """The store its files are in."""
+        return _objects(_frozen(self.location))
+
+    def table(self, key: str) -> Table:
+        """A table at its pin."""
+        folder, version = self.pins[key]
+        return _tables(_frozen(self.location)).open(folder, version)
+
+    def new_name(self, kind: str) -> str:
+        """A name no other task, and no other attempt of this one, will use."""
+        return f"{self.folder}/{kind}-{uuid4().hex}"
+
+    def embedder(self) -> GraphEmbedder:
+        """The embeddings of this process."""
+        return _embedder(tuple(sorted(self.environ.items())))
+
+
+def _frozen(location: Location) -> tuple[Location, tuple[tuple[str, str], ...]]:
+    return location, tuple(sorted(location.options.items()))
+
+
+class _ByValue:
+    """Caches by what a location says, because its options cannot be hashed."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, tuple[tuple[str, str], ...]], ObjectStore] = {}
+        self.tables: dict[tuple[str, tuple[tuple[str, str], ...]], TableStore] = {}
+
+
+_KEPT = _ByValue()
+
+
+def _objects(key: tuple[Location, tuple[tuple[str, str], ...]]) -> ObjectStore:
+    location, options = key
+    return _KEPT.objects.setdefault((location.uri, options), object_store(location, sync=False))
+
+
+def _tables(key: tuple[Location, tuple[tuple[str, str], ...]]) -> TableStore:
+    location, options = key
+    return _KEPT.tables.setdefault((location.uri, options), TableStore(location, sync=False))
+
+
+@lru_cache(maxsize=8)
+def _catalog(schema: str) -> Catalog:
+    return catalog_of(SchemaIR.from_json(json.loads(schema)))
+
+
+@lru_cache(maxsize=8)
+def _rules(schema: str) -> list[Rule]:
+    return rules_of(_catalog(schema))
+
+
+@lru_cache(maxsize=2)
+def _embedder(environ: tuple[tuple[str, str], ...]) -> GraphEmbedder:
+    return GraphEmbedder(dict(environ))

@@ -1,0 +1,214 @@
+"""The story of a bulk load, told by the process that publishes it.
+
+Staged once, judged on every snapshot the load is tried on: if the branch moved meanwhile, only what depends on the
+committed rows is done again. Whatever happens, the job's files are gone afterwards; if this process dies, the
+next one to look finds its note and cleans up (`sweep`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import cast
+
+from omnigraph.errors import Damaged, HeadMoved
+from omnigraph.operations.load import LoadResult, Reject
+from omnigraph.pipeline.deals import numbers_in
+from omnigraph.pipeline.findings import split_of
+from omnigraph.pipeline.job import Job, Mode
+from omnigraph.pipeline.rounds import Files, Judging
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.settle import LoseWork, SettleWork, lose, settle
+from omnigraph.pipeline.splits import Input
+from omnigraph.pipeline.staging import Staging, stage_input
+from omnigraph.pipeline.sweep import Note, sweep
+from omnigraph.storage.fragments import NewPiece, Prepared, delete_pieces
+from omnigraph.storage.tables import Change
+from omnigraph.versioning.ids import new_ulid
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+BUCKET_BYTES = 64 << 20
+"""How much text the keys of one bucket stand for, about: a judge holds one bucket in memory."""
+
+BUCKETS_MAX = 4096
+_KEY_BYTES = 64
+_EMBED_SETTINGS = (
+    "OMNIGRAPH_EMBED",
+    "NANOGRAPH_",
+    "GEMINI_API_KEY",
+    "OPENAI_",
+    "OPENROUTER_API_KEY",
+    "OMNIGRAPH_GEMINI",
+)
+
+
+def load_files(
+    repository: Repository,
+    runner: Runner,
+    source: Input,
+    mode: str,
+    options: WriteOptions,
+    *,
+    set_aside: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> LoadResult:
+    """Load files onto a branch as one commit; results and errors are those of `operations.load`."""
+    sweep(repository)
+    load = _BulkLoad(repository, runner, source, cast(Mode, mode), options, set_aside, environ or {})
+    with load.note:
+        try:
+            commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
+        finally:
+            load.clean_up()
+    assert commit is not None
+    if load.result is None:
+        # A job of this id was done before: its commit says what it did.
+        return remembered(commit.id, options.branch, cast(Mode, mode), commit.metadata)
+    return replace(load.result, commit_id=commit.id)
+
+
+def remembered(commit_id: str, branch: str, mode: Mode, metadata: Mapping[str, object]) -> LoadResult:
+    """What an earlier run of the same job reported."""
+    rows = cast(Mapping[str, int], metadata.get("rows", {}))
+    return LoadResult(branch, mode, commit_id, tuple(sorted(rows.items())))
+
+
+class _BulkLoad:
+    def __init__(
+        self,
+        repository: Repository,
+        runner: Runner,
+        source: Input,
+        mode: Mode,
+        options: WriteOptions,
+        collect: bool,
+        environ: Mapping[str, str],
+    ) -> None:
+        self.repository = repository
+        self.runner = runner
+        self.source = source
+        self.mode = mode
+        self.options = options
+        self.collect = collect
+        self.environ = {name: value for name, value in environ.items() if name.startswith(_EMBED_SETTINGS)}
+        self.id = new_ulid(repository.clock())
+        self.note = Note(repository, self.id)
+        self.result: LoadResult | None = None
+        self._staging: Staging | None = None
+        self._used: set[str] = set()
+        self._written: list[tuple[str, NewPiece]] = []
+
+    def prepare(self, transaction: Transaction) -> None:
+        """Say what to publish on this snapshot."""
+        snapshot = transaction.snapshot
+        self._used = set()
+        if self._staging is None or self._staging.job.schema != snapshot.schema.ir:
+            self._staging = stage_input(self.runner, self.source, self._job(snapshot), self._written)
+        try:
+            self._settle(transaction, self._staging)
+        except Damaged as error:
+            # A cleanup took the version away; it only does so when the branch has long moved on.
+            head = self.repository.state().get_head(self.options.branch)
+            if error.code == "version_reclaimed" and head.commit_id != snapshot.commit_id:
+                raise HeadMoved(
+                    f"branch '{self.options.branch}' moved on and was cleaned up; nothing was written", hint="try again"
+                ) from error
+            raise
+
+    def clean_up(self) -> None:
+        """Remove the pieces nothing refers to.
+
+        What was handed to a transaction stays: it is published, or some version nobody pins refers to it, which goes
+        as other versions go.
+        """
+        unused = [(folder, piece) for folder, piece in self._written if piece.files[0] not in self._used]
+        for folder, pieces in groupby(sorted(unused, key=lambda item: item[0]), key=lambda item: item[0]):
+            delete_pieces(self.repository.tables, folder, [piece for _, piece in pieces])
+
+    def _job(self, snapshot: Snapshot) -> Job:
+        rows = sum(table.pin.row_count for table in snapshot.tables.values())
+        size = self.source.bytes + rows * _KEY_BYTES
+        return Job(
+            id=self.id,
+            location=self.repository.location,
+            schema=snapshot.schema.ir,
+            pins={key: (table.folder, table.pin.lance_version) for key, table in snapshot.tables.items()},
+            mode=self.mode,
+            collect=self.collect,
+            buckets=max(self.runner.parallelism, min(BUCKETS_MAX, -(-size // BUCKET_BYTES))),
+            environ=self.environ,
+        )
+
+    def _settle(self, transaction: Transaction, before: Staging) -> None:
+        job = replace(self._job(transaction.snapshot), aliases=before.job.aliases, buckets=before.job.buckets)
+        staging = before.copy(job)
+        hits, lost = Judging(staging, transaction.snapshot).run()
+        for staged in staging.splits:
+            if staged.unembedded is not None:
+                raise staged.unembedded.error()
+        self._publish(transaction, staging, hits, lost)
+
+    def _publish(self, transaction: Transaction, staging: Staging, hits: Files, lost: Files) -> None:
+        job = staging.job
+        final: dict[str, list[NewPiece]] = {key: [] for key in staging.tables}
+        work: list[SettleWork] = []
+        order: dict[tuple[str, int], list[NewPiece]] = {}
+        for key, rows in staging.tables.items():
+            excluded: dict[int, list[int]] = {}
+            for position in rows.excluded:
+                excluded.setdefault(split_of(position), []).append(position)
+            for split, pieces in rows.pieces.items():
+                order[key, split] = pieces
+                if split in excluded or key in hits:
+                    work.append(SettleWork(key, split, pieces, hits.get(key, []), excluded.get(split, [])))
+        for piece_work, pieces in zip(work, self.runner.run("settle", settle, job, work), strict=True):
+            order[piece_work.table_key, piece_work.split] = pieces
+            self._written += [(job.pins[piece_work.table_key][0], piece) for piece in pieces]
+        for (key, _), pieces in order.items():
+            final[key] += pieces
+        changed, removed = self._lose(job, lost)
+        self._used = {piece.files[0] for pieces in final.values() for piece in pieces}
+        self.note.keep(self._used)
+        for key, pieces in final.items():
+            change = Prepared(
+                tuple(pieces), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"
+            )
+            transaction.change(key, Change(prepared=change))
+        self._report(transaction, staging)
+
+    def _lose(self, job: Job, lost: Files) -> tuple[dict[str, list[str]], dict[str, list[int]]]:
+        """Per table the stored pieces that lose some rows, and those that lose all."""
+        work = [
+            LoseWork(key, fragment_id, names)
+            for key, names in lost.items()
+            for fragment_id in sorted(numbers_in(job, names))
+        ]
+        changed: dict[str, list[str]] = {}
+        removed: dict[str, list[int]] = {}
+        for one, (fragment_id, left) in zip(work, self.runner.run("replace", lose, job, work), strict=True):
+            if left is None:
+                removed.setdefault(one.table_key, []).append(fragment_id)
+            else:
+                changed.setdefault(one.table_key, []).append(left)
+        return changed, removed
+
+    def _report(self, transaction: Transaction, staging: Staging) -> None:
+        loaded = tuple(
+            sorted((key, rows.rows - len(rows.excluded) + rows.superseded) for key, rows in staging.tables.items())
+        )
+        rejects = sorted(staging.rejects, key=lambda error: (error.source or "", error.line or 0))
+        self.result = LoadResult(
+            self.options.branch,
+            self.mode,
+            None,
+            loaded,
+            tuple(Reject(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason) for e in rejects),
+            sum(rows.embedded for rows in staging.tables.values()),
+            sum(rows.waiting for rows in staging.tables.values()),
+        )
+        transaction.options = replace(
+            transaction.options, metadata={**transaction.options.metadata, "rows": dict(loaded), "job": self.id}
+        )

@@ -1,0 +1,52 @@
+"""Who executes the tasks of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from omnigraph.pipeline.job import Job
+
+Work = TypeVar("Work")
+Done = TypeVar("Done")
+Task = Callable[[Job, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a step of a job is."""
+
+    step: str
+    done: int
+    total: int
+
+
+Watch = Callable[[Progress], None]
+
+
+class Runner(Protocol):
+    """Executes tasks, each at least once, and gives their results in the order of the work."""
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at a time."""
+
+    def run(self, step: str, task: Callable[[Job, Work], Done], job: Job, work: Sequence[Work]) -> Iterator[Done]:
+        """One result for each piece of work; `step` is what people call it."""
+
+
+class InlineRunner:
+    """A loop in this process: for unit tests, and for who wants no cluster."""
+
+    parallelism = 1
+
+    def __init__(self, watch: Watch | None = None) -> None:
+        self._watch = watch
+
+    def run(self, step: str, task: Callable[[Job, Work], Done], job: Job, work: Sequence[Work]) -> Iterator[Done]:
+        """See `Runner`."""
+        for number, piece in enumerate(work, 1):
+            yield task(job, piece)
+            if self._watch is not None:
+                self._watch(Progress(step, number, len(work)))

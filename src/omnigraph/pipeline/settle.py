@@ -1,0 +1,91 @@
+"""The tasks that make staged pieces final.
+
+A staged piece is final as it is unless some of its rows were set aside or take the place of committed ones. In a
+piece all of whose rows replace others only the description changes; any other is written again, replacing rows
+first, because that is where a piece can say whose identity its rows take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.pipeline.deals import read_parts
+from omnigraph.pipeline.findings import place_of
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.judge import OFFSET, ROW_ID
+from omnigraph.pipeline.stage import POSITION, note_pieces
+from omnigraph.storage.fragments import NewPiece, read_piece, with_row_ids, without_rows, write_pieces
+
+
+@dataclass(frozen=True)
+class SettleWork:
+    """The pieces of one table and split; `hits` names the files that say which rows replace which."""
+
+    table_key: str
+    split: int
+    pieces: list[NewPiece]
+    hits: list[str] = field(default_factory=list)
+    excluded: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LoseWork:
+    """A stored piece that loses rows."""
+
+    table_key: str
+    fragment_id: int
+    lost: list[str]
+
+
+def settle(job: Job, work: SettleWork) -> list[NewPiece]:
+    """The pieces to publish; a piece that is not among them is not needed any more."""
+    batches = read_parts(job, work.hits, work.split)
+    hits = pa.Table.from_batches(batches) if batches else None
+    places = np.array([], np.int64)
+    row_ids = np.array([], np.uint64)
+    if hits is not None:
+        places = hits[POSITION].to_numpy() & 0xFFFFFFFF
+        row_ids = hits[ROW_ID].to_numpy()
+        order = np.argsort(places)
+        places, row_ids = places[order], row_ids[order]
+    out = np.array(sorted(place_of(position) for position in work.excluded), np.int64)
+    done: list[NewPiece] = []
+    first = 0
+    for piece in work.pieces:
+        last = first + piece.rows
+        here = slice(*np.searchsorted(places, [first, last]))
+        dropped = out[slice(*np.searchsorted(out, [first, last]))] - first
+        done += _settle_piece(job, work.table_key, piece, places[here] - first, row_ids[here], dropped)
+        first = last
+    return done
+
+
+def _settle_piece(
+    job: Job,
+    key: str,
+    piece: NewPiece,
+    places: np.ndarray[tuple[int], np.dtype[np.int64]],
+    row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]],
+    dropped: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> Sequence[NewPiece]:
+    if not len(places) and not len(dropped):
+        return [piece]
+    if len(places) == piece.rows:
+        return [with_row_ids(piece, row_ids.tolist())]
+    table = job.table(key)
+    fresh = np.setdiff1d(np.arange(piece.rows), np.concatenate([places, dropped]))
+    rows = read_piece(table, piece).take(pa.array(np.concatenate([places, fresh])))
+    made = write_pieces(table, rows, row_ids.tolist())
+    note_pieces(job, key, made)
+    return made
+
+
+def lose(job: Job, work: LoseWork) -> tuple[int, str | None]:
+    """A stored piece without the rows that were replaced: its number, and what it becomes."""
+    parts = read_parts(job, work.lost, work.fragment_id)
+    offsets = np.concatenate([part[OFFSET].to_numpy() for part in parts])
+    return work.fragment_id, without_rows(job.table(work.table_key), work.fragment_id, np.sort(offsets).tolist())

@@ -1,0 +1,154 @@
+"""Inputs cut into splits, and splits read as records.
+
+A split of JSONL is a range of bytes and owns the lines whose first byte lies in it, so any cut is a good one, and
+nobody has to look for line ends beforehand. Compressed files cannot be cut.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from omnigraph.engine.records import Faults, Part, read_text
+from omnigraph.errors import InputError
+from omnigraph.pipeline.job import Job
+from omnigraph.storage.files import DataFile, find_files
+
+SPLIT_BYTES = 64 << 20
+SPLIT_BYTES_MIN = 8 << 20
+_READ_ON_BYTES = 1 << 20
+_INFLATE_BYTES = 4 << 20
+_INFLATION = 6
+"""How much larger compressed text is presumed to be once it is read."""
+
+Kind = Literal["jsonl"]
+_KINDS: Mapping[str, Kind] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of the input: number, file, range of bytes; `label` is what errors call the file."""
+
+    number: int
+    kind: Kind
+    file: DataFile
+    start: int
+    end: int
+    label: str | None
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the bytes are gzip."""
+        return self.file.base.lower().endswith(".gz")
+
+
+@dataclass(frozen=True)
+class Input:
+    """All of an input, cut; `bytes` is its size once it is read."""
+
+    splits: tuple[Split, ...]
+    bytes: int
+
+
+def kind_of(name: str) -> Kind | None:
+    """What a file holds, by its name."""
+    base = name.lower().removesuffix(".gz")
+    return next((kind for ending, kind in _KINDS.items() if base.endswith(ending)), None)
+
+
+def plan_input(
+    patterns: Sequence[str], environ: Mapping[str, str], parallelism: int, *, split_bytes: int | None = None
+) -> Input:
+    """Find the files of an input and cut them, by default into as many splits as keep everybody busy."""
+    files = find_files(patterns, environ, lambda name: kind_of(name) is not None)
+    total = sum(file.size for file in files)
+    size = split_bytes or max(SPLIT_BYTES_MIN, min(SPLIT_BYTES, -(-total // max(parallelism, 1))))
+    splits: list[Split] = []
+    read = 0
+    for file in files:
+        kind = kind_of(file.base)
+        if kind is None:
+            raise InputError(f"'{file.name}' is of no known kind", hint="load .jsonl, .parquet, .csv or .arrow files")
+        label = file.name if len(files) > 1 else None
+        if file.base.lower().endswith(".gz"):
+            splits.append(Split(len(splits), kind, file, 0, file.size, label))
+            read += file.size * _INFLATION
+            continue
+        read += file.size
+        for start in range(0, max(file.size, 1), size):
+            splits.append(Split(len(splits), kind, file, start, min(start + size, file.size), label))
+    return Input(tuple(splits), read)
+
+
+@dataclass
+class Reading:
+    """A split on its way through a task; `lines` counts what was read so far."""
+
+    job: Job
+    split: Split
+    faults: Faults
+    lines: int = 0
+
+    def chunks(self) -> Iterator[dict[str, list[Part]]]:
+        """Table key → records, of parts that fit memory; lines are numbered within the split, from 1."""
+        for text in _inflated(self.split) if self.split.is_compressed else [_own_lines(self.split)]:
+            first = self.lines + 1
+            self.lines += text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+            yield read_text(text, self.job.catalog, self.faults, self.split.label, first)
+
+
+def _own_lines(split: Split) -> bytes:
+    """The lines that begin within the split."""
+    file = split.file
+    if split.start == 0:
+        text = file.read(0, split.end)
+    else:
+        # From the byte before: if that ends a line, the next one is ours from its first byte.
+        text = file.read(split.start - 1, split.end)
+        cut = text.find(b"\n")
+        if cut < 0:
+            return b""
+        text = text[cut + 1 :]
+    if not text:
+        return b""
+    place = split.end
+    parts = [text]
+    while not parts[-1].endswith(b"\n") and place < file.size:
+        more = file.read(place, place + _READ_ON_BYTES)
+        end = more.find(b"\n")
+        parts.append(more if end < 0 else more[: end + 1])
+        place += _READ_ON_BYTES
+    return b"".join(parts)
+
+
+def _inflated(split: Split) -> Iterator[bytes]:
+    """The text of a gzip file, in pieces of whole lines; several streams one after the other are one text."""
+    name = split.file.name
+    inflate = zlib.decompressobj(wbits=31)
+    held: list[bytes] = []
+    size = 0
+    with split.file.open_text() as file:
+        try:
+            while data := file.read(_INFLATE_BYTES):
+                while data:
+                    made = inflate.decompress(data)
+                    data = inflate.unused_data
+                    if inflate.eof and data:
+                        inflate = zlib.decompressobj(wbits=31)
+                    held.append(made)
+                    size += len(made)
+                if size >= SPLIT_BYTES:
+                    text = b"".join(held)
+                    cut = text.rfind(b"\n") + 1
+                    if cut:
+                        yield text[:cut]
+                        held, size = [text[cut:]], len(text) - cut
+            if not inflate.eof:
+                raise zlib.error("the file ends too soon")
+        except zlib.error as error:
+            raise InputError(f"'{name}' cannot be read: {error}", code="unreadable_file") from None
+    text = b"".join(held)
+    if text:
+        yield text

@@ -1,0 +1,228 @@
+"""The task that reads: a split becomes pieces of tables, dealt keys, and a list of what is wrong.
+
+What a record must be by itself (shape, types, ids, `@range`, `@check`, enums) is decided here. What records mean
+together is left to `judge`, which gets the columns it needs by way of deals.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.constraints import Delta, TableDelta
+from omnigraph.engine.embed import fill_vectors
+from omnigraph.engine.records import AnyType, Faults, Part, Rows, build_rows
+from omnigraph.errors import OmniGraphError, RecordError
+from omnigraph.operations.load import is_keyed, renamed
+from omnigraph.pipeline.deals import Deal, write_deal
+from omnigraph.pipeline.findings import Fault, Finding, Raised, position_of
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.splits import Reading, Split
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.storage.fragments import NewPiece, write_pieces
+from omnigraph.versioning.ids import new_ulids, system_clock
+
+WRITTEN = "written"
+POSITION = "position"
+
+
+@dataclass
+class StagedTable:
+    """The rows of one table in one split."""
+
+    rows: int = 0
+    pieces: list[NewPiece] = field(default_factory=list)
+    fresh: bool = True
+    embedded: int = 0
+    waiting: int = 0
+    aliases: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Old spelling of an id → the id, and the row it was found in."""
+
+
+@dataclass
+class Staged:
+    """What became of a split.
+
+    `shape` is the first record that is none; `values` the first wrong one of each table; when wrong records are set
+    aside, all of them are in `faults` instead. `failed` is an error that is not about a record.
+    """
+
+    split: int
+    lines: int = 0
+    tables: dict[str, StagedTable] = field(default_factory=dict)
+    deals: dict[Deal, list[str]] = field(default_factory=dict)
+    shape: Fault | Raised | None = None
+    values: dict[str, Fault] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    unembedded: Raised | None = None
+
+
+def deals_of(type_: AnyType, *, fresh: bool) -> Iterator[tuple[Deal, list[str]]]:
+    """How the rows of a type are dealt, and which of their columns go along; made-up ids meet nobody."""
+    key = type_.table_key
+    if not fresh:
+        yield Deal(WRITTEN, key, ("id",)), ["id"]
+    for columns in type_.unique:
+        yield Deal(WRITTEN, key, columns), list(dict.fromkeys(["id", *columns]))
+    if isinstance(type_, EdgeType):
+        yield Deal(WRITTEN, key, ("src",)), ["src"]
+        yield Deal(WRITTEN, key, ("dst",)), ["dst"]
+
+
+def stage(job: Job, split: Split) -> Staged:
+    """Read a split, check each record, write what is sound."""
+    return _Staging(job, split).run()
+
+
+def locate(job: Job, work: tuple[Split, Mapping[str, Sequence[int]]]) -> dict[tuple[str, int], tuple[str | None, int]]:
+    """(Table key, place) → the file and the line within the split of some rows: the split is read once more."""
+    split, wanted = work
+    reading = Reading(job, split, Faults(collect=job.collect))
+    before: dict[str, int] = {}
+    found: dict[tuple[str, int], tuple[str | None, int]] = {}
+    for parts in reading.chunks():
+        for key in parts:
+            rows = build_rows(parts[key], reading.faults, lambda: "")
+            first = before.get(key, 0)
+            before[key] = first + rows.table.num_rows
+            for place in wanted.get(key, ()):
+                if first <= place < before[key]:
+                    source, line = rows.sources[place - first].as_py(), rows.lines[place - first].as_py()
+                    found[key, place] = (source, line)
+    return found
+
+
+class _Staging:
+    def __init__(self, job: Job, split: Split) -> None:
+        self.job = job
+        self.split = split
+        self.done = Staged(split.number)
+        self._new_id = new_ulids(system_clock).__next__
+        self._aliases = _read_aliases(job)
+
+    def run(self) -> Staged:
+        """The whole split, chunk by chunk."""
+        faults = Faults(collect=self.job.collect)
+        reading = Reading(self.job, self.split, faults)
+        try:
+            for parts in reading.chunks():
+                for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
+                    self._take(key, parts[key], faults)
+        except RecordError as error:
+            self.done.shape = Fault.of(self.split.number, error)
+        except OmniGraphError as error:
+            if type(error).__name__ in _RETRIED:
+                raise
+            self.done.shape = Raised.of(error)
+        self.done.lines = reading.lines
+        self.done.faults = [Fault.of(self.split.number, error) for error in faults.found]
+        return self.done
+
+    def _take(self, key: str, parts: list[Part], faults: Faults) -> None:
+        table = self.done.tables.setdefault(key, StagedTable())
+        if key in self.done.values:
+            return
+        try:
+            rows = build_rows(parts, faults, self._new_id)
+        except RecordError as error:
+            # The first of its table; a table that is earlier in the order may still have one.
+            self.done.values[key] = Fault.of(self.split.number, error)
+            return
+        first = table.rows
+        table.rows += rows.table.num_rows
+        table.fresh = table.fresh and rows.fresh
+        for old, id_ in rows.aliases.items():
+            place = rows.table["id"].index(id_).as_py()
+            table.aliases.setdefault(old, (id_, position_of(self.split.number, first + place)))
+        self._rename(rows)
+        self._judge(rows, first)
+        self._deal(rows, first)
+        self._write(key, table, rows)
+
+    def _rename(self, rows: Rows) -> None:
+        """Put right the ends that are written in an old spelling of an id."""
+        if isinstance(rows.type, EdgeType):
+            for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
+                aliases = self._aliases.get(f"node:{node}")
+                if aliases:
+                    rows.table = renamed(rows.table, column, aliases)
+
+    def _judge(self, rows: Rows, first: int) -> None:
+        """The rules that look at one row only."""
+        delta = Delta({rows.type.table_key: TableDelta(rows.table)}, _Nothing())
+        # A record that gives way to a later one is not judged: then the first finding may not count.
+        everything = self.job.collect or (self.job.mode == "merge" and not rows.fresh and not is_keyed(rows.type))
+        for number, rule in enumerate(self.job.rules):
+            if rule.table_key != rows.type.table_key:
+                continue
+            for step, parts in enumerate(rule.steps):
+                for part_number, part in enumerate(parts):
+                    if part.by:
+                        continue
+                    for violation in part.check(delta):
+                        assert violation.position is not None
+                        position = position_of(self.split.number, first + violation.position)
+                        place = (number, step, part_number)
+                        self.done.findings.append(Finding.of(place, violation, position, position))
+                        if not everything:
+                            break
+
+    def _deal(self, rows: Rows, first: int) -> None:
+        count = rows.table.num_rows
+        positions = pa.array(np.arange(count) + position_of(self.split.number, first), pa.int64())
+        numbered = rows.table.append_column(POSITION, positions)
+        for deal, columns in deals_of(rows.type, fresh=rows.fresh):
+            name = write_deal(self.job, deal, numbered.select([*columns, POSITION]))
+            if name is not None:
+                self.done.deals.setdefault(deal, []).append(name)
+
+    def _write(self, key: str, table: StagedTable, rows: Rows) -> None:
+        written = rows.table
+        if isinstance(rows.type, NodeType) and rows.type.embeds:
+            try:
+                written, embedded, waiting = fill_vectors(rows.type, written, self.job.embedder())
+            except OmniGraphError as error:
+                # Wrong records come first; if there are none, this is what failed.
+                self.done.unembedded = self.done.unembedded or Raised.of(error)
+                return
+            table.embedded += embedded
+            table.waiting += waiting
+        pieces = write_pieces(self.job.table(key), written)
+        note_pieces(self.job, key, pieces)
+        table.pieces += pieces
+
+
+_RETRIED = ("StorageError", "Damaged")
+"""What another attempt of the task may get over."""
+
+
+class _Nothing:
+    """Rules that look at one row never ask what is committed."""
+
+    def rows_among(self, *_: object) -> pa.Table:
+        """See `Committed`."""
+        raise AssertionError("a rule of single rows asked for committed ones")
+
+    read = rows_among
+
+
+def note_pieces(job: Job, key: str, pieces: Sequence[NewPiece]) -> None:
+    """Leave a note of files written, for whoever cleans up if the driver dies."""
+    files = [file for piece in pieces for file in piece.files]
+    if files:
+        document = {"table": job.pins[key][0], "files": files}
+        job.files.write(job.new_name("pieces"), json.dumps(document).encode())
+
+
+def _read_aliases(job: Job) -> dict[str, dict[str, str]]:
+    if job.aliases is None:
+        return {}
+    data = job.files.read(job.aliases)
+    assert data is not None, "the driver writes the aliases before it names them"
+    found: dict[str, dict[str, str]] = json.loads(data)
+    return found

@@ -1,0 +1,174 @@
+"""A staged input as the driver sees it: what every split became, table by table, and where each row came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from omnigraph.errors import RecordError
+from omnigraph.pipeline.deals import Deal
+from omnigraph.pipeline.findings import Raised, place_of, split_of
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.splits import Input, Split
+from omnigraph.pipeline.stage import Staged, StagedTable, locate, stage
+from omnigraph.storage.fragments import NewPiece
+
+
+@dataclass
+class TableRows:
+    """What is known of one table of the input."""
+
+    key: str
+    rows: int = 0
+    fresh: bool = True
+    embedded: int = 0
+    waiting: int = 0
+    pieces: dict[int, list[NewPiece]] = field(default_factory=dict)
+    excluded: dict[int, str] = field(default_factory=dict)
+    """Position → why, of rows that were staged and will not be published; empty when another took its place."""
+
+    def add(self, split: int, table: StagedTable) -> None:
+        """Take over what one split has."""
+        self.rows += table.rows
+        self.fresh = self.fresh and table.fresh
+        self.embedded += table.embedded
+        self.waiting += table.waiting
+        self.pieces[split] = table.pieces
+
+    @property
+    def superseded(self) -> int:
+        """How many rows gave way to a later one of the same id."""
+        return sum(not reason for reason in self.excluded.values())
+
+
+@dataclass
+class Staging:
+    """The input, staged for one schema; tables are in the order their records are judged."""
+
+    job: Job
+    runner: Runner
+    source: Input
+    splits: list[Staged]
+    tables: dict[str, TableRows] = field(default_factory=dict)
+    rejects: list[RecordError] = field(default_factory=list)
+
+    def copy(self, job: Job) -> Staging:
+        """The same input, to be judged from another snapshot."""
+        tables = {key: replace(rows, excluded=dict(rows.excluded)) for key, rows in self.tables.items()}
+        return replace(self, job=job, tables=tables, rejects=list(self.rejects))
+
+    def deals(self) -> dict[Deal, list[str]]:
+        """The files of every deal, in the order of the input."""
+        found: dict[Deal, list[str]] = {}
+        for staged in self.splits:
+            for deal, names in staged.deals.items():
+                found.setdefault(deal, []).extend(names)
+        return found
+
+    def reject(self, key: str, reasons: Mapping[int, str], rules: Mapping[int, tuple[str | None, str]]) -> None:
+        """Set rows aside: position → why, and → which property and rule."""
+        places = self.places(key, reasons)
+        name = key.partition(":")[2]
+        for position, reason in sorted(reasons.items()):
+            source, line = places[position]
+            property_name, rule = rules[position]
+            error = RecordError(
+                reason, source=source, line=line, type_name=name, property_name=property_name, rule=rule
+            )
+            self.rejects.append(error)
+            self.tables[key].excluded[position] = reason
+
+    def places(self, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+        """The file and line of rows. Nobody keeps lines: the splits concerned are read once more."""
+        wanted: dict[int, list[int]] = {}
+        for position in positions:
+            wanted.setdefault(split_of(position), []).append(position)
+        work: list[tuple[Split, dict[str, list[int]]]] = [
+            (self.source.splits[split], {key: [place_of(position) for position in those]})
+            for split, those in sorted(wanted.items())
+        ]
+        found: dict[int, tuple[str | None, int]] = {}
+        for (split, _), lines in zip(work, self.runner.run("locate", locate, self.job, work), strict=True):
+            for position in wanted[split.number]:
+                source, line = lines[key, place_of(position)]
+                found[position] = (source, self.lines_before[split.number] + line)
+        return found
+
+    @cached_property
+    def lines_before(self) -> list[int]:
+        """For each split, how many lines of the same file come before it."""
+        before: list[int] = []
+        for split, previous in zip(self.source.splits, (None, *self.source.splits), strict=False):
+            same = previous is not None and previous.file is split.file
+            before.append(before[-1] + self.splits[len(before) - 1].lines if same else 0)
+        return before
+
+
+def stage_input(runner: Runner, source: Input, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
+    """Stage an input, or raise the first record that is wrong by itself; `written` learns of every piece at once."""
+    staging = _read(runner, source, job, written)
+    aliases = _aliases(staging)
+    if not aliases:
+        return staging
+    # Edges may use old spellings of ids, wherever in the input those were found: it is read again.
+    name = job.new_name("aliases")
+    job.files.write(name, json.dumps(aliases).encode())
+    again = _read(runner, source, replace(job, aliases=name), written)
+    again.rejects = staging.rejects
+    for key, rows in staging.tables.items():
+        again.tables[key].excluded = rows.excluded
+    return again
+
+
+def _read(runner: Runner, source: Input, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
+    done: list[Staged] = []
+    for staged in runner.run("read", stage, job, source.splits):
+        done.append(staged)
+        for key, table in staged.tables.items():
+            written += [(job.pins[key][0], piece) for piece in table.pieces]
+    staging = Staging(job, runner, source, done)
+    _raise_faults(staging)
+    for key in sorted({key for staged in done for key in staged.tables}, key=_by_type):
+        rows = staging.tables[key] = TableRows(key)
+        for staged in done:
+            if key in staged.tables:
+                rows.add(staged.split, staged.tables[key])
+    staging.rejects = [fault.error(staging.lines_before[fault.split]) for s in done for fault in s.faults]
+    return staging
+
+
+def _by_type(key: str) -> tuple[str, str]:
+    return key.partition(":")[2], key
+
+
+def _raise_faults(staging: Staging) -> None:
+    """Raise the first record that is wrong by itself: shape before values, values type by type."""
+    for staged in staging.splits:
+        if isinstance(staged.shape, Raised):
+            raise staged.shape.error()
+        if staged.shape is not None:
+            raise staged.shape.error(staging.lines_before[staged.split])
+    values = [(key, fault) for staged in staging.splits for key, fault in staged.values.items()]
+    if values:
+        _, fault = min(values, key=lambda item: (_by_type(item[0]), item[1].split))
+        raise fault.error(staging.lines_before[fault.split])
+
+
+def _aliases(staging: Staging) -> dict[str, dict[str, str]]:
+    """Table key → old spelling → id, over the whole input; one that stands for two keys is wrong."""
+    found: dict[str, dict[str, str]] = {}
+    for staged in staging.splits:
+        for key, table in staged.tables.items():
+            for old, (id_, position) in table.aliases.items():
+                known = found.setdefault(key, {}).setdefault(old, id_)
+                if known == id_:
+                    continue
+                name = key.partition(":")[2]
+                reason = f"the id '{old}' of {name} stands for two keys, '{known}' and '{id_}'"
+                staging.reject(key, {position: reason}, {position: ("id", "id")})
+                if not staging.job.collect:
+                    raise staging.rejects[-1]
+    return found

@@ -1,0 +1,87 @@
+"""The note of a job that runs, and what to do about jobs whose driver died.
+
+A job keeps its files in a folder of its own. While it runs, a note there says who runs it and until when it is surely
+alive; the note is renewed. Whoever finds a job whose driver is dead removes the folder, and the pieces of tables its
+tasks noted down, except those it was about to publish: whether these are in use the manifest knows, and a cleanup of
+the graph finds out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage import layout
+from omnigraph.storage.fragments import delete_files
+from omnigraph.storage.objects import object_store
+from omnigraph.versioning.recovery import may_live
+from omnigraph.versioning.repository import Repository, writer_identity
+
+LEASE_US = 120_000_000
+_RENEW_S = 30.0
+_NOTE = "job.json"
+_KEPT = "kept.json"
+
+
+class Note:
+    """The note of a running job; the job's folder goes with it."""
+
+    def __init__(self, repository: Repository, job_id: str) -> None:
+        self._repository = repository
+        self._files = object_store(repository.location, sync=False)
+        self.folder = layout.staging_folder(job_id)
+        self._stop = Event()
+        self._thread = Thread(target=self._renew, name=f"omnigraph-job-{job_id}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._write()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._files.delete_folder(self.folder)
+
+    def keep(self, files: Iterable[str]) -> None:
+        """From here on these may be in use."""
+        self._files.write(f"{self.folder}/{_KEPT}", json.dumps(sorted(files)).encode())
+
+    def _renew(self) -> None:
+        while not self._stop.wait(_RENEW_S):
+            try:
+                self._write()
+            except OmniGraphError:
+                # The next one may succeed; and a lease that ran out costs a driver on another machine nothing
+                # but its files, which it will then miss and say so.
+                continue
+
+    def _write(self) -> None:
+        document = {"lease_until": self._repository.clock() + LEASE_US, "writer": writer_identity()}
+        self._files.write(f"{self.folder}/{_NOTE}", json.dumps(document).encode())
+
+
+def sweep(repository: Repository) -> list[str]:
+    """Remove what jobs left whose drivers are dead; their ids."""
+    files = object_store(repository.location, sync=False)
+    gone: list[str] = []
+    for folder in files.folders(layout.STAGING):
+        data = files.read(f"{folder}/{_NOTE}")
+        if data is None or may_live(json.loads(data), repository.clock()):
+            # Without a note it has only just begun, or another process is removing it.
+            continue
+        kept = set(json.loads(files.read(f"{folder}/{_KEPT}") or b"[]"))
+        for name in files.list(folder):
+            if "/pieces-" in name:
+                note = json.loads(files.read(name) or b'{"files": []}')
+                if note["files"]:
+                    delete_files(repository.tables, note["table"], [f for f in note["files"] if f not in kept])
+        files.delete_folder(folder)
+        gone.append(folder.rpartition("/")[2])
+    return gone

@@ -1,0 +1,174 @@
+"""Files of users, on the disk or in a bucket: found by path, folder or pattern, read as far as asked.
+
+A graph's own files are `objects`' and `tables`'; these are only ever read, or written as an export.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InputError, OmniGraphError
+from omnigraph.storage.location import Location, locate
+from omnigraph.storage.objects import bucket_store, object_store_error
+
+_MAGIC = "*?["
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file to read: the name its user knows it by, where it is, and how large."""
+
+    name: str
+    location: Location
+    size: int
+
+    @property
+    def stem(self) -> str:
+        """The last part of the name, up to its first dot."""
+        return self.base.split(".", 1)[0]
+
+    @property
+    def base(self) -> str:
+        """The last part of the name."""
+        return self.name.rsplit("/", 1)[-1]
+
+    def read(self, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes of a range."""
+        end = self.size if end is None else min(end, self.size)
+        if end <= start:
+            return b""
+        if self.location.path is not None:
+            with _reading(self), self.location.path.open("rb") as file:
+                file.seek(start)
+                return file.read(end - start)
+        import obstore  # noqa: PLC0415 (only who reads from a bucket pays for it)
+
+        with _reading(self):
+            return bytes(obstore.get_range(bucket_store(self.location), self.location.prefix, start=start, end=end))
+
+    def open(self) -> pa.NativeFile:
+        """The file as Arrow reads it."""
+        with _reading(self):
+            if self.location.path is not None:
+                return pa.OSFile(str(self.location.path))
+            import obstore  # noqa: PLC0415
+
+            return pa.PythonFile(obstore.open_reader(bucket_store(self.location), self.location.prefix), mode="r")
+
+    def open_text(self) -> IO[bytes]:
+        """The file as a stream of bytes."""
+        with _reading(self):
+            if self.location.path is not None:
+                return self.location.path.open("rb")
+            import obstore  # noqa: PLC0415
+
+            reader: Any = obstore.open_reader(bucket_store(self.location), self.location.prefix)
+            return reader  # type: ignore[no-any-return]
+
+
+class _reading:  # noqa: N801 (used as a statement)
+    """Turns what goes wrong around a user's file into an error that names it."""
+
+    def __init__(self, file: DataFile) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, OmniGraphError) or not isinstance(error, Exception):
+            return
+        if isinstance(error, FileNotFoundError):
+            raise no_such_file(self._file.name) from error
+        if not self._file.location.is_local:
+            raise object_store_error(error, self._file.name) from error
+        if isinstance(error, OSError):
+            reason = error.strerror or error
+            raise InputError(f"'{self._file.name}' cannot be read: {reason}", code="unreadable_file") from error
+
+
+def no_such_file(pattern: str) -> InputError:
+    """Nothing is there under a name or pattern."""
+    return InputError(f"there is no file '{pattern}'", code="no_such_file")
+
+
+def find_files(patterns: Sequence[str], environ: Mapping[str, str], is_data: Callable[[str], bool]) -> list[DataFile]:
+    """The files of paths, folders and patterns, in the order given; those of one pattern or folder by name.
+
+    In a folder only names for which `is_data` holds count, at any depth; hidden ones and ones that begin with an
+    underscore do not, because that is how other programs mark what is not data.
+    """
+    found: list[DataFile] = []
+    for pattern in patterns:
+        files = _in_bucket(pattern, environ, is_data) if "://" in pattern else _on_disk(pattern, is_data)
+        if not files:
+            raise no_such_file(pattern)
+        found += files
+    return found
+
+
+def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:
+    # A name with brackets in it may be just that.
+    by_pattern = glob.has_magic(pattern) and not Path(pattern).exists()
+    names = sorted(glob.glob(pattern, recursive=True)) if by_pattern else [pattern]  # noqa: PTH207
+    found: list[DataFile] = []
+    for name in names:
+        path = Path(name)
+        if path.is_file():
+            found.append(_local(name, path))
+        elif path.is_dir():
+            inner = sorted(p for p in path.rglob("*") if p.is_file() and is_data(p.name))
+            found += [_local(str(p), p) for p in inner if not _is_hidden(p.relative_to(path).parts)]
+    return found
+
+
+def _local(name: str, path: Path) -> DataFile:
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 (lexically: links stay)
+    return DataFile(name, Location(str(absolute), absolute), path.stat().st_size)
+
+
+def _in_bucket(pattern: str, environ: Mapping[str, str], is_data: Callable[[str], bool]) -> list[DataFile]:
+    if not pattern.startswith("s3://"):
+        location = locate(pattern, environ)
+        assert location.path is not None
+        return _on_disk(str(location.path), is_data)
+    import obstore  # noqa: PLC0415
+
+    magic = min((place for sign in _MAGIC if (place := pattern.find(sign)) >= 0), default=len(pattern))
+    fixed = pattern[:magic] if magic == len(pattern) else pattern[: pattern.rindex("/", 0, magic) + 1]
+    root = locate(fixed, environ)
+    prefix = root.prefix
+    try:
+        listed = [item for batch in obstore.list(bucket_store(root), prefix or None) for item in batch]
+    except Exception as error:
+        raise object_store_error(error, pattern) from error
+    # Listing by prefix is by whole segments in some stores and not in others.
+    if not listed and "/" in prefix:
+        above = prefix.rpartition("/")[0]
+        listed = [item for batch in obstore.list(bucket_store(root), above) for item in batch]
+    found: list[DataFile] = []
+    for item in sorted(listed, key=lambda item: item["path"]):
+        key = item["path"]
+        name = f"s3://{root.bucket}/{key}"
+        inside = key.removeprefix(prefix).lstrip("/")
+        if magic < len(pattern):
+            taken = fnmatch.fnmatchcase(name, pattern)
+        elif key == prefix:
+            taken = True
+        else:
+            taken = key.startswith(f"{prefix}/") and is_data(key) and not _is_hidden(inside.split("/"))
+        if taken and item["size"]:
+            found.append(DataFile(name, Location(name, None, root.options), item["size"]))
+    return found
+
+
+def _is_hidden(parts: Sequence[str]) -> bool:
+    return any(part.startswith((".", "_")) for part in parts)

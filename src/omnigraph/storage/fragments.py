@@ -1,0 +1,175 @@
+"""Pieces of a table that many workers write before there is a version they belong to.
+
+A worker opens the table at the version its job pinned, writes pieces beside it and hands back a description.
+Nobody sees them. The one who ran the job gathers the descriptions into a `Prepared` change, which is staged,
+promoted and published like any other; if that never happens, the pieces are files nothing refers to.
+
+Descriptions are plain text, so that they can travel between processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import lance
+import pyarrow as pa
+from lance.file import LanceFileReader
+from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
+
+from omnigraph.storage.lance_errors import LANCE_ERRORS, storage_failure
+from omnigraph.storage.objects import object_store
+
+if TYPE_CHECKING:
+    from omnigraph.storage.tables import Table, TableStore
+
+ROWS_PER_PIECE_MAX = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewPiece:
+    """Rows that are written and belong to no version yet; `files` are relative to the table's folder."""
+
+    metadata: str
+    rows: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A change whose pieces are written: `new` ones come, `changed` ones lost rows, `removed` ones lost all.
+
+    With `replaces`, the new pieces are all the table has.
+    """
+
+    new: tuple[NewPiece, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[int, ...] = ()
+    replaces: bool = False
+
+
+def write_pieces(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> tuple[NewPiece, ...]:
+    """Write rows beside a table; the first ones take over the identity of the rows `row_ids` names."""
+    if not rows.num_rows:
+        return ()
+    limit = rows.num_rows if row_ids else ROWS_PER_PIECE_MAX
+    try:
+        written = write_fragments(table.aligned(rows), table.dataset, mode="append", max_rows_per_file=limit)
+    except LANCE_ERRORS as error:
+        raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be written") from error
+    if row_ids:
+        assert len(written) == 1, "rows that keep their identity are written in one piece"
+    return tuple(_described(metadata, row_ids) for metadata in written)
+
+
+def with_row_ids(piece: NewPiece, row_ids: Sequence[int]) -> NewPiece:
+    """The piece, every row of which takes over the identity of another."""
+    assert len(row_ids) == piece.rows
+    return _described(FragmentMetadata.from_json(piece.metadata), row_ids)
+
+
+def _described(metadata: FragmentMetadata, row_ids: Sequence[int]) -> NewPiece:
+    if row_ids:
+        metadata.row_id_meta = RowIdSequence(list(row_ids)).to_inline_metadata()
+    files = tuple(f"data/{file.path}" for file in metadata.files)
+    return NewPiece(_text(metadata), metadata.physical_rows, files)
+
+
+def read_piece(table: Table, piece: NewPiece) -> pa.Table:
+    """The rows of a piece, in the order they were written."""
+    try:
+        if table.blobs:
+            # Large values are resolved through a version only; this one nobody will ever see.
+            operation = lance.LanceOperation.Append([FragmentMetadata.from_json(piece.metadata)])
+            dataset = lance.LanceDataset.commit(
+                table.dataset, lance.Transaction(table.version, operation), detached=True
+            )
+            last = dataset.get_fragments()[-1]
+            rows = dataset.scanner(columns=table.schema.names, fragments=[last], blob_handling="all_binary").to_table()
+            path = table.store.location.path
+            if path is not None:
+                (path / table.folder / "_versions" / f"d{dataset.version}.manifest").unlink(missing_ok=True)
+            return rows.cast(table.schema)
+        options = dict(table.store.location.options) or None
+        parts = [
+            LanceFileReader(f"{table.store.location.child(table.folder)}/{file}", storage_options=options)
+            .read_all()
+            .to_table()
+            for file in piece.files
+        ]
+    except LANCE_ERRORS as error:
+        raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be read") from error
+    return parts[0].select(table.schema.names).cast(table.schema)
+
+
+def stored_pieces(table: Table) -> list[tuple[int, int]]:
+    """The pieces of a version in row order: the number of each, and how many rows it has."""
+    with table.reading():
+        return [(fragment.fragment_id, fragment.count_rows()) for fragment in table.dataset.get_fragments()]
+
+
+def read_stored(
+    table: Table, fragment_id: int, columns: Sequence[str], *, filter: str | None = None, batch_size: int = 65_536
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one piece of a version, in order; `_rowid` and `_rowaddr` are columns like others."""
+    with table.reading():
+        fragment = table.dataset.get_fragment(fragment_id)
+        assert fragment is not None, f"table '{table.folder}' has no piece {fragment_id}"
+        yield from table.dataset.scanner(
+            columns=list(columns),
+            fragments=[fragment],
+            filter=filter,
+            batch_size=batch_size,
+            blob_handling="all_binary" if table.blobs.intersection(columns) else None,
+        ).to_batches()
+
+
+def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str | None:
+    """A piece of the table's version without the rows at some places; None when none is left."""
+    try:
+        fragment = table.dataset.get_fragment(fragment_id)
+        assert fragment is not None, f"table '{table.folder}' has no piece {fragment_id}"
+        left = fragment.delete_rows(list(offsets))
+    except LANCE_ERRORS as error:
+        raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be removed") from error
+    return None if left is None else _text(left)
+
+
+def delete_pieces(store: TableStore, folder: str, pieces: Iterable[NewPiece]) -> None:
+    """Remove the files of pieces that will not be used."""
+    delete_files(store, folder, [file for piece in pieces for file in piece.files])
+
+
+def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
+    """Remove files of a table nothing refers to, and the large values beside them."""
+    objects = object_store(store.location, sync=False)
+    for file in files:
+        objects.delete(f"{folder}/{file}")
+        objects.delete_folder(f"{folder}/{file.removesuffix('.lance')}")
+
+
+def prepared_transaction(table: Table, change: Prepared) -> lance.Transaction | None:
+    """The change as one transaction on the version its pieces were made for; None when it changes nothing."""
+    new = [FragmentMetadata.from_json(piece.metadata) for piece in change.new]
+    if change.replaces:
+        if not new and not table.row_count:
+            return None
+        return lance.Transaction(table.version, lance.LanceOperation.Overwrite(table.dataset.lance_schema, new))
+    if not change.changed and not change.removed:
+        return lance.Transaction(table.version, lance.LanceOperation.Append(new)) if new else None
+    operation = lance.LanceOperation.Update(
+        removed_fragment_ids=list(change.removed),
+        updated_fragments=[FragmentMetadata.from_json(text) for text in change.changed],
+        new_fragments=new,
+        fields_modified=[],
+        # Leaving a field out would mark the new pieces as covered by that field's index.
+        fields_for_preserving_frag_bitmap=[field.id() for field in table.dataset.lance_schema.fields()],
+        update_mode="rewrite_rows",
+    )
+    return lance.Transaction(table.version, operation)
+
+
+def _text(metadata: FragmentMetadata) -> str:
+    return json.dumps(metadata.to_json(), separators=(",", ":"))

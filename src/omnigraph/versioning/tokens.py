@@ -1,0 +1,74 @@
+"""Tokens a caller keeps for us: where it is in a feed or in a commit.
+
+A token is base64url of a JSON text followed by its SHA-256. That tells damage and mistakes; it is no secret and no
+signature, and nothing is remembered on our side. A token names what it belongs to, and is refused anywhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from omnigraph.errors import ChangeCursorRejected
+
+TokenKind = Literal["commit-page", "feed-cursor", "feed-page"]
+
+VERSION = 1
+BYTES_MAX = 4_096
+_DIGEST = 32
+_ID_MAX = 256
+_PREFIX = 64
+
+
+def write_token(kind: TokenKind, fields: Mapping[str, Any]) -> str:
+    """A token of some fields."""
+    text = json.dumps({"v": VERSION, "k": kind, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
+    token = base64.urlsafe_b64encode(text + hashlib.sha256(text).digest()).decode()
+    assert len(token) <= BYTES_MAX, "every field of a token is short"
+    return token
+
+
+def read_token(token: str, kind: TokenKind, binding: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a token, or why it cannot be used here."""
+    fields = _unpack(token)
+    if fields.get("v") != VERSION:
+        raise ChangeCursorRejected(f"it is of version {fields.get('v')}, and this release reads version {VERSION}")
+    if fields.get("k") != kind:
+        raise ChangeCursorRejected(f"it is a {fields.get('k')} and not a {kind}")
+    for name, value in binding.items():
+        if fields.get(name) != value:
+            raise ChangeCursorRejected(f"it belongs to another {name}")
+    return fields
+
+
+def _unpack(token: str) -> dict[str, Any]:
+    if len(token) > BYTES_MAX:
+        raise ChangeCursorRejected(f"it is longer than {BYTES_MAX} bytes")
+    try:
+        data = base64.urlsafe_b64decode(token.encode("ascii"))
+        text, digest = data[:-_DIGEST], data[-_DIGEST:]
+        if hashlib.sha256(text).digest() != digest:
+            raise ChangeCursorRejected("it is damaged")
+        fields = json.loads(text)
+    except (binascii.Error, UnicodeError, ValueError) as error:
+        raise ChangeCursorRejected("it is not a token of this program") from error
+    if not isinstance(fields, dict):
+        raise ChangeCursorRejected("it is not a token of this program")
+    return fields
+
+
+def short_id(id_: str) -> Any:
+    """An id as a token carries it: itself, or for a long one the beginning and a hash of all of it."""
+    data = id_.encode()
+    if len(data) <= _ID_MAX:
+        return id_
+    return [data[:_PREFIX].decode(errors="ignore"), hashlib.sha256(data).hexdigest()]
+
+
+def is_id(id_: str, short: Any) -> bool:
+    """Whether an id is the one a token carries."""
+    return bool(short_id(id_) == short)

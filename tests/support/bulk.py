@@ -1,0 +1,251 @@
+"""Inputs for bulk loads, made at random, and both ways of loading them side by side."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import omnigraph as og
+from omnigraph.errors import OmniGraphError
+from omnigraph.graph import Graph
+from omnigraph.operations.load import LoadResult, Reject
+from omnigraph.pipeline.load import load_files
+from omnigraph.pipeline.runner import InlineRunner, Runner
+from omnigraph.pipeline.splits import plan_input
+from omnigraph.versioning.transaction import WriteOptions
+
+MODES = ("append", "merge", "overwrite")
+SCHEMA = """
+node Person {
+    name: String @key
+    nick: String? @unique
+    age: I32?
+    mood: enum(calm, busy)?
+    @range(age, 0..150)
+    @check(name, "^[a-z0-9-]+$")
+}
+node Thing {
+    label: String?
+    sku: I64?
+    size: F64?
+    photo: Blob?
+    @unique(label, sku)
+}
+node Day { on: Date @key  note: String? }
+edge Knows: Person -> Person @card(0..2) { since: Date?  @unique(src, dst) }
+edge Owns: Person -> Thing { share: F32? }
+edge Saw: Thing -> Day @card(1..3)
+"""
+_FIRST_DAY = 19723
+"""The first of January 2024."""
+_ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
+
+
+@dataclass
+class Twins:
+    """Two graphs that get the same loads, one in memory and one as a job."""
+
+    memory: Graph
+    bulk: Graph
+    runner: Runner
+    split_bytes: int = 256
+
+    @classmethod
+    def below(cls, root: Path, schema: str = SCHEMA, runner: Runner | None = None, **settings: Any) -> Twins:
+        """A new pair."""
+        memory, bulk = (
+            og.init(root / name, schema, **{"sync": False, "environ": {}, **settings}) for name in ("memory", "bulk")
+        )
+        return cls(memory, bulk, runner or InlineRunner())
+
+    def load(self, files: Iterable[Path], mode: str, *, set_aside: bool = False) -> None:
+        """Load on both; they must end alike, by a result or an error."""
+        paths = [str(file) for file in files]
+        expected = _outcome(lambda: _in_memory(self.memory, paths, mode, set_aside))
+        found = _outcome(lambda: self.bulk_load(paths, mode, set_aside=set_aside))
+        assert found == expected
+        assert contents(self.bulk) == contents(self.memory)
+
+    def bulk_load(self, paths: list[str], mode: str, *, set_aside: bool = False) -> LoadResult:
+        """Load on the second one only."""
+        source = plan_input(paths, {}, self.runner.parallelism, split_bytes=self.split_bytes)
+        return load_files(
+            self.bulk._repository, self.runner, source, mode, WriteOptions(), set_aside=set_aside, environ={}
+        )
+
+
+def _in_memory(graph: Graph, paths: list[str], mode: str, set_aside: bool) -> LoadResult:
+    rejects: list[Reject] | None = [] if set_aside else None
+    return graph.load(paths if len(paths) > 1 else paths[0], mode=mode, rejects=rejects)
+
+
+def _outcome(run: Any) -> Any:
+    """What a load says, without the ids nobody chose."""
+    try:
+        result = run()
+    except OmniGraphError as error:
+        return type(error).__name__, _masked(error.message), error.code, error.hint
+    rejected = [(r.source, r.line, r.type_name, r.property, r.rule, _masked(r.reason)) for r in result.rejected]
+    return result.tables, rejected, result.embedded_rows, result.pending_embeddings, result.mode
+
+
+def _masked(text: str) -> str:
+    return _ULID.sub("<made>", text)
+
+
+def contents(graph: Graph) -> list[str]:
+    """Every record, sorted, without the ids nobody chose."""
+    records = []
+    for record in graph.export():
+        if _ULID.fullmatch(record["data"]["id"]):
+            record["data"]["id"] = "<made>"
+        records.append(json.dumps(record, sort_keys=True))
+    return sorted(records)
+
+
+class Inputs:
+    """Random records of `SCHEMA`: mostly sound, some wrong in one of many ways.
+
+    A tidy input gives no key twice and mostly ends edges where there are nodes.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.wrong = 0.0
+        self.tidy = True
+        self._given: set[str] = set()
+        self._known: dict[str, list[str]] = {"p": [], "t": [], "d": []}
+
+    def look_at(self, graph: Graph) -> None:
+        """Edges may end at what is there."""
+        self._known = {"p": [], "t": [], "d": []}
+        for record in graph.export(types=["Person", "Thing", "Day"]):
+            id_ = record["data"]["id"]
+            if record["type"] == "Day":
+                self._known["d"].append(f"d{int(record['data']['on']) - _FIRST_DAY}")
+            elif id_[0] in "pt":
+                self._known[id_[0]].append(id_)
+
+    def lines(self, count: int) -> list[str]:
+        """Lines of one file."""
+        return [self._line() for _ in range(count)]
+
+    def files(self, folder: Path, name: str) -> list[Path]:
+        """One to three files, with the ends of lines and files any which way."""
+        found = []
+        self._given = set()
+        for number in range(self.random.choice([1, 1, 2, 3])):
+            end = self.random.choice(["\n", "\n", "\r\n"])
+            text = end.join(self.lines(self.random.randint(0, 30))) + self.random.choice(["", end, end + end])
+            path = folder / f"{name}-{number}.jsonl"
+            path.write_bytes(text.encode())
+            found.append(path)
+        return found
+
+    def _line(self) -> str:
+        if self.random.random() < self.wrong:
+            return self._wrong_line()
+        if self.random.random() < 0.05:
+            return self.random.choice(["", "  ", "// a remark"])
+        return json.dumps(self._record(), ensure_ascii=False)
+
+    def _new(self, kind: str, choices: int) -> str:
+        """An id for a node; a tidy input gives each once."""
+        for _ in range(50):
+            id_ = f"{kind}{self.random.randint(0, choices)}"
+            if not self.tidy or id_ not in self._given:
+                break
+        self._given.add(id_)
+        self._known[kind].append(id_)
+        return id_
+
+    def _old(self, kind: str, choices: int) -> str:
+        """An id an edge may end at."""
+        if self.tidy and self._known[kind] and self.random.random() < 0.995:
+            return self.random.choice(self._known[kind])
+        return f"{kind}{self.random.randint(0, choices)}"
+
+    def _day_id(self) -> str:
+        """The id of a day: its number, or, as older graphs wrote it, its date."""
+        day = self._old("d", 27)
+        return _as_day(day) if self.random.random() < 0.03 else str(int(day[1:]) + _FIRST_DAY)
+
+    def _edge_id(self) -> str:
+        return f"e{self.random.randint(0, 300 if self.tidy else 30)}"
+
+    def _name(self) -> str:
+        return self._new("p", 400 if self.tidy else 40)
+
+    def _thing(self) -> str:
+        return self._new("t", 25)
+
+    def _day(self) -> str:
+        return _as_day(self._new("d", 27))
+
+    def _record(self) -> dict[str, Any]:
+        pick = self.random.random
+        kind = self.random.choice(["Person"] * 3 + ["Thing"] * 2 + ["Day", "Knows", "Owns", "Saw"])
+        if self.tidy and not all(self._known.values()):
+            kind = next(
+                name for name, known in zip(("Person", "Thing", "Day"), self._known.values(), strict=True) if not known
+            )
+        if kind == "Person":
+            data: dict[str, Any] = {"name": self._name()}
+            if pick() < 0.2:
+                data["nick"] = f"n{self.random.randint(0, 2000 if self.tidy else 60)}"
+            if pick() < 0.5:
+                data["age"] = self.random.randint(0, 150)
+            if pick() < 0.3:
+                data["mood"] = self.random.choice(["calm", "busy", None])
+            return {"type": kind, "data": data}
+        if kind == "Thing":
+            data = {"id": self._thing()} if pick() < 0.7 else {}
+            if pick() < 0.5:
+                data |= {"label": f"l{self.random.randint(0, 40)}", "sku": self.random.randint(0, 4)}
+            if pick() < 0.2:
+                data["photo"] = "base64:AQID"
+            return {"type": kind, "data": data}
+        if kind == "Day":
+            day = self._day()
+            data = {"on": day, "note": "x" * self.random.randint(0, 20)}
+            if pick() < 0.1:
+                data["id"] = day  # an old way to write the id
+            return {"type": kind, "data": data}
+        data = {"id": self._edge_id()} if pick() < 0.4 else {}
+        if kind == "Knows":
+            return {"edge": kind, "from": self._old("p", 40), "to": self._old("p", 40), "data": data}
+        if kind == "Owns":
+            word = "owns" if pick() < 0.1 else kind
+            return {"edge": word, "from": self._old("p", 40), "to": self._old("t", 25), "data": data}
+        return {"edge": kind, "from": self._old("t", 25), "to": self._day_id(), "data": data}
+
+    def _wrong_line(self) -> str:
+        name = f"p{self.random.randint(0, 400)}"
+        wrong: list[Any] = [
+            {"type": "Person", "data": {"name": name, "age": 151}},
+            {"type": "Person", "data": {"name": name, "age": "old"}},
+            {"type": "Person", "data": {"name": name.upper()}},
+            {"type": "Person", "data": {"name": name, "mood": "mad"}},
+            {"type": "Person", "data": {"age": 3}},
+            {"type": "Person", "data": {"name": name, "id": "other"}},
+            {"type": "Person", "data": {"name": name, "shoe": 43}},
+            {"type": "Nobody", "data": {}},
+            {"edge": "Knows", "from": name, "to": "nobody"},
+            {"edge": "Knows", "from": name, "to": 7},
+            {"edge": "Saw", "from": "t1", "to": "2030-01-01"},
+            {"type": "Day", "data": {"on": "2024-13-01"}},
+            {"type": "Thing", "data": {"size": "NaN"}},
+            [1, 2],
+        ]
+        broken = ["{", '{"type": "Person", "data": {"name": "a", "name": "b"}}', "\x00", '{"type": "Person"} x']
+        chosen = self.random.choice([*wrong, *broken])
+        return chosen if isinstance(chosen, str) else json.dumps(chosen)
+
+
+def _as_day(id_: str) -> str:
+    return f"2024-01-{int(id_[1:]) + 1:02}"

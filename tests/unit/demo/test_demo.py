@@ -1,0 +1,56 @@
+"""The demonstration is the same everywhere, and what it promises is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+
+import pytest
+
+from omnigraph.cli.main import run
+from omnigraph.demo.build import BRANCH, CONTESTED, build_demo
+from omnigraph.demo.records import make_records
+from omnigraph.errors import Conflict, MergeConflict
+
+
+def test_the_same_seed_gives_the_same_records():
+    first, again, other = ([*make_records(notes=200, seed=seed)] for seed in (1, 1, 2))
+    assert first == again != other
+    digest = hashlib.sha256("\n".join(json.dumps(record) for record in make_records()).encode()).hexdigest()
+    assert digest == "287b9614524cdf3429993ea575028e9f35e68781c8270c870f6d8dff4ec8ea43"
+
+
+def test_some_thousand_nodes_and_texts_that_differ():
+    records = [*make_records()]
+    kinds = Counter("edge" if "edge" in record else record["type"] for record in records)
+    assert kinds["Note"] == 3000
+    texts = {record["data"]["text"] for record in records if record.get("type") == "Note"}
+    assert len(texts) > 2000
+
+
+def test_the_branch_is_ahead_and_one_row_conflicts(tmp_path):
+    said: list[str] = []
+    demo = build_demo(tmp_path / "demo", notes=60, environ={}, tell=said.append)
+    graph = demo.graph
+    assert len(said) == 3
+    assert graph.branches() == ["main", BRANCH]
+    assert {change.op for change in graph.diff("main", BRANCH)} == {"insert", "update", "delete"}
+    with pytest.raises(MergeConflict) as caught:
+        graph.merge(BRANCH)
+    assert [(c.table_key, c.row_id) for c in caught.value.conflicts] == [("node:Project", CONTESTED)]
+    found = graph.query(tmp_path / "demo/station.gq", "recall", {"question": "a storm"})
+    assert len(found) == 5
+    assert graph.verify() == []
+    with pytest.raises(Conflict, match="is not empty"):
+        build_demo(tmp_path / "demo", notes=60, environ={})
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo", "there", "--notes", "20", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["branches"] == ["main", BRANCH]
+    assert document["conflict"] == f"node:Project:{CONTESTED}"
+    assert run(["demo", "there"]) == 1
+    assert "is not empty" in capsys.readouterr().err

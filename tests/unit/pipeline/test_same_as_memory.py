@@ -1,0 +1,34 @@
+"""A load as a job ends as the same load in memory does: in the same graph, or with the same words."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from support.bulk import MODES, Inputs, Twins
+
+
+def run_case(root, seed: int) -> None:
+    twins = Twins.below(root)
+    chooser = random.Random(seed)
+    twins.split_bytes = chooser.choice([1, 40, 256, 1000, 100_000])
+    inputs = Inputs(seed)
+    for number in range(chooser.randint(1, 4)):
+        inputs.wrong, inputs.tidy = chooser.choice([0, 0, 0, 0.02, 0.2]), chooser.random() < 0.8
+        inputs.look_at(twins.memory)
+        files = inputs.files(root, f"input-{number}")
+        twins.load(files, chooser.choice(MODES), set_aside=chooser.random() < 0.3)
+    assert twins.bulk.verify() == []
+    assert not list((root / "bulk" / "__staging").glob("*"))
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_random_inputs(tmp_path, seed):
+    run_case(tmp_path, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1000, 1400))
+def test_more_random_inputs(tmp_path, seed):
+    run_case(tmp_path, seed)
