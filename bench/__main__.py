@@ -1,4 +1,7 @@
-"""Run the benchmarks named on the command line, or all of them, and print one table."""
+"""Run the benchmarks named on the command line, or all of them, in their short form, and print one table.
+
+`python -m bench.storage --full`, and likewise `bench.write`, use the sizes the targets were set for.
+"""
 
 from __future__ import annotations
 

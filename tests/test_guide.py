@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 GUIDE = Path(__file__).parent.parent / "docs/guide.md"

@@ -39,12 +39,16 @@ from omnigraph.review import Review
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
+from omnigraph.storage.sources import BlobSources
+from omnigraph.values import Fetch
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import At, Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import WriteOptions
 from omnigraph.versioning.verify import EdgeEnds, Expected
+
+Place = str | os.PathLike[str]
 
 _TIMES = {
     pa.date64(): pa.timestamp("ms", "UTC"),
@@ -61,13 +65,15 @@ class _Shared:
     cache: DataCache
     catalogs: Catalogs = field(default_factory=Catalogs)
     plans: Plans = field(default_factory=Plans)
+    fetch: Fetch | None = None
 
     @classmethod
-    def of(cls, repository: Repository, environ: Mapping[str, str]) -> _Shared:
+    def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> _Shared:
         """Everything a newly opened graph starts with."""
         path = repository.location.path
         keep = path / CACHE_FOLDER if path is not None and not repository.read_only else None
-        return cls(repository, GraphEmbedder(environ), DataCache(folder=keep))
+        fetch = BlobSources(blob_sources, environ) if blob_sources else None
+        return cls(repository, GraphEmbedder(environ), DataCache(folder=keep), fetch=fetch)
 
 
 class Graph(Review):
@@ -247,9 +253,16 @@ class Graph(Review):
             if_commit=if_commit,
             idempotency_key=idempotency_key,
         )
-        embedder = self._shared.embedder
         return mutate(
-            self._repository, self._catalogs, text, name, params, options, embedder=embedder, source_name=source_name
+            self._repository,
+            self._catalogs,
+            text,
+            name,
+            params,
+            options,
+            embedder=self._shared.embedder,
+            fetch=self._shared.fetch,
+            source_name=source_name,
         )
 
     def load(
@@ -305,6 +318,7 @@ class Graph(Review):
             mode,
             options,
             embedder=self._shared.embedder if embed else None,
+            fetch=self._shared.fetch,
             set_aside=rejects is not None,
             from_branch=from_branch,
         )
@@ -415,12 +429,13 @@ def init(
     *,
     actor: str | None = None,
     sync: bool = True,
+    blob_sources: Sequence[Place] = (),
     environ: Mapping[str, str] | None = None,
 ) -> Graph:
     """Create a graph from a schema (its text, or the path of a file) and open it; `GraphExists` if there is one."""
     environ = os.environ if environ is None else environ
     repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
-    return Graph(_Shared.of(repository, environ), actor=actor)
+    return Graph(_Shared.of(repository, environ, blob_sources), actor=actor)
 
 
 def open(
@@ -430,13 +445,18 @@ def open(
     actor: str | None = None,
     read_only: bool = False,
     sync: bool = True,
+    blob_sources: Sequence[Place] = (),
     environ: Mapping[str, str] | None = None,
 ) -> Graph:
-    """Open a graph; a writable one first settles what crashed writers left behind."""
+    """Open a graph; a writable one first settles what crashed writers left behind.
+
+    `blob_sources` are folders and `s3://` prefixes from which a write may copy the bytes of a Blob that is given as a
+    reference; by default there are none.
+    """
     environ = os.environ if environ is None else environ
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(_Shared.of(repository, environ), branch=branch, actor=actor)
+    graph = Graph(_Shared.of(repository, environ, blob_sources), branch=branch, actor=actor)
     repository.state().get_head(branch)
     return graph

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
@@ -203,9 +203,15 @@ def read_blob(value: str) -> bytes | str:
         raise ValueFormatError(f"invalid base64 data: {error}") from None
 
 
-def managed_blob(value: bytes | str) -> bytes:
-    """The bytes of a Blob; a reference to somewhere else is refused."""
+Fetch = Callable[[str], bytes]
+"""Reads what a reference stands for, or raises `ValueFormatError`."""
+
+
+def managed_blob(value: bytes | str, fetch: Fetch | None = None) -> bytes:
+    """The bytes of a Blob; a reference to somewhere else is refused, unless there is somebody who may follow it."""
     if isinstance(value, str):
+        if fetch is not None:
+            return fetch(value)
         raise ValueFormatError(
             f"'{_short(value)}' is a reference to somewhere else, and those are not allowed here",
             hint="give the bytes themselves: base64:…",

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import ValueFormatError
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType
-from omnigraph.values import managed_blob, parse_date, parse_datetime, read_json
+from omnigraph.values import Fetch, managed_blob, parse_date, parse_datetime, read_json
 
 _NONE = type(None)
 _EXPECTED: dict[str, frozenset[type]] = {
@@ -37,17 +37,24 @@ _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncod
 BadValue = Callable[[int, ValueFormatError], None]
 
 
-def build_column(values: Sequence[Any], type_: PropertyType, bad: BadValue, kinds: set[type] | None = None) -> pa.Array:
+def build_column(
+    values: Sequence[Any],
+    type_: PropertyType,
+    bad: BadValue,
+    kinds: set[type] | None = None,
+    fetch: Fetch | None = None,
+) -> pa.Array:
     """The values as a column of `type_`; `bad(position, why)` is told of each one that does not fit.
 
     A null in a required column is kept: whether it may be filled later is the caller's to know. A bad value
-    becomes null. `kinds` are the types of the values, where they are known already.
+    becomes null. `kinds` are the types of the values, where they are known already; `fetch` follows the references
+    of a Blob column.
     """
     try:
         column = _whole(values, type_, kinds)
     except _ARROW_ERRORS:
         column = None
-    return column if column is not None else _one_by_one(values, type_, bad)
+    return column if column is not None else _one_by_one(values, type_, bad, fetch)
 
 
 def _whole(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None = None) -> pa.Array | None:
@@ -125,13 +132,13 @@ def _vectors(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
     return pa.array([None if v is None else [float(x) for x in v] for v in values], arrow_type(type_))
 
 
-def _one_by_one(values: Sequence[Any], type_: PropertyType, bad: BadValue) -> pa.Array:
+def _one_by_one(values: Sequence[Any], type_: PropertyType, bad: BadValue, fetch: Fetch | None = None) -> pa.Array:
     nullable = type_.with_nullable(True)
     stored: list[Any] = []
     for position, value in enumerate(values):
         try:
             read = read_json(value, nullable if value is None else type_)
-            stored.append(managed_blob(read) if type_.scalar == "Blob" and read is not None else read)
+            stored.append(managed_blob(read, fetch) if type_.scalar == "Blob" and read is not None else read)
         except ValueFormatError as error:
             bad(position, error)
             stored.append(None)

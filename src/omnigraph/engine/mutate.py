@@ -21,7 +21,7 @@ from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
-from omnigraph.values import derive_id, managed_blob, read_blob, read_json, spell_key
+from omnigraph.values import Fetch, derive_id, managed_blob, read_blob, read_json, spell_key
 from omnigraph.versioning.snapshot import Snapshot
 
 _ID = PropertyType("String")
@@ -48,6 +48,7 @@ class MutationRun:
         now_ms: int,
         new_id: Callable[[], str],
         embedder: Embedder | None,
+        fetch: Fetch | None = None,
     ) -> None:
         self.plan = plan
         self.catalog = catalog
@@ -56,6 +57,7 @@ class MutationRun:
         self._params = {**params, ir.NOW: now_ms}
         self._new_id = new_id
         self._embedder = embedder
+        self._fetch = fetch
 
     def run(self) -> Pending:
         """Run every statement."""
@@ -176,7 +178,7 @@ class MutationRun:
         value = expr.value if isinstance(expr, ir.Const) else self._params[expr.name]
         try:
             if type_.scalar == "Blob" and value is not None:
-                return managed_blob(read_blob(value) if isinstance(value, str) else value)
+                return managed_blob(read_blob(value) if isinstance(value, str) else value, self._fetch)
             return value if isinstance(expr, ir.Const) else read_json(value, type_)
         except ValueFormatError as error:
             raise InputError(f"{what}: {error.message}", code="bad_value", hint=error.hint) from None

@@ -29,7 +29,7 @@ from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
-from omnigraph.values import derive_id, describe_json, parse_date, parse_datetime, read_float, spell_key
+from omnigraph.values import Fetch, derive_id, describe_json, parse_date, parse_datetime, read_float, spell_key
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
 
@@ -285,14 +285,14 @@ class _Sorter:
 # -- records to rows ---------------------------------------------------------------------------------
 
 
-def build_rows(parts: Sequence[Part], faults: Faults, new_id: Callable[[], str]) -> Rows:
+def build_rows(parts: Sequence[Part], faults: Faults, new_id: Callable[[], str], fetch: Fetch | None = None) -> Rows:
     """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out."""
     type_ = parts[0].type
     wrong: dict[int, Wrong] = {}
     chunks: dict[str, list[pa.Array]] = {}
     count = 0
     for part in parts:
-        fields = part.fields if isinstance(part, Columns) else _typed(part, count, wrong)
+        fields = part.fields if isinstance(part, Columns) else _typed(part, count, wrong, fetch)
         for name, column in fields.items():
             chunks.setdefault(name, []).append(column)
         count += len(part.lines)
@@ -319,7 +319,7 @@ def build_rows(parts: Sequence[Part], faults: Faults, new_id: Callable[[], str])
     return rows
 
 
-def _typed(records: Records, first: int, wrong: dict[int, Wrong]) -> dict[str, pa.Array]:
+def _typed(records: Records, first: int, wrong: dict[int, Wrong], fetch: Fetch | None) -> dict[str, pa.Array]:
     """The columns of some records, the first of which is number `first`; what is wrong with a value is noted."""
     type_, data = records.type, records.data
     given = set[str]().union(*data)
@@ -328,7 +328,7 @@ def _typed(records: Records, first: int, wrong: dict[int, Wrong]) -> dict[str, p
         def bad(position: int, error: ValueFormatError) -> None:
             wrong.setdefault(first + position, (f"{type_.name}.{name}: {error.message}", name, rule, error.hint))
 
-        return build_column(values, property_type, bad)
+        return build_column(values, property_type, bad, fetch=fetch)
 
     fields = {
         property_.name: column(property_.name, property_.type, _values(data, property_.name, given))

@@ -26,6 +26,7 @@ from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphE
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.tables import Change
+from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulids
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
@@ -95,6 +96,7 @@ def load(
     options: WriteOptions,
     *,
     embedder: Embedder | None = None,
+    fetch: Fetch | None = None,
     set_aside: bool = False,
     from_branch: str | None = None,
 ) -> LoadResult:
@@ -110,7 +112,7 @@ def load(
         nonlocal result
         catalog = catalogs.of(transaction.snapshot)
         faults = Faults(collect=set_aside)
-        tables = _tables(source(catalog, faults), catalog, faults, repository)
+        tables = _tables(source(catalog, faults), catalog, faults, repository, fetch)
         repeated = {key: _without_repeats(rows, mode, faults) for key, rows in tables.items()}
         _judge(catalog, tables, mode, CommittedRows(transaction.snapshot), faults)
         loaded = tuple((key, rows.table.num_rows + repeated[key]) for key, rows in sorted(tables.items()))
@@ -198,13 +200,13 @@ def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[
 
 
 def _tables(
-    parts: Mapping[str, list[Part]], catalog: Catalog, faults: Faults, repository: Repository
+    parts: Mapping[str, list[Part]], catalog: Catalog, faults: Faults, repository: Repository, fetch: Fetch | None
 ) -> dict[str, Rows]:
     """One set of rows per table, types by name; edge ends written in old spellings are put right."""
     tables: dict[str, Rows] = {}
     new_id = new_ulids(repository.clock).__next__
     for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
-        tables[key] = build_rows(parts[key], faults, new_id)
+        tables[key] = build_rows(parts[key], faults, new_id, fetch)
     for rows in tables.values():
         if isinstance(rows.type, EdgeType):
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):

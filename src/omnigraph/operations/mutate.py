@@ -15,6 +15,7 @@ from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
+from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
@@ -49,6 +50,7 @@ def mutate(
     options: WriteOptions,
     *,
     embedder: Embedder | None = None,
+    fetch: Fetch | None = None,
     source_name: str = "<query>",
 ) -> MutationResult:
     """Run one mutation query of `source` as one commit."""
@@ -76,6 +78,7 @@ def mutate(
             now_ms=now // 1000,
             new_id=lambda: new_ulid(repository.clock()),
             embedder=embedder,
+            fetch=fetch,
         )
         pending = run.run()
         check_delta(catalog, pending.delta())
