@@ -26,7 +26,7 @@ def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) 
     version, time_us = (None, _microseconds(at)) if isinstance(at, datetime) else (at, None)
     head = state.get_head(branch)
     line: Head | Commit = head
-    last = head.manifest_version if version is None else min(version, head.manifest_version)
+    last = head.manifest_version if version is None else max(0, min(version, head.manifest_version))
     while True:
         for commit_id in _newest_first(ledger, state, line, last, time_us):
             commit = _commit(ledger, state, commit_id)
@@ -46,7 +46,7 @@ def _newest_first(ledger: Ledger, state: State, line: Head | Commit, last: int, 
     )
     if time_us is not None:
         # An id begins with the millisecond it was made in.
-        condition += f" AND object_id < {sql_text(first_ulid(time_us + 1_000))}"
+        condition += f" AND object_id < {sql_text(first_ulid(max(time_us, 0) + 1_000))}"
     found = ledger.history(state.ledger, condition, ["object_id", "table_version"])
     order = pc.sort_indices(found["table_version"], sort_keys=[("", "descending")])
     for place in order:

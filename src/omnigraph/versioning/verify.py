@@ -158,7 +158,15 @@ def _lineage(commits: Mapping[str, Commit]) -> list[Problem]:
                 problems.append(Problem(f"commit {commit.id}", f"its parent {parent_id} is missing"))
             elif parent.manifest_version >= commit.manifest_version:
                 problems.append(Problem(f"commit {commit.id}", f"is not younger than its parent {parent_id}"))
+            elif parent_id == commit.parent_id and not _continues(commit, parent):
+                problems.append(Problem(f"commit {commit.id}", f"is not on the line of its parent {parent_id}"))
     return problems
+
+
+def _continues(commit: Commit, parent: Commit) -> bool:
+    """Whether a commit follows its parent on one line, or is the first of a line that was forked there."""
+    same = (commit.branch, commit.since, commit.fork_commit_id) == (parent.branch, parent.since, parent.fork_commit_id)
+    return same or (commit.fork_commit_id == parent.id and commit.since > parent.manifest_version)
 
 
 def _versions(pins: Iterable[Pin]) -> set[tuple[int, int, int, int]]:

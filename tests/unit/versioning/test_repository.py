@@ -327,6 +327,8 @@ def test_every_way_to_name_a_point_in_time(root):
         assert ids_of(repository.snapshot("side", at=own.manifest_version - 1)) == ["a", "b", "c"]
         assert ids_of(repository.snapshot(at=own.manifest_version)) == ["a", "b", "c"], "main was there too"
         assert ids_of(repository.snapshot(at="manifest:side:v9999")) == ["a", "b", "c", "s"]
+        assert ids_of(repository.snapshot("side", at=2**70)) == ["a", "b", "c", "s"]
+        assert ids_of(repository.snapshot("side", at=datetime.max)) == ["a", "b", "c", "s"]
         by_id = repository.snapshot(at=own.id)
         assert (by_id.branch, ids_of(by_id)) == ("side", ["a", "b", "c", "s"])
 
@@ -336,7 +338,9 @@ def test_points_in_time_that_are_not_there(root):
     for at, kind, words in (
         ("01ARZ3NDEKTSV4RRFFQ69G5FAV", CommitNotFound, "'01ARZ3NDEKTSV4RRFFQ69G5FAV'"),
         (0, CommitNotFound, "as old as 0"),
+        (-(2**70), CommitNotFound, "as old as -118"),
         (datetime(1999, 1, 1, tzinfo=UTC), CommitNotFound, "as old as 1999"),
+        (datetime(1, 1, 1, tzinfo=UTC), CommitNotFound, "as old as 0001"),
         ("manifest:nope:v1", BranchNotFound, "'nope'"),
         ("manifest:main:1", InputError, "'manifest:main:1'"),
         ("manifest:main:v", InputError, "not a snapshot id"),
@@ -385,10 +389,23 @@ def test_the_shown_form_of_a_snapshot(root):
     assert repository.snapshot().to_json() == {
         "branch": "main",
         "manifest_version": 2,
+        "internal_schema_version": 1001,
         "graph_commit_id": commit.id,
         "tables": [
-            {"table_key": KNOWS, "table_path": "edges/602a25a3bd0b455b", "table_version": 1, "row_count": 0},
-            {"table_key": PERSON, "table_path": "nodes/40d76f1f51639ec0", "table_version": 2, "row_count": 1},
+            {
+                "table_key": KNOWS,
+                "table_path": "edges/602a25a3bd0b455b",
+                "table_version": 1,
+                "table_branch": None,
+                "row_count": 0,
+            },
+            {
+                "table_key": PERSON,
+                "table_path": "nodes/40d76f1f51639ec0",
+                "table_version": 2,
+                "table_branch": None,
+                "row_count": 1,
+            },
         ],
     }
 

@@ -244,6 +244,14 @@ def test_a_commit_whose_parent_is_missing(repository, root):
     only(root, f"commit {commit}", "its parent 01ARZ3NDEKTSV4RRFFQ69G5FAV is missing")
 
 
+@pytest.mark.parametrize("wrong", [{"since": 1}, {"fork_commit_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}])
+def test_a_commit_that_is_not_on_the_line_of_its_parent(repository, root, wrong):
+    commit = repository.snapshot().commit_id
+    parent = repository.get_commit(commit).parent_id
+    rewrite(repository, tail=edit_metadata(commit, **wrong))
+    only(root, f"commit {commit}", f"is not on the line of its parent {parent}")
+
+
 def test_a_commit_that_is_older_than_its_parent(repository, root):
     first = repository.snapshot().commit_id
     second = add_people(repository, "c").id
