@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
-from omnigraph.errors import OmniGraphError
 from omnigraph.storage import layout
 from omnigraph.storage.fragments import delete_files
 from omnigraph.storage.objects import object_store
-from omnigraph.versioning.recovery import may_live
-from omnigraph.versioning.repository import Repository, writer_identity
+from omnigraph.versioning.leases import Lease, may_live
+from omnigraph.versioning.repository import Repository
 
-LEASE_US = 120_000_000
-_RENEW_S = 30.0
 _NOTE = "job.json"
 _KEPT = "kept.json"
 
@@ -31,40 +27,23 @@ class Note:
     """The note of a running job; the job's folder goes with it."""
 
     def __init__(self, repository: Repository, job_id: str) -> None:
-        self._repository = repository
         self._files = object_store(repository.location, sync=False)
         self.folder = layout.staging_folder(job_id)
-        self._stop = Event()
-        self._thread = Thread(target=self._renew, name=f"omnigraph-job-{job_id}", daemon=True)
+        self._lease = Lease(self._files, repository.clock, f"{self.folder}/{_NOTE}", {})
 
     def __enter__(self) -> Self:
-        self._write()
-        self._thread.start()
+        self._lease.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._lease.stop()
         self._files.delete_folder(self.folder)
 
     def keep(self, files: Iterable[str]) -> None:
         """From here on these may be in use."""
         self._files.write(f"{self.folder}/{_KEPT}", json.dumps(sorted(files)).encode())
-
-    def _renew(self) -> None:
-        while not self._stop.wait(_RENEW_S):
-            try:
-                self._write()
-            except OmniGraphError:
-                # The next one may succeed; and a lease that ran out costs a driver on another machine nothing
-                # but its files, which it will then miss and say so.
-                continue
-
-    def _write(self) -> None:
-        document = {"lease_until": self._repository.clock() + LEASE_US, "writer": writer_identity()}
-        self._files.write(f"{self.folder}/{_NOTE}", json.dumps(document).encode())
 
 
 def sweep(repository: Repository) -> list[str]:

@@ -12,7 +12,6 @@ A note that cannot be read is reported and blocks nobody.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,8 +21,9 @@ from omnigraph.storage import layout
 from omnigraph.storage.audit import AuditTable
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.garbage import remove_versions, versions_of_commit
+from omnigraph.versioning.leases import may_live
 from omnigraph.versioning.records import abort_to_row, read_metadata
-from omnigraph.versioning.repository import Repository, process_start
+from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.state import Publication, State
 from omnigraph.versioning.transaction import COMMIT_PROPERTY
 
@@ -192,12 +192,3 @@ def _check(document: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
         value = document.get(field)
         if not isinstance(value, kind):
             raise TypeError(f"'{field}' is {'missing' if value is None else type(value).__name__}")
-
-
-def may_live(note: Mapping[str, Any], now: int) -> bool:
-    """Whether the writer may still be at work: asked of the machine if it is this one, else of the lease."""
-    writer = note.get("writer") or {}
-    if writer.get("host") == socket.gethostname() and isinstance(writer.get("pid"), int):
-        alive = process_start(writer["pid"])
-        return alive is not None and alive == writer.get("started", alive)
-    return bool(note["lease_until"] > now)

@@ -9,12 +9,10 @@ Invariants:
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
 from threading import RLock
 
 from omnigraph.errors import (
@@ -477,30 +475,6 @@ def check_stamp(version: LedgerVersion, location: Location) -> None:
             "--schema schema.pg NEW, then omnigraph load --mode overwrite --data graph.jsonl NEW "
             "(data, vectors and blobs survive, history and branches do not)",
         )
-
-
-def writer_identity() -> dict[str, str | int]:
-    """Who is writing: enough to tell, on the same machine, whether the process still lives."""
-    pid = os.getpid()
-    return {"host": socket.gethostname(), "pid": pid, "started": process_start(pid) or ""}
-
-
-def process_start(pid: int) -> str | None:
-    """When a process of this machine started, as opaque text; None when there is no such process."""
-    try:
-        # The second field is the program's name in parentheses and may itself hold blanks.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        # Dead, and only waiting for its parent to notice.
-        return None if fields[0] in ("Z", "X") else fields[19]
-    except (OSError, IndexError):
-        pass
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return None
-    except OSError:
-        return ""
-    return ""
 
 
 def _read_snapshot_id(text: str) -> tuple[str, int]:

@@ -54,7 +54,7 @@ from omnigraph.versioning.records import (
     tombstone_to_row,
     version_to_row,
 )
-from omnigraph.versioning.repository import Repository, writer_identity
+from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.state import Publication, State
 
@@ -362,7 +362,6 @@ class Transaction:
             "branch": self.options.branch,
             "actor_id": self.options.actor,
             "writer_kind": self.options.kind,
-            "writer": writer_identity(),
             "tables": [
                 {
                     "table_key": key,

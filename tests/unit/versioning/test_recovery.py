@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.tables import Change
-from omnigraph.versioning import intent, transaction
-from omnigraph.versioning.intent import LEASE_US
+from omnigraph.versioning import leases
+from omnigraph.versioning.leases import LEASE_US, process_start, writer_identity
 from omnigraph.versioning.recovery import audit_rows, pending, recover
-from omnigraph.versioning.repository import process_start, writer_identity
 from omnigraph.versioning.verify import verify
 from support.graphs import (
     KNOWS,
@@ -229,8 +228,8 @@ def test_a_writer_of_another_machine_is_judged_by_its_lease(repository, root):
 
 def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
     """It is slower than its lease, between its note and its publish; a recovery looks all the time."""
-    monkeypatch.setattr(intent, "RENEW_S", 0.002)
-    monkeypatch.setattr(transaction, "writer_identity", lambda: ELSEWHERE)
+    monkeypatch.setattr(leases, "RENEW_S", 0.002)
+    monkeypatch.setattr(leases, "writer_identity", lambda: ELSEWHERE)
     clock = Ticks()
     repository = new_repository(root, clock=clock)
     other = open_repository(root, clock=clock)
@@ -254,7 +253,7 @@ def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
 
 
 def test_a_lease_that_cannot_be_renewed_costs_nothing_but_the_lease(root, monkeypatch):
-    monkeypatch.setattr(intent, "RENEW_S", 0.001)
+    monkeypatch.setattr(leases, "RENEW_S", 0.001)
     repository = new_repository(root)
     written, tried = [], threading.Event()
     write = repository.objects.write
