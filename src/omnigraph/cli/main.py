@@ -92,7 +92,12 @@ app.command("version", rich_help_panel=OPERATE)(settings.version_command)
 
 def main() -> None:
     """Run the program and end the process with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # It came while another failure was being reported.
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
