@@ -9,6 +9,7 @@ import typer
 
 from omnigraph.cli.output import print_json
 from omnigraph.errors import (
+    ChangeFeedGap,
     CompileError,
     Conflict,
     Damaged,
@@ -71,6 +72,9 @@ def _particulars(error: OmniGraphError) -> dict[str, Any]:
         return {"manifest_conflict": members}
     if isinstance(error, PreconditionFailed):
         return {"precondition_failure": {"expected": error.expected, "actual": error.actual}}
+    if isinstance(error, ChangeFeedGap):
+        members = {"cursor": error.cursor, "first_unreadable_commit_id": error.first_unreadable_commit_id}
+        return {"change_feed_gap": members}
     if isinstance(error, KeyConflict):
         return {"key_conflict": {"table_key": error.table_key, "row_id": error.row_id}}
     return {}

@@ -12,6 +12,7 @@ import typer
 from omnigraph.cli import (
     ask,
     branches,
+    changes,
     create,
     data,
     demo,
@@ -75,8 +76,11 @@ for name in ("change", "mutate"):
     app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(ask.change_command)
 app.command("explain", rich_help_panel=ASK)(explain.explain_command)
 app.add_typer(branches.app, name="branch", rich_help_panel=REVIEW)
-app.command("diff", rich_help_panel=REVIEW)(history.diff_command)
+app.command("diff", rich_help_panel=REVIEW)(changes.diff_command)
+app.command("history", rich_help_panel=REVIEW)(history.history_command)
+app.command("blame", rich_help_panel=REVIEW)(history.blame_command)
 app.add_typer(history.app, name="commit", rich_help_panel=REVIEW)
+app.add_typer(changes.app, name="changes", rich_help_panel=REVIEW)
 app.add_typer(schema.app, name="schema", rich_help_panel=MODEL)
 for name in ("lint", "check"):
     app.command(name, rich_help_panel=MODEL, hidden=name == "check")(lint.lint_command)
@@ -97,6 +101,10 @@ def main() -> None:
     except KeyboardInterrupt:
         # It came while another failure was being reported.
         code = INTERRUPTED
+    if code == INTERRUPTED:
+        # CPython remembers an interrupt that left an exec (a dataclass is made by one) as never handled, and would end
+        # the process by the signal; the next exec makes it forget.
+        exec("")  # noqa: S102
     sys.exit(code)
 
 

@@ -170,6 +170,7 @@ def test_every_error_has_a_wire_code(cls):
     # What some of them carry beside it.
     error.diagnostics = error.conflicts = ()
     error.table_key, error.row_id, error.expected, error.actual = "node:Person", "a", 1, 2
+    error.cursor = error.first_unreadable_commit_id = "01"
     assert wire_code(error) in {"bad_request", "not_found", "conflict", "forbidden", "internal"}
     assert error_object(error)["hint"] == "try this"
 

@@ -1,0 +1,282 @@
+"""How changes are shown, and `omnigraph diff`, `commit changes` and `changes`, which show them."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli.ask import point
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.files import writing
+from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
+from omnigraph.cli.output import compact, plural, print_json, utc
+
+if TYPE_CHECKING:
+    from omnigraph.versioning.changes import Block
+    from omnigraph.versioning.diff import RowChange
+    from omnigraph.versioning.feed import ChangePage
+
+app = typer.Typer(no_args_is_help=True, help="Follow a branch: every change since a cursor.", rich_markup_mode=None)
+
+KINDS, OPS = ("node", "edge"), ("insert", "update", "delete")
+Kinds = Annotated[list[str] | None, typer.Option("--kind", metavar="KIND", help="Only node, or only edge.")]
+Types = Annotated[list[str] | None, typer.Option("--type", metavar="NAME", help="Only this type; may be repeated.")]
+Ops = Annotated[
+    list[str] | None, typer.Option("--op", metavar="OP", help="Only insert, update or delete; may be repeated.")
+]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most so many changes.")]
+
+
+# -- showing -----------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """A stored value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {key: plain(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value), "NaN")
+    return value
+
+
+def change_lines(change: RowChange) -> Iterator[str]:
+    """A change for people: what, which, and the properties concerned."""
+    kind, _, type_name = change.table_key.partition(":")
+    head = f"{change.op} {kind} {type_name} {change.id}"
+    if kind == "edge":
+        ends = [f"{row['src']} -> {row['dst']}" for row in (change.before, change.after) if row is not None]
+        head += " " + " to ".join(dict.fromkeys(ends))
+    yield head
+    for line in property_lines(change.before, change.after, change.properties):
+        yield f"  {line}"
+
+
+def property_lines(
+    before: dict[str, Any] | None, after: dict[str, Any] | None, properties: Iterable[str]
+) -> Iterator[str]:
+    """`+ k: v`, `- k: v` or `k: old -> new` for each property that differs."""
+    for name in properties:
+        if name in ("id", "src", "dst"):
+            continue
+        if before is None:
+            if after is not None and after.get(name) is not None:
+                yield f"+ {name}: {shown(after, name)}"
+        elif after is None:
+            if before.get(name) is not None:
+                yield f"- {name}: {shown(before, name)}"
+        else:
+            yield f"{name}: {shown(before, name)} -> {shown(after, name)}"
+
+
+def shown(row: dict[str, Any], name: str) -> str:
+    """A value of a row in one line; what is null or not there cannot be mistaken for a text."""
+    if name not in row:
+        return "<absent>"
+    if row[name] is None:
+        return "<null>"
+    value = plain(row[name])
+    text = value if isinstance(value, str) else compact(value)
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def check_filters(kinds: Iterable[str] | None, ops: Iterable[str] | None) -> None:
+    """Refuse words that no change has."""
+    for word, given, known in (("--kind", kinds, KINDS), ("--op", ops, OPS)):
+        for value in given or ():
+            if value not in known:
+                raise UsageFault(f"{word} is one of {', '.join(known)}, not '{value}'")
+
+
+# -- between two points ------------------------------------------------------------------------------
+
+
+@takes_graph
+def diff_command(
+    run: Invocation,
+    from_: Annotated[str, typer.Argument(metavar="FROM", help="A branch, commit id, manifest version or time.")],
+    to: Annotated[str, typer.Argument(metavar="TO", help="The same; what is new there is an insert.")],
+    kinds: Kinds = None,
+    types: Types = None,
+    ops: Ops = None,
+    limit: Limit = None,
+    stat: Annotated[bool, typer.Option("--stat", help="Only count, per table.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show every node and edge that differs between two points, by value.
+
+    omnigraph diff main review/may ./my.omni
+    """
+    check_filters(kinds, ops)
+    found = run.open(read_only=True).diff(point(from_), point(to), kinds=kinds, types=types, ops=ops)
+    changes = islice(found, limit)
+    if stat:
+        _count(changes, as_json=as_json)
+    elif as_json:
+        print_json({"from": from_, "to": to, "changes": [plain(change.to_json()) for change in changes]})
+    else:
+        count = 0
+        for change in changes:
+            count += 1
+            for line in change_lines(change):
+                print(line)
+        print(plural(count, "change"))
+
+
+def _count(changes: Iterable[RowChange], *, as_json: bool) -> None:
+    counts: dict[str, dict[str, int]] = {}
+    for change in changes:
+        table = counts.setdefault(change.table_key, dict.fromkeys(OPS, 0))
+        table[change.op] += 1
+    if as_json:
+        print_json({"tables": [{"table_key": key, **table} for key, table in sorted(counts.items())]})
+        return
+    for key, table in sorted(counts.items()):
+        print(f"{key}  +{table['insert']} ~{table['update']} -{table['delete']}")
+    print(plural(sum(sum(table.values()) for table in counts.values()), "change"))
+
+
+# -- of one commit -----------------------------------------------------------------------------------
+
+
+@takes_graph
+def commit_changes_command(
+    run: Invocation,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The commit.")],
+    kinds: Kinds = None,
+    types: Types = None,
+    ops: Ops = None,
+    limit: Limit = None,
+    page: Annotated[
+        str | None, typer.Option("--page-token", metavar="TOKEN", help="Go on from an earlier, limited answer.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show exactly what one commit changed, against its first parent."""
+    check_filters(kinds, ops)
+    graph = run.open(read_only=True)
+    block = graph.commit_changes(id_, kinds=kinds, types=types, ops=ops, changes_max=limit, page=page)
+    if as_json:
+        print_json(plain({**block.to_json(), "page": block.page}))
+        return
+    _print_block(block)
+    if block.page is not None:
+        print(f"page: {block.page}")
+
+
+def _print_block(block: Block) -> None:
+    commit = block.commit
+    members = {
+        "commit": commit.id,
+        "branch": commit.branch,
+        "parent": commit.parent_id,
+        "merged_parent": commit.merged_parent_id,
+        "actor": commit.actor,
+        "authored_at": utc(commit.created_at),
+        "message": commit.message,
+    }
+    for name, value in members.items():
+        if value is not None:
+            print(f"{name}: {value}")
+    for change in block.changes:
+        for line in change_lines(change.row):
+            print(line)
+
+
+# -- the feed ----------------------------------------------------------------------------------------
+
+
+@app.command("poll")
+@takes_graph
+def poll_command(
+    run: Invocation,
+    branch: Branch = None,
+    cursor: Annotated[
+        str | None, typer.Option("--cursor", metavar="CURSOR", help="Where an earlier poll ended.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="WHERE", help="Without a cursor: now, beginning or after:ID.")
+    ] = None,
+    kinds: Kinds = None,
+    types: Types = None,
+    ops: Ops = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="How many changes one page may hold.")
+    ] = 1_000,
+    as_json: Json = False,
+) -> None:
+    """Show the commits of a branch since a cursor, and the cursor to go on from.
+
+    Keep the cursor after the changes were worked off, and every commit is seen at least once.
+    """
+    check_filters(kinds, ops)
+    if cursor is not None and start is not None:
+        raise UsageFault("--cursor and --start exclude each other")
+    graph = run.open(branch=run.branch(branch), read_only=True)
+    wanted = {"kinds": kinds, "types": types, "ops": ops}
+    page: ChangePage = graph.changes(cursor, start=start or "now", changes_max=limit, **wanted)  # type: ignore[arg-type]
+    blocks: list[Any] = []
+    count = 0
+    while True:
+        for block in page:
+            count += 1
+            if as_json:
+                blocks.append(plain(block.to_json()))
+            else:
+                _print_block(block)
+                print()
+        if page.page is None:
+            break
+        page = graph.changes(page=page.page, changes_max=limit, **wanted)  # type: ignore[arg-type]
+    if as_json:
+        print_json({**page.to_json(), "blocks": blocks})
+        return
+    if not count:
+        print("(no new commits)")
+    print(f"cursor: {page.cursor}")
+    print(f"caught_up: {'true' if page.caught_up else 'false'}")
+
+
+@app.command("baseline")
+@takes_graph
+def baseline_command(
+    run: Invocation,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where the records go.")],
+    branch: Branch = None,
+    kinds: Kinds = None,
+    types: Types = None,
+    as_json: Json = False,
+) -> None:
+    """Write the records of a branch's head to a file, and show the cursor that goes on from there.
+
+    The cursor is shown once the file is whole and on disk.
+    """
+    check_filters(kinds, None)
+    on = run.branch(branch)
+    graph = run.open(branch=on, read_only=True)
+    last: dict[str, Any] = {}
+    rows = 0
+    with writing(out) as file:
+        for record in graph.changes_baseline(kinds=kinds, types=types):
+            if "baseline" in record:
+                last = record["baseline"]
+            else:
+                rows += 1
+                file.write(compact(record).encode() + b"\n")
+    if as_json:
+        print_json({"branch": on, "path": out, "rows": rows, **last})
+        return
+    print(f"baseline {out}: {plural(rows, 'row')} of branch {on} at {last['snapshot_commit_id']}")
+    print(f"cursor: {last['resume_cursor']}")
