@@ -63,6 +63,7 @@ class _Shared:
     repository: Repository
     embedder: GraphEmbedder
     cache: DataCache
+    environ: Mapping[str, str]
     catalogs: Catalogs = field(default_factory=Catalogs)
     plans: Plans = field(default_factory=Plans)
     fetch: Fetch | None = None
@@ -73,7 +74,7 @@ class _Shared:
         path = repository.location.path
         keep = path / CACHE_FOLDER if path is not None and not repository.read_only else None
         fetch = BlobSources(blob_sources, environ) if blob_sources else None
-        return cls(repository, GraphEmbedder(environ), DataCache(folder=keep), fetch=fetch)
+        return cls(repository, GraphEmbedder(environ), DataCache(folder=keep), environ, fetch=fetch)
 
 
 class Graph(Review):
@@ -321,6 +322,7 @@ class Graph(Review):
             fetch=self._shared.fetch,
             set_aside=rejects is not None,
             from_branch=from_branch,
+            environ=self._shared.environ,
         )
         if rejects is not None:
             rejects += result.rejected

@@ -7,11 +7,11 @@ wrong only because of what was set aside goes with it.
 
 from __future__ import annotations
 
-import glob
+import gzip
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.storage.files import DataFile, find_files
 from omnigraph.storage.tables import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulids
@@ -99,13 +100,14 @@ def load(
     fetch: Fetch | None = None,
     set_aside: bool = False,
     from_branch: str | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> LoadResult:
     """Load records onto a branch; with `from_branch`, a missing branch is created from that one first."""
     if mode not in MODES:
         raise InputError(f"there is no load mode '{mode}'", hint=f"the modes are {', '.join(MODES)}")
-    source = open_source(data)
+    source = open_source(data, environ or {})
     embedder = Remembered(embedder) if embedder is not None else None
-    created = _ensure_branch(repository, options, from_branch)
+    created = ensure_branch(repository, options, from_branch)
     result: LoadResult | None = None
 
     def prepare(transaction: Transaction) -> None:
@@ -135,7 +137,8 @@ def load(
     return replace(result, commit_id=commit.id if commit else None, base_branch=from_branch, branch_created=created)
 
 
-def _ensure_branch(repository: Repository, options: WriteOptions, from_branch: str | None) -> bool:
+def ensure_branch(repository: Repository, options: WriteOptions, from_branch: str | None) -> bool:
+    """Create the branch of a write from another one if it is asked for and missing; whether it was."""
     if from_branch is None or repository.state().find_head(options.branch) is not None:
         return False
     if repository.state().find_head(from_branch) is None:
@@ -147,14 +150,14 @@ def _ensure_branch(repository: Repository, options: WriteOptions, from_branch: s
 # -- sources -----------------------------------------------------------------------------------------
 
 
-def open_source(data: Any) -> Source:
+def open_source(data: Any, environ: Mapping[str, str]) -> Source:
     """What to read: paths or globs, a stream of record dicts, or a table per type name."""
     if isinstance(data, str | os.PathLike):
-        return _files([os.fspath(data)])
+        return _files([os.fspath(data)], environ)
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):
         return lambda catalog, faults: _by_type(data, catalog, faults)
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
-        return _files([os.fspath(item) for item in data])
+        return _files([os.fspath(item) for item in data], environ)
     if not isinstance(data, Iterable) or isinstance(data, bytes | Mapping):
         raise InputError(
             f"cannot load a {type(data).__name__}",
@@ -164,31 +167,48 @@ def open_source(data: Any) -> Source:
     return lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()}
 
 
-def _files(patterns: list[str]) -> Source:
-    paths: list[str] = []
-    for pattern in patterns:
-        # A name with brackets in it may be just that.
-        by_pattern = glob.has_magic(pattern) and not Path(pattern).is_file()
-        found = sorted(glob.glob(pattern)) if by_pattern else [pattern]  # noqa: PTH207
-        if not found or not all(Path(path).is_file() for path in found):
-            raise InputError(f"there is no file '{pattern}'", code="no_such_file")
-        paths += found
+def _files(patterns: list[str], environ: Mapping[str, str]) -> Source:
+    files = find_files(patterns, environ, lambda name: file_kind(name) is not None)
 
     def source(catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:
         tables: dict[str, list[Part]] = {}
-        for path in paths:
-            suffix = Path(path).suffix.lower()
-            if suffix in (".jsonl", ".ndjson", ".json"):
-                read = read_text(Path(path).read_bytes(), catalog, faults, path if len(paths) > 1 else None)
-            elif suffix in (".parquet", ".csv", ".arrow", ".feather"):
-                read = {key: [part] for key, part in read_table_file(Path(path), catalog, faults).items()}
+        for file in files:
+            if known_kind(file) == "jsonl":
+                read = read_text(_text(file), catalog, faults, file.name if len(files) > 1 else None)
+                for key, parts in read.items():
+                    tables.setdefault(key, []).extend(parts)
             else:
-                raise InputError(f"'{path}' is of no known kind", hint="load .jsonl, .parquet, .csv or .arrow files")
-            for key, parts in read.items():
-                tables.setdefault(key, []).extend(parts)
+                for key, part in read_table_file(file, catalog, faults):
+                    tables.setdefault(key, []).append(part)
         return tables
 
     return source
+
+
+def file_kind(name: str) -> Literal["jsonl", "table"] | None:
+    """What a file holds, by its name: lines of JSON, or a table of one type; both may be compressed."""
+    base = name.lower()
+    if base.removesuffix(".gz").endswith((".jsonl", ".ndjson", ".json")):
+        return "jsonl"
+    return "table" if base.endswith((".parquet", ".csv", ".csv.gz", ".arrow", ".feather")) else None
+
+
+def known_kind(file: DataFile) -> Literal["jsonl", "table"]:
+    """What a file holds; one that cannot be loaded is refused."""
+    kind = file_kind(file.base)
+    if kind is None:
+        raise InputError(f"'{file.name}' is of no known kind", hint="load .jsonl, .parquet, .csv or .arrow files")
+    return kind
+
+
+def _text(file: DataFile) -> bytes:
+    data = file.read()
+    if not file.base.lower().endswith(".gz"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"'{file.name}' cannot be read: {error}", code="unreadable_file") from None
 
 
 def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:

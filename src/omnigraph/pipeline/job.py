@@ -17,6 +17,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ObjectStore, object_store
 from omnigraph.storage.tables import Table, TableStore
+from omnigraph.values import Fetch
 
 Mode = Literal["overwrite", "append", "merge"]
 
@@ -38,6 +39,8 @@ class Job:
     buckets: int = 1
     aliases: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    fetch: Fetch | None = None
+    """Follows the references of blobs."""
 
     @property
     def catalog(self) -> Catalog:

@@ -25,6 +25,7 @@ from omnigraph.pipeline.staging import Staging, stage_input
 from omnigraph.pipeline.sweep import Note, sweep
 from omnigraph.storage.fragments import NewPiece, Prepared, delete_pieces
 from omnigraph.storage.tables import Change
+from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -54,10 +55,11 @@ def load_files(
     *,
     set_aside: bool = False,
     environ: Mapping[str, str] | None = None,
+    fetch: Fetch | None = None,
 ) -> LoadResult:
     """Load files onto a branch as one commit; results and errors are those of `operations.load`."""
     sweep(repository)
-    load = _BulkLoad(repository, runner, source, cast(Mode, mode), options, set_aside, environ or {})
+    load = _BulkLoad(repository, runner, source, cast(Mode, mode), options, set_aside, environ or {}, fetch)
     with load.note:
         try:
             commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
@@ -86,6 +88,7 @@ class _BulkLoad:
         options: WriteOptions,
         collect: bool,
         environ: Mapping[str, str],
+        fetch: Fetch | None,
     ) -> None:
         self.repository = repository
         self.runner = runner
@@ -94,6 +97,7 @@ class _BulkLoad:
         self.options = options
         self.collect = collect
         self.environ = {name: value for name, value in environ.items() if name.startswith(_EMBED_SETTINGS)}
+        self.fetch = fetch
         self.id = new_ulid(repository.clock())
         self.note = Note(repository, self.id)
         self.result: LoadResult | None = None
@@ -140,6 +144,7 @@ class _BulkLoad:
             collect=self.collect,
             buckets=max(self.runner.parallelism, min(BUCKETS_MAX, -(-size // BUCKET_BYTES))),
             environ=self.environ,
+            fetch=self.fetch,
         )
 
     def _settle(self, transaction: Transaction, before: Staging) -> None:

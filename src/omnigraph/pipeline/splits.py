@@ -9,10 +9,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from omnigraph.engine.records import Faults, Part, read_text
+from omnigraph.engine.tabular import Stretch, read_table_file, stretches
 from omnigraph.errors import InputError
+from omnigraph.operations.load import file_kind, known_kind
 from omnigraph.pipeline.job import Job
 from omnigraph.storage.files import DataFile, find_files
 
@@ -23,20 +24,17 @@ _INFLATE_BYTES = 4 << 20
 _INFLATION = 6
 """How much larger compressed text is presumed to be once it is read."""
 
-Kind = Literal["jsonl"]
-_KINDS: Mapping[str, Kind] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
-
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of the input: number, file, range of bytes; `label` is what errors call the file."""
+    """A part of the input: a range of bytes of JSONL, or a stretch of a table; `label` is what errors call the file."""
 
     number: int
-    kind: Kind
     file: DataFile
-    start: int
-    end: int
     label: str | None
+    start: int = 0
+    end: int = 0
+    stretch: Stretch | None = None
 
     @property
     def is_compressed(self) -> bool:
@@ -52,33 +50,28 @@ class Input:
     bytes: int
 
 
-def kind_of(name: str) -> Kind | None:
-    """What a file holds, by its name."""
-    base = name.lower().removesuffix(".gz")
-    return next((kind for ending, kind in _KINDS.items() if base.endswith(ending)), None)
-
-
 def plan_input(
     patterns: Sequence[str], environ: Mapping[str, str], parallelism: int, *, split_bytes: int | None = None
 ) -> Input:
     """Find the files of an input and cut them, by default into as many splits as keep everybody busy."""
-    files = find_files(patterns, environ, lambda name: kind_of(name) is not None)
+    files = find_files(patterns, environ, lambda name: file_kind(name) is not None)
     total = sum(file.size for file in files)
     size = split_bytes or max(SPLIT_BYTES_MIN, min(SPLIT_BYTES, -(-total // max(parallelism, 1))))
     splits: list[Split] = []
     read = 0
     for file in files:
-        kind = kind_of(file.base)
-        if kind is None:
-            raise InputError(f"'{file.name}' is of no known kind", hint="load .jsonl, .parquet, .csv or .arrow files")
         label = file.name if len(files) > 1 else None
-        if file.base.lower().endswith(".gz"):
-            splits.append(Split(len(splits), kind, file, 0, file.size, label))
+        if known_kind(file) == "table":
+            for stretch in stretches(file, size):
+                splits.append(Split(len(splits), file, file.name, stretch=stretch))
+                read += stretch.bytes
+        elif file.base.lower().endswith(".gz"):
+            splits.append(Split(len(splits), file, label, 0, file.size))
             read += file.size * _INFLATION
-            continue
-        read += file.size
-        for start in range(0, max(file.size, 1), size):
-            splits.append(Split(len(splits), kind, file, start, min(start + size, file.size), label))
+        else:
+            read += file.size
+            for start in range(0, max(file.size, 1), size):
+                splits.append(Split(len(splits), file, label, start, min(start + size, file.size)))
     return Input(tuple(splits), read)
 
 
@@ -92,7 +85,11 @@ class Reading:
     lines: int = 0
 
     def chunks(self) -> Iterator[dict[str, list[Part]]]:
-        """Table key → records, of parts that fit memory; lines are numbered within the split, from 1."""
+        """Table key → records, of parts that fit memory; lines of JSONL are numbered within the split, from 1."""
+        if self.split.stretch is not None:
+            for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.stretch):
+                yield {key: [part]}
+            return
         for text in _inflated(self.split) if self.split.is_compressed else [_own_lines(self.split)]:
             first = self.lines + 1
             self.lines += text.count(b"\n") + (not text.endswith(b"\n") and bool(text))

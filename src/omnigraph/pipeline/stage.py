@@ -87,7 +87,7 @@ def locate(job: Job, work: tuple[Split, Mapping[str, Sequence[int]]]) -> dict[tu
     found: dict[tuple[str, int], tuple[str | None, int]] = {}
     for parts in reading.chunks():
         for key in parts:
-            rows = build_rows(parts[key], reading.faults, lambda: "")
+            rows = build_rows(parts[key], reading.faults, lambda: "", job.fetch)
             first = before.get(key, 0)
             before[key] = first + rows.table.num_rows
             for place in wanted.get(key, ()):
@@ -128,7 +128,7 @@ class _Staging:
         if key in self.done.values:
             return
         try:
-            rows = build_rows(parts, faults, self._new_id)
+            rows = build_rows(parts, faults, self._new_id, self.job.fetch)
         except RecordError as error:
             # The first of its table; a table that is earlier in the order may still have one.
             self.done.values[key] = Fault.of(self.split.number, error)

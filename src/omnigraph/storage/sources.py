@@ -22,7 +22,8 @@ class BlobSources:
     def __init__(self, places: Iterable[str | PathLike[str]], environ: Mapping[str, str]) -> None:
         if isinstance(places, str | PathLike):
             raise InputError("the places blobs may come from are a list", hint=f"write [{fspath(places)!r}]")
-        self._environ = environ
+        # Nothing else matters to a location, and this travels to the workers of a bulk load.
+        self._environ = {name: value for name, value in environ.items() if name.startswith("AWS_")}
         self._places = [locate(place, environ) for place in places]
 
     def __call__(self, reference: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from omnigraph.engine.records import Faults, Rows, build_rows
 from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.errors import InputError, RecordError, TypeNotFound
 from omnigraph.schema.check import compile_schema
+from omnigraph.storage.files import find_files
 
 SCHEMA = """
 node T {
@@ -40,6 +42,11 @@ def rows_of(found: dict[str, Any], faults: Faults | None = None) -> list[dict[st
             place = table.schema.get_field_index(name)
             table = table.set_column(place, name, table[name].cast(pa.list_(number) if name.endswith("s") else number))
     return [{key: value for key, value in row.items() if value is not None} for row in table.to_pylist()]
+
+
+def read_file(path: Path, faults: Faults) -> dict[str, Any]:
+    (file,) = find_files([str(path)], {}, bool)
+    return dict(read_table_file(file, CATALOG, faults))
 
 
 def arrow(columns: dict[str, Any], name: str = "T") -> list[dict[str, Any]]:
@@ -259,7 +266,7 @@ def test_parquet_and_arrow_files(tmp_path, ending):
     else:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-    found = read_table_file(path, CATALOG, Faults())
+    found = read_file(path, Faults())
     assert rows_of(found) == [{"id": "a", "k": "a", "day": 3, "vec": [1.0, 2.0]}]
     assert found["node:T"].source == str(path)
 
@@ -269,14 +276,14 @@ def test_a_file_that_is_something_else(tmp_path, name):
     path = tmp_path / name
     path.write_text("not at all")
     with pytest.raises(InputError, match=f"'{path}' cannot be read: ") as caught:
-        read_table_file(path, CATALOG, Faults())
+        read_file(path, Faults())
     assert caught.value.code == "unreadable_file"
 
 
 def test_a_file_named_for_no_type(tmp_path):
     pq.write_table(pa.table({"k": ["a"]}), tmp_path / "Nobody.parquet")
     with pytest.raises(TypeNotFound, match="there is no node or edge type 'Nobody'"):
-        read_table_file(tmp_path / "Nobody.parquet", CATALOG, Faults())
+        read_file(tmp_path / "Nobody.parquet", Faults())
 
 
 # -- CSV ---------------------------------------------------------------------------------------------
@@ -286,7 +293,7 @@ def csv(tmp_path: Any, text: str | bytes, name: str = "T", faults: Faults | None
     path = tmp_path / f"{name}.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     faults = faults or Faults()
-    return rows_of(read_table_file(path, CATALOG, faults), faults)
+    return rows_of(read_file(path, faults), faults)
 
 
 def test_every_type_from_text(tmp_path):

@@ -1,0 +1,142 @@
+"""What can be loaded as a job, and where each record came from: tables, compressed files, folders, any cut."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.errors import InputError, OmniGraphError
+from omnigraph.pipeline.splits import _own_lines, plan_input
+from support.bulk import Twins
+
+PEOPLE = {"name": [f"p{n}" for n in range(100)], "age": [n % 90 for n in range(100)]}
+
+
+@pytest.fixture
+def twins(tmp_path):
+    return Twins.below(tmp_path)
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "Person.parquet"
+    pq.write_table(pa.table(PEOPLE), path, row_group_size=17)
+    return path
+
+
+# -- cuts --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_cut_gives_every_line_once(tmp_path, seed):
+    chooser = random.Random(seed)
+    text = b"".join(
+        chooser.choice([b"", b"x", "é€😀".encode(), b"long " * 9]) + chooser.choice([b"\n", b"\r\n"]) for _ in range(30)
+    ) + chooser.choice([b"", b"no end"])
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(text)
+    source = plan_input([str(path)], {}, 1, split_bytes=chooser.choice([1, 2, 7, 50, 10_000]))
+    parts = [_own_lines(split) for split in source.splits]
+    assert b"".join(parts) == text
+
+
+def test_an_empty_file_is_an_empty_load(twins, tmp_path):
+    empty = tmp_path / "a.jsonl"
+    empty.touch()
+    twins.load([empty], "overwrite")
+    assert len(twins.bulk.commits()) == 2
+
+
+# -- tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split_bytes", [1, 300, 1 << 20])
+def test_parquet_by_row_groups(twins, people, split_bytes):
+    twins.split_bytes = split_bytes
+    twins.load([people], "append")
+    assert twins.bulk.snapshot().tables["node:Person"].pin.row_count == 100
+
+
+def test_a_wrong_row_of_a_table_is_named_by_its_number(twins, tmp_path):
+    path = tmp_path / "Person.parquet"
+    pq.write_table(pa.table({**PEOPLE, "age": [200 if n == 57 else 1 for n in range(100)]}), path, row_group_size=10)
+    twins.split_bytes = 1
+    twins.load([path], "append")
+    with pytest.raises(OmniGraphError, match=r"Person\.parquet, line 58: @range violation"):
+        twins.bulk_load([str(path)], "append")
+
+
+@pytest.mark.parametrize("set_aside", [False, True])
+def test_csv_with_wrong_rows(twins, people, tmp_path, set_aside):
+    path = tmp_path / "Knows.csv"
+    path.write_text('from,to,since\np1,p2,2024-01-01\np1,p3\n"p\n9",p3,\np4,p5,"20\n24"\np1,nobody,\n,p5,\np8,p9,\n')
+    twins.load([people, path], "append", set_aside=set_aside)
+
+
+def test_a_column_nobody_knows(twins, tmp_path):
+    path = tmp_path / "Person.csv"
+    path.write_text("name,shoe\na,43\n")
+    twins.load([path], "append", set_aside=True)
+
+
+def test_a_table_of_no_type(twins, tmp_path):
+    path = tmp_path / "Nobody.csv"
+    path.write_text("name\na\n")
+    twins.load([path], "append")
+
+
+def test_numbers_that_fit_are_taken_and_others_refused(twins, tmp_path):
+    path = tmp_path / "Thing.parquet"
+    sizes = pa.array([1.5, None, float("inf")], pa.float64())
+    pq.write_table(pa.table({"label": ["a", "b", "c"], "sku": pa.array([1, 2, 3], pa.int16()), "size": sizes}), path)
+    twins.load([path], "append", set_aside=True)
+    assert twins.bulk.snapshot().tables["node:Thing"].pin.row_count == 2
+
+
+# -- compressed files, folders, patterns --------------------------------------------------------------
+
+
+def test_gzip_of_several_streams(twins, tmp_path):
+    lines = [json.dumps({"type": "Person", "data": {"name": f"p{n}"}}).encode() + b"\n" for n in range(50)]
+    lines[30] = b'{"type": "Person", "data": {"name": "UPPER"}}\n'
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(lines[:20])) + gzip.compress(b"".join(lines[20:])))
+    twins.load([path], "append", set_aside=True)
+    with pytest.raises(OmniGraphError, match=r"^line 31: @check violation"):
+        twins.bulk_load([str(path)], "merge")
+
+
+def test_a_truncated_gzip_file_is_refused(twins, tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"type": "Person", "data": {"name": "a"}}\n' * 100)[:-12])
+    with pytest.raises(InputError) as caught:
+        twins.bulk_load([str(path)], "append")
+    assert caught.value.code == "unreadable_file"
+
+
+def test_a_folder_is_its_data_files_by_name(twins, people, tmp_path):
+    folder = tmp_path / "all"
+    (folder / "deep" / "_temporary").mkdir(parents=True)
+    people.rename(folder / "deep" / "Person.parquet")
+    for name in ("_SUCCESS", ".hidden.jsonl", "notes.txt", "deep/_temporary/b.jsonl"):
+        (folder / name).write_text("not data")
+    (folder / "a.jsonl").write_text('{"edge": "Knows", "from": "p1", "to": "p2"}\n')
+    twins.load([folder], "append")
+    assert twins.bulk.snapshot().tables["edge:Knows"].pin.row_count == 1
+
+
+def test_patterns(twins, people, tmp_path):
+    twins.load([tmp_path / "Per*.parquet"], "append")
+    with pytest.raises(InputError, match="there is no file"):
+        twins.bulk_load([str(tmp_path / "x*.jsonl")], "append")
+
+
+def test_a_file_of_no_known_kind(twins, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("hello")
+    twins.load([path], "append")
