@@ -373,7 +373,8 @@ class Table:
 
         Losing a race against another writer of the table is no failure: the table stays as it is.
         """
-        if not always and self.fragment_count <= FRAGMENTS_MAX + self.row_count // FRAGMENT_ROWS:
+        spare = self.fragment_count - FRAGMENTS_MAX
+        if not always and (spare <= 0 or spare <= self.row_count // FRAGMENT_ROWS):
             return self
         try:
             if not Compaction.plan(self.dataset, {"target_rows_per_fragment": FRAGMENT_ROWS}).num_tasks():
