@@ -87,6 +87,7 @@ class Repository:
         self._lock = RLock()
         self._state: State | None = None
         self._schemas: dict[str, SchemaRecord] = {}
+        self._commits: tuple[Mapping[str, Commit], int] = {}, 0
         self._snapshots_of: State | None = None
         self._snapshots: dict[str, Snapshot] = {}
         """The heads of one state that were asked for."""
@@ -287,12 +288,24 @@ class Repository:
         rows = self.ledger.history(state.ledger, "object_type = 'graph_commit'", columns).to_pylist()
         return {commit.id: pins for commit, pins in map(row_to_commit_and_pins, rows)}
 
-    def all_commits(self, state: State | None = None) -> dict[str, Commit]:
-        """Every commit the manifest knows, those of deleted branches included."""
+    def all_commits(self, state: State | None = None) -> Mapping[str, Commit]:
+        """Every commit the manifest knows, those of deleted branches included, and maybe some that came since.
+
+        Commits never change and never go, so only those after the last look are read.
+        """
         state = state or self.state()
-        columns = ["object_id", "metadata", "table_version", "table_branch"]
-        rows = self.ledger.history(state.ledger, "object_type = 'graph_commit'", columns)
-        return {commit.id: commit for commit in map(row_to_commit, rows.to_pylist())}
+        with self._lock:
+            known, last = self._commits
+        if last < state.version:
+            columns = ["object_id", "metadata", "table_version", "table_branch"]
+            rows = self.ledger.history(
+                state.ledger, f"object_type = 'graph_commit' AND table_version > {last}", columns
+            ).to_pylist()
+            known = {**known, **{commit.id: commit for commit in map(row_to_commit, rows)}}
+            with self._lock:
+                if self._commits[1] < state.version:
+                    self._commits = known, state.version
+        return known
 
     @cached_property
     def genesis_id(self) -> str:
