@@ -14,9 +14,10 @@ import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.operations.load import LoadResult, Reject
-from omnigraph.pipeline.load import load_files
+from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
+from omnigraph.pipeline.staging import FileSource
 from omnigraph.versioning.transaction import WriteOptions
 
 MODES = ("append", "merge", "overwrite")
@@ -74,8 +75,14 @@ class Twins:
     def bulk_load(self, paths: list[str], mode: str, *, set_aside: bool = False) -> LoadResult:
         """Load on the second one only."""
         source = plan_input(paths, {}, self.runner.parallelism, split_bytes=self.split_bytes)
-        return load_files(
-            self.bulk._repository, self.runner, source, mode, WriteOptions(), set_aside=set_aside, environ={}
+        return load_source(
+            self.bulk._repository,
+            self.runner,
+            FileSource(source),
+            mode,
+            WriteOptions(),
+            set_aside=set_aside,
+            environ={},
         )
 
 

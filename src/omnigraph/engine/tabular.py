@@ -80,7 +80,7 @@ def read_table_file(
 
     Its name, up to the first dot, is the type's. There is a part at least, if an empty one: the table is named.
     """
-    type_ = _type(file.stem, catalog)
+    type_ = find_type(file.stem, catalog)
     if _ending(file) == ".csv":
         for part in _read_csv(file, type_, faults):
             yield type_.table_key, part
@@ -101,7 +101,7 @@ def read_arrow(
     name: str, data: Any, catalog: Catalog, faults: Faults, *, source: str | None = None, first: int = 1
 ) -> dict[str, Part]:
     """The records of an Arrow table, or of anything that turns into one; rows are numbered from `first`."""
-    type_ = _type(name, catalog)
+    type_ = find_type(name, catalog)
     table = _as_arrow(name, data)
     meanings = _meanings(type_, table.column_names, source)
     return {type_.table_key: _read_rows(type_, table, meanings, first, faults, source)}
@@ -323,7 +323,8 @@ def _cell(text: str, type_: PropertyType) -> Any:
     return text
 
 
-def _type(name: str, catalog: Catalog) -> NodeType | EdgeType:
+def find_type(name: str, catalog: Catalog) -> NodeType | EdgeType:
+    """The node or edge type of a name."""
     found = catalog.nodes.get(name) or catalog.find_edge(name)
     if found is None:
         known = [*catalog.nodes, *catalog.edges]

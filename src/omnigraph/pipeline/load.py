@@ -20,8 +20,7 @@ from omnigraph.pipeline.job import Job, Mode
 from omnigraph.pipeline.rounds import Files, Judging
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import LoseWork, SettleWork, lose, settle
-from omnigraph.pipeline.splits import Input
-from omnigraph.pipeline.staging import Staging, stage_input
+from omnigraph.pipeline.staging import Source, Staging, stage_input
 from omnigraph.pipeline.sweep import Note, sweep
 from omnigraph.storage.fragments import NewPiece, Prepared, delete_pieces
 from omnigraph.storage.tables import Change
@@ -46,10 +45,10 @@ _EMBED_SETTINGS = (
 )
 
 
-def load_files(
+def load_source(
     repository: Repository,
     runner: Runner,
-    source: Input,
+    source: Source,
     mode: str,
     options: WriteOptions,
     *,
@@ -57,7 +56,7 @@ def load_files(
     environ: Mapping[str, str] | None = None,
     fetch: Fetch | None = None,
 ) -> LoadResult:
-    """Load files onto a branch as one commit; results and errors are those of `operations.load`."""
+    """Load an input onto a branch as one commit; results and errors are those of `operations.load`."""
     sweep(repository)
     load = _BulkLoad(repository, runner, source, cast(Mode, mode), options, set_aside, environ or {}, fetch)
     with load.note:
@@ -83,7 +82,7 @@ class _BulkLoad:
         self,
         repository: Repository,
         runner: Runner,
-        source: Input,
+        source: Source,
         mode: Mode,
         options: WriteOptions,
         collect: bool,
@@ -151,7 +150,7 @@ class _BulkLoad:
         job = replace(self._job(transaction.snapshot), aliases=before.job.aliases, buckets=before.job.buckets)
         staging = before.copy(job)
         hits, lost = Judging(staging, transaction.snapshot).run()
-        for staged in staging.splits:
+        for staged in staging.splits.values():
             if staged.unembedded is not None:
                 raise staged.unembedded.error()
         self._publish(transaction, staging, hits, lost)

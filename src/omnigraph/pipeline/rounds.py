@@ -185,7 +185,7 @@ class Judging:
         """Raise what is wrong, or set it aside; whether the rest has to be judged anew."""
         findings += [
             finding
-            for staged in self.staging.splits
+            for staged in self.staging.splits.values()
             for finding in staged.findings
             if finding.position not in self.staging.tables[finding.table_key].excluded
         ]

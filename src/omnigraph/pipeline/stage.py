@@ -7,7 +7,7 @@ together is left to `judge`, which gets the columns it needs by way of deals.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from omnigraph.engine.constraints import Delta, TableDelta
 from omnigraph.engine.embed import fill_vectors
-from omnigraph.engine.records import AnyType, Faults, Part, Rows, build_rows
-from omnigraph.errors import OmniGraphError, RecordError
+from omnigraph.engine.records import AnyType, Faults, Part, Records, Rows, build_rows
+from omnigraph.engine.tabular import find_type, read_arrow
+from omnigraph.errors import Damaged, OmniGraphError, RecordError, StorageError
 from omnigraph.operations.load import is_keyed, renamed
 from omnigraph.pipeline.deals import Deal, write_deal
 from omnigraph.pipeline.findings import Fault, Finding, Raised, position_of
@@ -76,7 +77,26 @@ def deals_of(type_: AnyType, *, fresh: bool) -> Iterator[tuple[Deal, list[str]]]
 
 def stage(job: Job, split: Split) -> Staged:
     """Read a split, check each record, write what is sound."""
-    return _Staging(job, split).run()
+    reading = Reading(job, split, Faults(collect=job.collect))
+    return stage_chunks(job, split.number, reading.faults, reading.chunks(), lambda: reading.lines)
+
+
+def stage_rows(job: Job, number: int, type_name: str, batches: Iterable[pa.RecordBatch]) -> Staged:
+    """The same for rows of one type that come as Arrow batches; they are numbered as they come, from 1."""
+    faults = Faults(collect=job.collect)
+    rows = 0
+
+    def chunks() -> Iterator[dict[str, list[Part]]]:
+        nonlocal rows
+        type_ = find_type(type_name, job.catalog)
+        # No rows at all are a load, too: the table is named.
+        yield {type_.table_key: [Records(type_, None)]}
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            first, rows = rows + 1, rows + table.num_rows
+            yield {key: [part] for key, part in read_arrow(type_name, table, job.catalog, faults, first=first).items()}
+
+    return stage_chunks(job, number, faults, chunks(), lambda: rows)
 
 
 def locate(job: Job, work: tuple[Split, Mapping[str, Sequence[int]]]) -> dict[tuple[str, int], tuple[str | None, int]]:
@@ -97,33 +117,37 @@ def locate(job: Job, work: tuple[Split, Mapping[str, Sequence[int]]]) -> dict[tu
     return found
 
 
+def stage_chunks(
+    job: Job, number: int, faults: Faults, chunks: Iterable[dict[str, list[Part]]], lines: Callable[[], int]
+) -> Staged:
+    """Stage records as they are read; `lines` says how many there were in the end."""
+    staging = _Staging(job, number)
+    done = staging.done
+    try:
+        for parts in chunks:
+            for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
+                staging.take(key, parts[key], faults)
+    except RecordError as error:
+        done.shape = Fault.of(number, error)
+    except _RETRIED:
+        raise
+    except OmniGraphError as error:
+        done.shape = Raised.of(error)
+    done.lines = lines()
+    done.faults = [Fault.of(number, error) for error in faults.found]
+    return done
+
+
 class _Staging:
-    def __init__(self, job: Job, split: Split) -> None:
+    def __init__(self, job: Job, number: int) -> None:
         self.job = job
-        self.split = split
-        self.done = Staged(split.number)
+        self.number = number
+        self.done = Staged(number)
         self._new_id = new_ulids(system_clock).__next__
         self._aliases = _read_aliases(job)
 
-    def run(self) -> Staged:
-        """The whole split, chunk by chunk."""
-        faults = Faults(collect=self.job.collect)
-        reading = Reading(self.job, self.split, faults)
-        try:
-            for parts in reading.chunks():
-                for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
-                    self._take(key, parts[key], faults)
-        except RecordError as error:
-            self.done.shape = Fault.of(self.split.number, error)
-        except OmniGraphError as error:
-            if type(error).__name__ in _RETRIED:
-                raise
-            self.done.shape = Raised.of(error)
-        self.done.lines = reading.lines
-        self.done.faults = [Fault.of(self.split.number, error) for error in faults.found]
-        return self.done
-
-    def _take(self, key: str, parts: list[Part], faults: Faults) -> None:
+    def take(self, key: str, parts: list[Part], faults: Faults) -> None:
+        """Records of one table: type them, check them, deal their keys, write them."""
         table = self.done.tables.setdefault(key, StagedTable())
         if key in self.done.values:
             return
@@ -131,14 +155,14 @@ class _Staging:
             rows = build_rows(parts, faults, self._new_id, self.job.fetch)
         except RecordError as error:
             # The first of its table; a table that is earlier in the order may still have one.
-            self.done.values[key] = Fault.of(self.split.number, error)
+            self.done.values[key] = Fault.of(self.number, error)
             return
         first = table.rows
         table.rows += rows.table.num_rows
         table.fresh = table.fresh and rows.fresh
         for old, id_ in rows.aliases.items():
             place = rows.table["id"].index(id_).as_py()
-            table.aliases.setdefault(old, (id_, position_of(self.split.number, first + place)))
+            table.aliases.setdefault(old, (id_, position_of(self.number, first + place)))
         self._rename(rows)
         self._judge(rows, first)
         self._deal(rows, first)
@@ -166,7 +190,7 @@ class _Staging:
                         continue
                     for violation in part.check(delta):
                         assert violation.position is not None
-                        position = position_of(self.split.number, first + violation.position)
+                        position = position_of(self.number, first + violation.position)
                         place = (number, step, part_number)
                         self.done.findings.append(Finding.of(place, violation, position, position))
                         if not everything:
@@ -174,7 +198,7 @@ class _Staging:
 
     def _deal(self, rows: Rows, first: int) -> None:
         count = rows.table.num_rows
-        positions = pa.array(np.arange(count) + position_of(self.split.number, first), pa.int64())
+        positions = pa.array(np.arange(count) + position_of(self.number, first), pa.int64())
         numbered = rows.table.append_column(POSITION, positions)
         for deal, columns in deals_of(rows.type, fresh=rows.fresh):
             name = write_deal(self.job, deal, numbered.select([*columns, POSITION]))
@@ -197,7 +221,7 @@ class _Staging:
         table.pieces += pieces
 
 
-_RETRIED = ("StorageError", "Damaged")
+_RETRIED = (StorageError, Damaged)
 """What another attempt of the task may get over."""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 from omnigraph.errors import RecordError
 from omnigraph.pipeline.deals import Deal
@@ -15,6 +16,111 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Input, Split
 from omnigraph.pipeline.stage import Staged, StagedTable, locate, stage
 from omnigraph.storage.fragments import NewPiece
+
+
+class Source(Protocol):
+    """An input of a job: how it is staged, and how its rows are called."""
+
+    @property
+    def bytes(self) -> int:
+        """About how much there is to read."""
+
+    def stage(self, runner: Runner, job: Job) -> Iterator[Staged]:
+        """Every split, staged, by ascending number."""
+
+    def places(self, staging: Staging, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+        """The file and line of rows."""
+
+    def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:
+        """For each split, how many lines of the same file come before it."""
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Files, cut into splits."""
+
+    input: Input
+
+    @property
+    def bytes(self) -> int:
+        """See `Source`."""
+        return self.input.bytes
+
+    def stage(self, runner: Runner, job: Job) -> Iterator[Staged]:
+        """See `Source`."""
+        return runner.run("read", stage, job, self.input.splits)
+
+    def places(self, staging: Staging, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+        """Nobody keeps lines: the splits concerned are read once more."""
+        wanted = _by_split(positions)
+        work: list[tuple[Split, dict[str, list[int]]]] = [
+            (self.input.splits[split], {key: [place_of(position) for position in those]})
+            for split, those in sorted(wanted.items())
+        ]
+        found: dict[int, tuple[str | None, int]] = {}
+        for (split, _), lines in zip(work, staging.runner.run("locate", locate, staging.job, work), strict=True):
+            for position in wanted[split.number]:
+                source, line = lines[key, place_of(position)]
+                found[position] = (source, staging.lines_before[split.number] + line)
+        return found
+
+    def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:
+        """See `Source`."""
+        before: dict[int, int] = {}
+        for split, previous in zip(self.input.splits, (None, *self.input.splits), strict=False):
+            same = previous is not None and previous.file is split.file
+            number = split.number
+            before[number] = before[number - 1] + splits[number - 1].lines if same else 0
+        return before
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """Rows that come in parts from elsewhere, such as the partitions of a frame; `read` stages them, by number.
+
+    Parts of one type follow one another; their rows are numbered through.
+    """
+
+    bytes: int
+    read: Callable[[Job], Iterable[Staged]]
+
+    def stage(self, runner: Runner, job: Job) -> Iterator[Staged]:  # noqa: ARG002 (whoever has the rows runs the tasks)
+        """See `Source`."""
+        return iter(self.read(job))
+
+    def places(
+        self,
+        staging: Staging,
+        key: str,  # noqa: ARG002 (a part has rows of one table only)
+        positions: Iterable[int],
+    ) -> dict[int, tuple[str | None, int]]:
+        """A row's number is its place, and one more for each row before it that was no record."""
+        found: dict[int, tuple[str | None, int]] = {}
+        for split, those in _by_split(positions).items():
+            wrong = sorted(fault.line or 0 for fault in staging.splits[split].faults)
+            for position in those:
+                line = place_of(position) + 1
+                for other in wrong:
+                    line += other <= line
+                found[position] = (None, staging.lines_before[split] + line)
+        return found
+
+    def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:
+        """See `Source`."""
+        before: dict[int, int] = {}
+        count: dict[str, int] = {}
+        for number, staged in sorted(splits.items()):
+            key = ",".join(sorted(staged.tables))
+            before[number] = count.get(key, 0)
+            count[key] = before[number] + staged.lines
+        return before
+
+
+def _by_split(positions: Iterable[int]) -> dict[int, list[int]]:
+    wanted: dict[int, list[int]] = {}
+    for position in positions:
+        wanted.setdefault(split_of(position), []).append(position)
+    return wanted
 
 
 @dataclass
@@ -50,8 +156,8 @@ class Staging:
 
     job: Job
     runner: Runner
-    source: Input
-    splits: list[Staged]
+    source: Source
+    splits: dict[int, Staged]
     tables: dict[str, TableRows] = field(default_factory=dict)
     rejects: list[RecordError] = field(default_factory=list)
 
@@ -63,7 +169,7 @@ class Staging:
     def deals(self) -> dict[Deal, list[str]]:
         """The files of every deal, in the order of the input."""
         found: dict[Deal, list[str]] = {}
-        for staged in self.splits:
+        for staged in self.splits.values():
             for deal, names in staged.deals.items():
                 found.setdefault(deal, []).extend(names)
         return found
@@ -82,32 +188,16 @@ class Staging:
             self.tables[key].excluded[position] = reason
 
     def places(self, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
-        """The file and line of rows. Nobody keeps lines: the splits concerned are read once more."""
-        wanted: dict[int, list[int]] = {}
-        for position in positions:
-            wanted.setdefault(split_of(position), []).append(position)
-        work: list[tuple[Split, dict[str, list[int]]]] = [
-            (self.source.splits[split], {key: [place_of(position) for position in those]})
-            for split, those in sorted(wanted.items())
-        ]
-        found: dict[int, tuple[str | None, int]] = {}
-        for (split, _), lines in zip(work, self.runner.run("locate", locate, self.job, work), strict=True):
-            for position in wanted[split.number]:
-                source, line = lines[key, place_of(position)]
-                found[position] = (source, self.lines_before[split.number] + line)
-        return found
+        """The file and line of rows."""
+        return self.source.places(self, key, positions)
 
     @cached_property
-    def lines_before(self) -> list[int]:
+    def lines_before(self) -> dict[int, int]:
         """For each split, how many lines of the same file come before it."""
-        before: list[int] = []
-        for split, previous in zip(self.source.splits, (None, *self.source.splits), strict=False):
-            same = previous is not None and previous.file is split.file
-            before.append(before[-1] + self.splits[len(before) - 1].lines if same else 0)
-        return before
+        return self.source.lines_before(self.splits)
 
 
-def stage_input(runner: Runner, source: Input, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
+def stage_input(runner: Runner, source: Source, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
     """Stage an input, or raise the first record that is wrong by itself; `written` learns of every piece at once."""
     staging = _read(runner, source, job, written)
     aliases = _aliases(staging)
@@ -123,20 +213,20 @@ def stage_input(runner: Runner, source: Input, job: Job, written: list[tuple[str
     return again
 
 
-def _read(runner: Runner, source: Input, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
-    done: list[Staged] = []
-    for staged in runner.run("read", stage, job, source.splits):
-        done.append(staged)
+def _read(runner: Runner, source: Source, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
+    done: dict[int, Staged] = {}
+    for staged in source.stage(runner, job):
+        done[staged.split] = staged
         for key, table in staged.tables.items():
             written += [(job.pins[key][0], piece) for piece in table.pieces]
     staging = Staging(job, runner, source, done)
     _raise_faults(staging)
-    for key in sorted({key for staged in done for key in staged.tables}, key=_by_type):
+    for key in sorted({key for staged in done.values() for key in staged.tables}, key=_by_type):
         rows = staging.tables[key] = TableRows(key)
-        for staged in done:
+        for staged in done.values():
             if key in staged.tables:
                 rows.add(staged.split, staged.tables[key])
-    staging.rejects = [fault.error(staging.lines_before[fault.split]) for s in done for fault in s.faults]
+    staging.rejects = [fault.error(staging.lines_before[fault.split]) for s in done.values() for fault in s.faults]
     return staging
 
 
@@ -146,12 +236,12 @@ def _by_type(key: str) -> tuple[str, str]:
 
 def _raise_faults(staging: Staging) -> None:
     """Raise the first record that is wrong by itself: shape before values, values type by type."""
-    for staged in staging.splits:
+    for staged in staging.splits.values():
         if isinstance(staged.shape, Raised):
             raise staged.shape.error()
         if staged.shape is not None:
             raise staged.shape.error(staging.lines_before[staged.split])
-    values = [(key, fault) for staged in staging.splits for key, fault in staged.values.items()]
+    values = [(key, fault) for staged in staging.splits.values() for key, fault in staged.values.items()]
     if values:
         _, fault = min(values, key=lambda item: (_by_type(item[0]), item[1].split))
         raise fault.error(staging.lines_before[fault.split])
@@ -160,7 +250,7 @@ def _raise_faults(staging: Staging) -> None:
 def _aliases(staging: Staging) -> dict[str, dict[str, str]]:
     """Table key → old spelling → id, over the whole input; one that stands for two keys is wrong."""
     found: dict[str, dict[str, str]] = {}
-    for staged in staging.splits:
+    for staged in staging.splits.values():
         for key, table in staged.tables.items():
             for old, (id_, position) in table.aliases.items():
                 known = found.setdefault(key, {}).setdefault(old, id_)

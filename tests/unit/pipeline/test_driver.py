@@ -1,0 +1,210 @@
+"""The driver of a bulk load: it publishes once, starts over when the branch moved, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.errors import ConstraintViolation, ExpectedVersionMismatch, KeyConflict
+from omnigraph.graph import Graph
+from omnigraph.operations.load import LoadResult
+from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.runner import InlineRunner
+from omnigraph.pipeline.splits import plan_input
+from omnigraph.pipeline.stage import stage_rows
+from omnigraph.pipeline.staging import FileSource, RowSource
+from omnigraph.pipeline.sweep import Note, sweep
+from omnigraph.versioning.transaction import WriteOptions
+from support.writes import SHELVES, beside, ids_of, new_graph, reopened, rows_of, shelf
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(tmp_path, SHELVES, shelf("a", note="x", cap=3), shelf("b"), beside("a", "b", id_="e"))
+
+
+class Interfering(InlineRunner):
+    """Does something before a step of the job."""
+
+    def __init__(self, step: str, act: Callable[[], Any]) -> None:
+        super().__init__()
+        self.steps: list[str] = []
+        self._step = step
+        self._act: Callable[[], Any] | None = act
+
+    def run(self, step, task, job, work):
+        self.steps.append(step)
+        if step == self._step and self._act is not None:
+            act, self._act = self._act, None
+            act()
+        return super().run(step, task, job, work)
+
+
+def bulk(graph: Graph, root: Path, records: list[Any], mode: str = "merge", **more: Any) -> LoadResult:
+    path = root / "bulk.jsonl"
+    path.write_text("\n".join(json.dumps(record) for record in records))
+    source = FileSource(plan_input([str(path)], {}, 1, split_bytes=60))
+    runner = more.pop("runner", None) or InlineRunner()
+    return load_source(graph._repository, runner, source, mode, WriteOptions(**more))
+
+
+def data_files(graph: Graph) -> list[Path]:
+    return sorted(Path(graph.uri).glob("*/*/data/*.lance"))
+
+
+def leftovers(graph: Graph) -> list[Path]:
+    return list((Path(graph.uri) / "__staging").glob("*"))
+
+
+def test_row_identity_survives_an_upsert(graph, tmp_path):
+    def identities() -> dict[str, tuple[int, int]]:
+        table = graph.snapshot().table("node:Shelf")
+        rows = table.read(["id", "_rowid", "_row_created_at_version"]).to_pylist()
+        return {row["id"]: (row["_rowid"], row["_row_created_at_version"]) for row in rows}
+
+    before = identities()
+    bulk(graph, tmp_path, [shelf("b", note="new"), shelf("c"), shelf("a"), shelf("d")])
+    after = identities()
+    assert {key: after[key] for key in before} == before
+    assert len({row for row, _ in after.values()}) == 4
+    assert rows_of(graph, "Shelf")["a"] == {"code": "a", "note": None, "cap": None}
+    assert graph.verify() == []
+
+
+def test_a_branch_that_moved_is_judged_again_but_not_read_again(graph, tmp_path):
+    runner = Interfering("check", lambda: reopened(graph).load([shelf("c", note="first")], mode="append"))
+    bulk(graph, tmp_path, [shelf("c", note="second"), shelf("d")], runner=runner)
+    assert runner.steps.count("read") == 1
+    assert runner.steps.count("check") == 2
+    assert rows_of(graph, "Shelf")["c"]["note"] == "second"
+    assert graph.verify() == []
+
+
+def test_what_another_writer_added_meanwhile_counts(graph, tmp_path):
+    runner = Interfering("check", lambda: reopened(graph).load([shelf("c")], mode="append"))
+    with pytest.raises(KeyConflict, match="the id 'c' exists already"):
+        bulk(graph, tmp_path, [shelf("c")], "append", runner=runner)
+
+
+def test_a_schema_that_changed_meanwhile_is_read_again(graph, tmp_path):
+    longer = SHELVES.replace("cap: I32?", "cap: I32?  wide: Bool?")
+    runner = Interfering("check", lambda: reopened(graph).apply_schema(longer))
+    bulk(graph, tmp_path, [shelf("c")], runner=runner)
+    assert runner.steps.count("read") == 2
+    assert rows_of(graph, "Shelf")["c"] == {"code": "c", "note": None, "cap": None, "wide": None}
+
+
+def test_a_bound_load_does_not_start_over(graph, tmp_path):
+    runner = Interfering("check", lambda: reopened(graph).load([shelf("c")], mode="append"))
+    with pytest.raises(ExpectedVersionMismatch):
+        bulk(graph, tmp_path, [shelf("d")], runner=runner, expected_versions={"node:Shelf": 2})
+    assert ids_of(graph, "Shelf") == ["a", "b", "c"]
+
+
+def test_a_failed_load_leaves_no_file(graph, tmp_path):
+    before = data_files(graph)
+    with pytest.raises(ConstraintViolation):
+        bulk(graph, tmp_path, [shelf("c"), beside("c", "nowhere")])
+    assert data_files(graph) == before
+    assert leftovers(graph) == []
+
+
+def test_an_interrupted_load_leaves_no_file(graph, tmp_path):
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    before = data_files(graph)
+    with pytest.raises(KeyboardInterrupt):
+        bulk(graph, tmp_path, [shelf("c"), shelf("d")], runner=Interfering("check", interrupt))
+    assert data_files(graph) == before
+    assert leftovers(graph) == []
+
+
+def test_pieces_that_were_written_again_are_removed(graph, tmp_path):
+    before = len(data_files(graph))
+    bulk(graph, tmp_path, [shelf("a"), shelf("c")])  # one split: a replaces a row, c does not
+    assert len(data_files(graph)) == before + 1
+
+
+def test_the_same_job_twice_is_one_commit(graph, tmp_path):
+    first = bulk(graph, tmp_path, [shelf("c")], "append", idempotency_key="night-1")
+    again = bulk(graph, tmp_path, [shelf("c")], "append", idempotency_key="night-1")
+    assert again.commit_id == first.commit_id
+    assert again.tables == first.tables == (("node:Shelf", 1),)
+    assert graph.commit(first.commit_id).metadata["rows"] == {"node:Shelf": 1}
+
+
+# -- drivers that died -------------------------------------------------------------------------------
+
+
+def _die_in_the_middle(uri: str, folder: str) -> None:
+    import os  # noqa: PLC0415
+
+    import omnigraph as og  # noqa: PLC0415
+
+    runner = Interfering("check", lambda: os._exit(9))
+    bulk(og.open(uri, sync=False, environ={}), Path(folder), [shelf("x"), shelf("y")], "append", runner=runner)
+
+
+def test_a_job_whose_driver_died_is_swept(graph, tmp_path):
+    before = data_files(graph)
+    process = multiprocessing.get_context("spawn").Process(target=_die_in_the_middle, args=(graph.uri, str(tmp_path)))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 9
+    assert len(data_files(graph)) > len(before)
+    assert len(leftovers(graph)) == 1
+    bulk(graph, tmp_path, [shelf("x"), shelf("y")], "append")
+    assert leftovers(graph) == []
+    assert ids_of(graph, "Shelf") == ["a", "b", "x", "y"]
+    assert len(data_files(graph)) == sum(
+        len(graph.snapshot().table(key).dataset.get_fragments()) for key in ("node:Shelf", "edge:Beside")
+    )
+
+
+def test_a_running_job_is_left_alone(graph):
+    with Note(graph._repository, "01RUNNING") as note:
+        assert sweep(graph._repository) == []
+        assert (Path(graph.uri) / note.folder / "job.json").exists()
+    assert leftovers(graph) == []
+
+
+# -- rows from elsewhere -----------------------------------------------------------------------------
+
+
+def rows_source(parts: list[pa.Table]) -> RowSource:
+    return RowSource(0, lambda job: (stage_rows(job, n, "Shelf", part.to_batches()) for n, part in enumerate(parts)))
+
+
+def test_rows_in_parts(graph):
+    parts = [pa.table({"code": ["c", "d"]}), pa.table({"code": pa.array([], pa.utf8())}), pa.table({"code": ["e"]})]
+    result = load_source(graph._repository, InlineRunner(), rows_source(parts), "append", WriteOptions())
+    assert result.tables == (("node:Shelf", 3),)
+    assert ids_of(graph, "Shelf") == ["a", "b", "c", "d", "e"]
+
+
+def test_a_wrong_row_is_named_by_its_number_through_all_parts(graph):
+    parts = [pa.table({"code": ["c", None, "d"]}), pa.table({"code": [None, "e", "c"]})]
+    result = load_source(
+        graph._repository, InlineRunner(), rows_source(parts), "append", WriteOptions(), set_aside=True
+    )
+    assert [(reject.line, reject.rule) for reject in result.rejected] == [
+        (2, "required"),
+        (4, "required"),
+        (6, "unique"),
+    ]
+
+
+def test_no_rows_replace_a_table(graph):
+    empty = [pa.table({"code": pa.array([], pa.utf8())})]
+    graph.load([beside("a", "a")], mode="overwrite")
+    result = load_source(graph._repository, InlineRunner(), rows_source([]), "overwrite", WriteOptions())
+    assert result.tables == ()
+    with pytest.raises(ConstraintViolation, match="still points at it"):
+        load_source(graph._repository, InlineRunner(), rows_source(empty), "overwrite", WriteOptions())
