@@ -186,6 +186,14 @@ def read_vector(value: Sequence[Any], type_: PropertyType) -> list[float]:
     """Exactly as many finite 32-bit numbers as the type has dimensions."""
     if len(value) != type_.dim:
         raise ValueFormatError(f"expected {type_.dim} dimensions, got {len(value)}")
+    if set(map(type, value)) == {float}:
+        try:
+            numbers = struct.unpack(f"<{len(value)}f", struct.pack(f"<{len(value)}f", *value))
+        except OverflowError:
+            pass  # element by element the message names the one
+        else:
+            if all(map(math.isfinite, numbers)):
+                return list(numbers)
     item = PropertyType("F32")
     for element in value:
         if isinstance(element, bool) or not isinstance(element, int | float):

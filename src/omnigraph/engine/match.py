@@ -29,6 +29,20 @@ class Match:
         """The rows of a match; for a query that groups or counts, equal ones may be put together."""
         return self._pipeline(plan.pipeline, Frame(), live_after(plan) if plan.is_aggregate else None)
 
+    def run(self, pipeline: ir.Pipeline, frame: Frame) -> Frame:
+        """The rows some operations make of others."""
+        return self._pipeline(pipeline, frame)
+
+    def passing(self, pipeline: ir.Pipeline, frame: Frame) -> Mask | None:
+        """Which rows some operations find anything for, where that is known without running them; else None."""
+        if len(pipeline) != 1 or not isinstance(op := pipeline[0], ir.Expand):
+            return None
+        if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
+            return None
+        neighbours = self._work.adjacency(op.edge_type).neighbours(op.direction)
+        mask: Mask = neighbours.degrees(frame.bound[op.src_var].numbers) > 0
+        return mask
+
     def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
         """Run some operations; with `live`, rows are only counted, and what nobody asks for is not kept."""
         place = 0

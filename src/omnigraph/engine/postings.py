@@ -187,6 +187,20 @@ def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
         return places
 
 
+def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[Numbers, Numbers]:
+    """For each of a few scores how many of those of `numbers` (all rows without) are above it, and how many equal."""
+    loops = kernels.find("words")
+    if loops is not None:
+        found: tuple[Numbers, Numbers] = loops.standing(
+            scores, _NO_ROWS if numbers is None else numbers, numbers is None, wanted
+        )
+        return found
+    with kernels.twin():
+        ascending = np.sort(scores if numbers is None else scores[numbers])
+        up_to = np.searchsorted(ascending, wanted, side="right")
+        return len(ascending) - up_to, up_to - np.searchsorted(ascending, wanted, side="left")
+
+
 # -- building ----------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.aggregate import aggregate
@@ -18,7 +17,7 @@ from omnigraph.engine.data import DataCache
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame
 from omnigraph.engine.match import Match
-from omnigraph.engine.ranks import id_ranks_of
+from omnigraph.engine.ordered import Ordered, column_expr
 from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.text import Scores
 from omnigraph.engine.work import Limits, Profile, Work
@@ -56,74 +55,22 @@ class Execution:
 
     def run(self) -> pa.Table:
         """The result; column names may repeat."""
-        frame = Match(self._work, self._evaluator).rows(self.plan)
-        started = time.perf_counter()
         if self.plan.is_aggregate:
+            frame = Match(self._work, self._evaluator).rows(self.plan)
+            started = time.perf_counter()
             table = aggregate(self.plan, frame, self._evaluator)
         else:
-            table = self._project(*self._ordered(frame))
+            rows = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
+            started = time.perf_counter()
+            table = self._project(*rows)
         self.profile.note("result", table.num_rows, started)
         return table
 
-    # -- the result ------------------------------------------------------------------------------
-
-    def _ordered(self, frame: Frame) -> tuple[Frame, Scores | None]:
-        """The rows in their final order, and the fused scores they were ordered by, if they were."""
-        keys: list[np.ndarray[Any, Any]] = []
-        ranked: str | None = None
-        fused: Scores | None = None
-        for key in self.plan.order_by:
-            expr = key.expr
-            if isinstance(expr, ir.Nearest | ir.Bm25 | ir.Rrf):
-                ranked = (expr.arms[0] if isinstance(expr, ir.Rrf) else expr).prop.var
-                frame, rank_keys = self._rank(expr, frame)
-                keys += rank_keys
-                fused = -rank_keys[0] if isinstance(expr, ir.Rrf) else None
-                continue
-            if isinstance(expr, ir.ColumnRef):
-                expr = self._column_expr(expr)
-            codes = self._evaluator.codes(expr, frame)
-            keys.append(-codes if key.descending else codes)
-        if not self.plan.order_by:
-            limit = self.plan.limit
-            return (frame if limit is None or limit >= frame.count else frame.take(np.arange(limit))), None
-        names = frame.named()
-        if ranked is not None:
-            # The rows of a ranked entity come in the order of their edges.
-            edges = {op.edge_var for op in self.plan.pipeline if isinstance(op, ir.Expand)}
-            names.sort(key=lambda name: (name != ranked, name not in edges, name))
-        keys += [id_ranks_of(frame.bound[name]) for name in names]
-        order = np.lexsort(tuple(reversed(keys)))
-        if self.plan.limit is not None:
-            order = order[: self.plan.limit]
-        return frame.take(order), fused[order] if fused is not None else None
-
-    def _rank(self, rank: ir.Rank, frame: Frame) -> tuple[Frame, list[np.ndarray[Any, Any]]]:
-        """Drop the rows a ranking does not take, and give its sort keys."""
-        if isinstance(rank, ir.Rrf):
-            bound = frame.bound[rank.arms[0].prop.var]
-            limit = self.plan.limit if self.plan.limit is not None else frame.count
-            rows, score, first, second = self._searcher.fuse(rank, bound, limit)
-            return frame.take(rows), [-score, first, second]
-        bound = frame.bound[rank.prop.var]
-        if isinstance(rank, ir.Nearest):
-            assert self.plan.limit is not None, "the type checker asks for a limit"
-            frame = frame.take(self._searcher.promising(rank, bound, self.plan.limit))
-            distances, _ = self._searcher.distances(rank, frame.bound[rank.prop.var])
-            return frame, [distances]
-        rows, scores = self._searcher.relevant(rank, bound, self.plan.limit)
-        return frame.take(rows), [-scores]
-
     def _project(self, frame: Frame, fused: Scores | None) -> pa.Table:
-        exprs = [self._column_expr(column.expr) for column in self.plan.columns]
+        exprs = [column_expr(self.plan, column.expr) for column in self.plan.columns]
         # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
         arrays = [pa.array(fused) if isinstance(e, ir.Rrf) else self._evaluator.value(e, frame) for e in exprs]
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.plan.columns])
-
-    def _column_expr(self, expr: ir.Expr) -> ir.Expr:
-        while isinstance(expr, ir.ColumnRef):
-            expr = self.plan.columns[expr.index].expr
-        return expr
 
 
 def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.frames import Bound
-from omnigraph.engine.postings import best, index_of
-from omnigraph.engine.ranks import id_ranks_of
+from omnigraph.engine.postings import best, index_of, standing
+from omnigraph.engine.ranks import id_ranks, id_ranks_of
 from omnigraph.engine.text import Scores, analyse
 from omnigraph.engine.vectors import Query, Vectors, vectors_of
 from omnigraph.errors import InputError
@@ -23,6 +24,9 @@ from omnigraph.schema.catalog import Catalog
 
 _NOWHERE = np.iinfo(np.int64).max
 """The place of what is not in a ranking: behind everything."""
+
+_MANY = 4096
+"""For the ids of more rows than this the order of all ids of the table is made, once."""
 
 EmbedQuery = Callable[[str, int, str, str, str | None], "np.ndarray[Any, Any]"]
 """(text, dimensions, type, property, recorded model) → the query's vector."""
@@ -161,15 +165,16 @@ class Searcher:
 
     def _places(self, arm: ir.Bm25, bound: Bound, wanted: Numbers) -> Numbers:
         """The places of a few entities in a ranking of words, without ranking all."""
-        scores = self.scores(arm, bound)
-        places = np.full(len(wanted), _NOWHERE)
-        for at, entity in enumerate(wanted.tolist()):
-            score = scores[entity]
-            if score > 0:
-                equal = np.flatnonzero(scores == score)
-                ranks = id_ranks_of(bound.take(equal))
-                before = np.count_nonzero(ranks < ranks[np.searchsorted(equal, entity)])
-                places[at] = 1 + np.count_nonzero(scores > score) + before
+        scores = self._all_scores(arm, bound.data)
+        own = scores[bound.take(wanted).numbers]
+        above, equal = standing(scores, None if bound.whole else bound.numbers, own)
+        places = np.where(own > 0, above + 1, _NOWHERE)
+        tied = np.flatnonzero((own > 0) & (equal > 1))
+        if len(tied):
+            mine = self.scores(arm, bound)
+            for at in tied.tolist():
+                others = bound.take(np.flatnonzero(mine == own[at]))
+                places[at] += _before(others, bound.take(wanted[at : at + 1]))
         return places
 
     def _constant(self, expr: ir.Expr | None) -> Any:
@@ -177,6 +182,13 @@ class Searcher:
             return self._params[expr.name]
         assert isinstance(expr, ir.Const)
         return expr.value
+
+
+def _before(some: Bound, one: Bound) -> int:
+    """How many have a smaller id."""
+    if some.count > _MANY:
+        return int(np.count_nonzero(id_ranks(some.data)[some.numbers] < id_ranks(one.data)[one.numbers[0]]))
+    return int(pc.sum(pc.less(some.column("id"), one.column("id")[0])).as_py() or 0)
 
 
 def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, Numbers]]]:

@@ -33,8 +33,8 @@ Scores = np.ndarray[Any, np.dtype[np.float64]]
 
 def analyse(text: str) -> list[str]:
     """The words of a text, in order."""
-    runs = pc.split_pattern_regex(pa.array([text], pa.utf8()), pattern=_NOT_A_WORD)[0].as_py()
-    words = (analyse_word(run) for run in runs if run)
+    runs = "".join(letter if letter.isalnum() else " " for letter in text).split()
+    words = (analyse_word(run) for run in runs)
     return [word for word in words if word is not None]
 
 

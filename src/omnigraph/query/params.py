@@ -70,6 +70,8 @@ def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:
         if not isinstance(value, list):
             raise ValueFormatError(f"expected {type_}, found {describe_json(value)}")
         return [_read(item, type_.item, javascript) for item in value]
+    if type_.scalar == "Vector" and not isinstance(value, list) and hasattr(value, "tolist"):
+        return read_json(value.tolist(), type_)  # an array of numpy or the like
     if type_.scalar in INTEGER_RANGES:
         return read_json(_integer(value, type_, javascript), type_)
     if type_.scalar in ("Date", "DateTime") and not isinstance(value, str):

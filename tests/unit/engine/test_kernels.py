@@ -83,7 +83,14 @@ def test_scores_and_the_best_of_them(loops, seed):
     rows = random.integers(0, 500, 300)
     slow = index.bm25(asked)
     best_slow = {(w, r is None): postings.best(slow, r, w) for w in (0, 1, 10, 1_000) for r in (None, rows)}
+    own = slow[[3, 4, 5, 6, 7]]
+    standing_slow = [postings.standing(slow, r, own) for r in (None, rows)]
     assert kernels.load()
+    for r, (above, equal) in zip((None, rows), standing_slow, strict=True):
+        found = postings.standing(slow, r, own)
+        held = own > 0
+        assert (found[0][held].tolist(), found[1][held].tolist()) == (above[held].tolist(), equal[held].tolist())
+    assert standing_slow[0][0][own > 0].tolist() == [int((slow > score).sum()) for score in own if score > 0]
     fast = index.bm25(asked)
     assert fast.tolist() == slow.tolist(), "to the last bit: ties stay ties"
     for (wanted, whole), expected in best_slow.items():

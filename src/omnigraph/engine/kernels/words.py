@@ -9,6 +9,7 @@ _ROWS = types.Array(uint32, 1, "C", readonly=True)
 _NORMS = types.Array(float64, 1, "C", readonly=True)
 _PLACES = types.Array(int32, 1, "C", readonly=True)
 _I64 = types.Array(int64, 1, "C", readonly=True)
+_TWO = types.UniTuple(int64[::1], 2)  # type: ignore[no-untyped-call]
 _COUNTS = [types.Array(kind, 1, "C", readonly=True) for kind in (uint16, uint32)]
 
 
@@ -55,3 +56,17 @@ def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
             found[size] = place
             size += 1
     return found[:size].copy()
+
+
+@njit([_TWO(_NORMS, _I64, boolean, _NORMS)], nogil=True, cache=True)
+def standing(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
+    """For each wanted score how many are above it, and how many equal to it."""
+    above = np.zeros(len(wanted), np.int64)
+    equal = np.zeros(len(wanted), np.int64)
+    for place in range(len(scores) if whole else len(rows)):
+        score = scores[place] if whole else scores[rows[place]]
+        if score > 0:
+            for at in range(len(wanted)):
+                above[at] += score > wanted[at]
+                equal[at] += score == wanted[at]
+    return above, equal

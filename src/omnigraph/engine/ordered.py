@@ -1,0 +1,157 @@
+"""The rows of a query in their final order, as many as its limit lets through.
+
+A ranked query with a limit shows a few rows out of very many. Where the ranked variable is the first one scanned, it is
+ranked before the rest of the match runs: the rest is run for the best entities only, then for more if too few of them
+have a match. A row is in the match or not whatever other rows there are, so the first rows are the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from omnigraph.engine.data import Numbers
+from omnigraph.engine.evaluate import Evaluator
+from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.match import Match
+from omnigraph.engine.ranks import id_ranks_of
+from omnigraph.engine.search import Searcher
+from omnigraph.engine.text import Scores
+from omnigraph.engine.work import Work
+from omnigraph.query import ir
+
+_AHEAD = 4
+"""How many entities are tried for each row that is wanted, and how many times more if they were not enough."""
+_FIRST_MIN = 64
+
+Keys = list[np.ndarray[Any, Any]]
+
+
+class Ordered:
+    """Matches and orders the rows of one execution."""
+
+    def __init__(self, plan: ir.QueryIR, work: Work, evaluator: Evaluator, searcher: Searcher) -> None:
+        self._plan = plan
+        self._work = work
+        self._evaluator = evaluator
+        self._searcher = searcher
+        self._match = Match(work, evaluator)
+
+    def rows(self) -> tuple[Frame, Scores | None]:
+        """The rows, and the fused scores they were ordered by, if they were."""
+        rank = self._plan.order_by[0].expr if self._plan.order_by else None
+        if not isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf):
+            return self._sorted(self._match.rows(self._plan), [], None), None
+        frame, keys = self._ranked(rank)
+        started = time.perf_counter()
+        order = self._order(frame, keys, _variable(rank))
+        self._work.profile.note("Order", len(order), started)
+        return frame.take(order), -keys[0][order] if isinstance(rank, ir.Rrf) else None
+
+    # -- ranks -----------------------------------------------------------------------------------
+
+    def _ranked(self, rank: ir.Rank) -> tuple[Frame, Keys]:
+        """The rows that can be among the first, and what they are ranked by."""
+        first, rest = self._plan.pipeline[0], self._plan.pipeline[1:]
+        early = isinstance(first, ir.NodeScan) and first.var == _variable(rank) and rest and self._plan.limit
+        if not early:
+            return self._rank(rank, self._match.rows(self._plan))
+        every = self._match.run((first,), Frame())
+        if isinstance(rank, ir.Rrf):
+            return self._fused_early(rank, every, rest)
+        for some in self._best(rank, every):
+            frame = self._match.run(rest, every.take(some))
+            if frame.count >= (self._plan.limit or 0):
+                break
+        return self._rank(rank, frame)
+
+    def _best(self, rank: ir.Nearest | ir.Bm25, every: Frame) -> Iterator[Numbers]:
+        """The best entities, ties included: some, then more, then all that are ranked at all."""
+        bound = every.bound[rank.prop.var]
+        wanted = max(_FIRST_MIN, _AHEAD * (self._plan.limit or 0))
+        while wanted < bound.count:
+            found = self._among(rank, bound, wanted)
+            yield found
+            if len(found) < wanted:
+                return
+            wanted *= _AHEAD
+        yield np.arange(bound.count)
+
+    def _among(self, rank: ir.Nearest | ir.Bm25, bound: Bound, wanted: int) -> Numbers:
+        if isinstance(rank, ir.Bm25):
+            return self._searcher.relevant(rank, bound, wanted)[0]
+        rows = self._searcher.promising(rank, bound, wanted)
+        distances, _ = self._searcher.distances(rank, bound.take(rows))
+        if len(rows) <= wanted:
+            return rows
+        near: Numbers = rows[distances <= np.partition(distances, wanted - 1)[wanted - 1]]
+        return near
+
+    def _fused_early(self, rank: ir.Rrf, every: Frame, rest: ir.Pipeline) -> tuple[Frame, Keys]:
+        """A place in a ranking depends on who else is in the match: that must be known of every entity, cheaply."""
+        passing = self._match.passing(rest, every)
+        if passing is None:
+            return self._rank(rank, self._match.run(rest, every))
+        chosen, keys = self._rank(rank, every.keep(passing))
+        numbers = chosen.bound[_variable(rank)].numbers
+        order = np.argsort(numbers)
+        frame = self._match.run(rest, chosen)
+        at = order[np.searchsorted(numbers, frame.bound[_variable(rank)].numbers, sorter=order)]
+        return frame, [key[at] for key in keys]
+
+    def _rank(self, rank: ir.Rank, frame: Frame) -> tuple[Frame, Keys]:
+        """Drop the rows a ranking does not take, or that cannot be among the first; and give its sort keys."""
+        started = time.perf_counter()
+        limit = self._plan.limit
+        bound = frame.bound[_variable(rank)]
+        if isinstance(rank, ir.Rrf):
+            rows, score, first, second = self._searcher.fuse(rank, bound, frame.count if limit is None else limit)
+            keys: Keys = [-score, first, second]
+        elif isinstance(rank, ir.Nearest):
+            assert limit is not None, "the type checker asks for a limit"
+            rows = self._searcher.promising(rank, bound, limit)
+            keys = [self._searcher.distances(rank, bound.take(rows))[0]]
+        else:
+            rows, scores = self._searcher.relevant(rank, bound, limit)
+            keys = [-scores]
+        self._work.profile.note("Rank", len(rows), started)
+        return frame.take(rows), keys
+
+    # -- sorting ---------------------------------------------------------------------------------
+
+    def _sorted(self, frame: Frame, keys: Keys, ranked: str | None) -> Frame:
+        limit = self._plan.limit
+        if not self._plan.order_by:
+            return frame if limit is None or limit >= frame.count else frame.take(np.arange(limit))
+        started = time.perf_counter()
+        order = self._order(frame, keys, ranked)
+        self._work.profile.note("Order", len(order), started)
+        return frame.take(order)
+
+    def _order(self, frame: Frame, keys: Keys, ranked: str | None) -> Numbers:
+        """The rows by the rank they were given, then by the other sort keys, then by their ids."""
+        for key in self._plan.order_by[1 if ranked is not None else 0 :]:
+            codes = self._evaluator.codes(column_expr(self._plan, key.expr), frame)
+            keys = [*keys, -codes if key.descending else codes]
+        names = frame.named()
+        if ranked is not None:
+            # The rows of a ranked entity come in the order of their edges.
+            edges = {op.edge_var for op in self._plan.pipeline if isinstance(op, ir.Expand)}
+            names.sort(key=lambda name: (name != ranked, name not in edges, name))
+        keys = [*keys, *(id_ranks_of(frame.bound[name]) for name in names)]
+        order = np.lexsort(tuple(reversed(keys)))
+        return order if self._plan.limit is None else order[: self._plan.limit]
+
+
+def column_expr(plan: ir.QueryIR, expr: ir.Expr) -> ir.Expr:
+    """What a column that repeats another one shows."""
+    while isinstance(expr, ir.ColumnRef):
+        expr = plan.columns[expr.index].expr
+    return expr
+
+
+def _variable(rank: ir.Rank) -> str:
+    return rank.arms[0].prop.var if isinstance(rank, ir.Rrf) else rank.prop.var
