@@ -69,4 +69,5 @@ def test_session(path, tmp_path, monkeypatch):
 def test_the_demonstration_proposes_what_the_session_plays():
     session = (CASES / "demo.txt").read_text(encoding="utf-8")
     proposed = re.findall(r"(?m)^  (cd .*?|omnigraph .*?)\s*(?:#.*)?$", session.split("try:\n")[1].split("\n\n")[0])
+    assert proposed.pop() == "omnigraph shell"
     assert [line.split("#")[0].strip() for line in typed(session)[1 : len(proposed) + 1]] == proposed

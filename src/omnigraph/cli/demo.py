@@ -21,6 +21,7 @@ _NEXT = (
     ("omnigraph branch merge {branch} --resolve theirs", "settled"),
     ("omnigraph commit list --limit 5", "every change is a commit"),
     ("omnigraph read --alias project {contested} --at 2", "how it was at version 2"),
+    ("omnigraph shell", "all of it, interactively"),
 )
 
 

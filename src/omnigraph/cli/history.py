@@ -113,7 +113,7 @@ def blame_command(
 
     omnigraph blame Person ana ./my.omni
     """
-    found = _open(run, branch, at).blame(type_name, id_, at=point(at))
+    found = [blame for blame in _open(run, branch, at).blame(type_name, id_, at=point(at)) if blame.property != "id"]
     if not found:
         raise _missing(type_name, id_)
     if as_json:

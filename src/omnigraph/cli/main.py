@@ -28,6 +28,7 @@ from omnigraph.cli import (
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
 from omnigraph.cli.help import Program
 from omnigraph.cli.invocation import Actor_, Config_, Everywhere, Quiet_, Yes_
+from omnigraph.cli.shell import command as shell
 from omnigraph.errors import OmniGraphError
 
 app = typer.Typer(
@@ -74,6 +75,7 @@ for name in ("read", "query"):
     app.command(name, rich_help_panel=ASK, hidden=name == "query")(ask.read_command)
 for name in ("change", "mutate"):
     app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(ask.change_command)
+app.command("shell", rich_help_panel=ASK)(shell.shell_command)
 app.command("explain", rich_help_panel=ASK)(explain.explain_command)
 app.add_typer(branches.app, name="branch", rich_help_panel=REVIEW)
 app.command("diff", rich_help_panel=REVIEW)(changes.diff_command)

@@ -1,0 +1,56 @@
+"""`omnigraph shell`: ask and change a graph interactively."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.invocation import Branch, Invocation, takes_graph
+
+HOME_VARIABLE = "OMNIGRAPH_HOME"
+
+
+@takes_graph
+def shell_command(
+    run: Invocation,
+    branch: Branch = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse changes.")] = False,
+) -> None:
+    """Ask and change a graph interactively: completion, history, tables, time travel.
+
+    What comes through a pipe is run as if it were typed: omnigraph shell ./my.omni < session.txt
+    """
+    from omnigraph.cli.formats import TableStyle
+    from omnigraph.cli.shell.session import Session, lines_of
+
+    graph = run.open(branch=run.branch(branch), read_only=read_only)
+    style = TableStyle(run.config.get("cli.table_max_column_width"), run.config.get("cli.table_cell_layout"))
+    session = Session(graph, style=style, format=run.config.get("cli.output_format"))
+    if not sys.stdin.isatty():
+        session.timing = False
+        for line in lines_of(session, _inputs(sys.stdin)):
+            print(line, flush=True)
+        return
+    from omnigraph.cli.shell.terminal import interact
+
+    home = os.environ.get(HOME_VARIABLE, "").strip()
+    interact(session, history=(Path(home) if home else Path.home() / ".omnigraph") / "history")
+
+
+def _inputs(lines: Iterable[str]) -> Iterator[str]:
+    """Lines joined until they are a whole query; the clauses behind a bare match may follow on lines of their own."""
+    from omnigraph.cli.shell.statements import continues, is_whole
+
+    text = ""
+    for line in lines:
+        if text and is_whole(text.removesuffix("\n")) and not continues(line):
+            yield text
+            text = ""
+        text += line
+    if text.strip():
+        yield text

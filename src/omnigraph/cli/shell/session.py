@@ -1,0 +1,316 @@
+"""What the shell does with what is typed: a query, a change, or a command that begins with a colon.
+
+A session knows no terminal: text in, lines out. A mistake ends one input, never the session.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from omnigraph.cli.ask import point
+from omnigraph.cli.changes import change_lines, property_lines, shown
+from omnigraph.cli.config import FORMATS
+from omnigraph.cli.formats import ReadTarget, TableStyle, cell, text_lines
+from omnigraph.cli.output import plural, utc
+from omnigraph.cli.params import read_word
+from omnigraph.cli.shell.statements import wrapped
+from omnigraph.errors import CompileError, InputError, OmniGraphError
+from omnigraph.graph import Graph
+from omnigraph.names import did_you_mean
+from omnigraph.query.ast import Query
+from omnigraph.query.compile import pick_query
+from omnigraph.query.parser import parse_queries
+from omnigraph.schema.catalog import Catalog
+
+Lines = Iterator[str]
+_DIFF_MOST = 200
+
+
+class Leave(Exception):
+    """The user wants to go."""
+
+
+@dataclass
+class Session:
+    """A graph, a branch or a point of it, and how answers are shown."""
+
+    graph: Graph
+    style: TableStyle = field(default_factory=TableStyle)
+    format: str = "table"
+    timing: bool = True
+    at: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    file: Path | None = None
+
+    @property
+    def prompt(self) -> str:
+        """Where the user is."""
+        name = self.graph.uri.rstrip("/").rpartition("/")[2]
+        return f"{name}:{self.at or self.graph.branch}> "
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema as it is where the user is."""
+        return self.graph.catalog(at=point(self.at))
+
+    def queries(self) -> list[str]:
+        """The queries of the file that was opened."""
+        return [query.name.text for query in self._read_file().queries] if self.file else []
+
+    def run(self, text: str) -> Lines:
+        """Run one input; what it says, line by line."""
+        text = text.strip()
+        if not text:
+            return
+        try:
+            if text.startswith(":"):
+                yield from self._command(text[1:])
+            else:
+                yield from self._query(wrapped(text), None)
+        except CompileError as error:
+            yield from f"error: {error}".splitlines()
+        except OmniGraphError as error:
+            yield f"error: {error.message}"
+            if error.hint:
+                yield f"hint: {error.hint}"
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def _query(self, source: str | Path, name: str | None, given: Mapping[str, Any] | None = None) -> Lines:
+        text = source if isinstance(source, str) else source.read_text(encoding="utf-8-sig")
+        query = pick_query(parse_queries(text, str(source) if isinstance(source, Path) else "<shell>"), name)
+        params = self._bound(query, given or {})
+        started = time.perf_counter()
+        if query.is_mutation:
+            yield from self._change(source, query.name.text, params)
+        else:
+            result = self.graph.query(source, query.name.text, params, at=point(self.at))
+            target = ReadTarget(None, self.at) if self.at else ReadTarget(self.graph.branch)
+            yield from text_lines(result, target, self.format, self.style)
+        if self.timing:
+            yield f"({(time.perf_counter() - started) * 1000:.0f} ms)"
+
+    def _change(self, source: str | Path, name: str, params: Mapping[str, Any]) -> Lines:
+        if self.at is not None:
+            raise InputError("the past cannot be changed", hint="':at now' goes back to the branch")
+        result = self.graph.mutate(source, name, dict(params))
+        yield f"{result.affected_nodes} nodes, {result.affected_edges} edges affected on {self.graph.branch}"
+        if result.commit_id:
+            yield f"commit {result.commit_id}"
+
+    def _bound(self, query: Query, given: Mapping[str, Any]) -> dict[str, Any]:
+        declared = {param.name.text for param in query.params}
+        return {name: value for name, value in {**self.params, **given}.items() if name in declared}
+
+    # -- commands --------------------------------------------------------------------------------
+
+    def _command(self, line: str) -> Lines:
+        name, _, rest = line.strip().partition(" ")
+        command = COMMANDS.get(ABBREVIATIONS.get(name, name))
+        if command is None:
+            raise InputError(
+                f"there is no command ':{name}'", hint=did_you_mean(name, COMMANDS, prefix=":") or "':help' lists them"
+            )
+        return command.run(self, rest.strip())
+
+    def help_(self, _: str) -> Lines:
+        yield "A query runs when its braces are closed. 'match { … } return { … }' is enough, and so is 'insert …'."
+        yield ""
+        for name, command in COMMANDS.items():
+            yield f"  {':' + name + ' ' + command.words:<28}{command.help}"
+
+    def quit_(self, _: str) -> Lines:
+        raise Leave
+
+    def branch(self, name: str) -> Lines:
+        if name:
+            self.graph = self.graph.on(name)
+            self.at = None
+            yield f"on branch {name}"
+            return
+        for known in self.graph.branches():
+            yield f"{'*' if known == self.graph.branch and not self.at else ' '} {known}"
+
+    def at_(self, text: str) -> Lines:
+        if text in ("", "now", "head"):
+            self.at = None
+            yield f"at the head of {self.graph.branch}"
+            return
+        snapshot = self.graph.snapshot(at=point(text))
+        self.at = text
+        yield f"at commit {snapshot.commit_id}, {utc(snapshot.commit.created_at)}; ':at now' goes back"
+
+    def diff(self, text: str) -> Lines:
+        words = text.split()
+        if not words or len(words) > 2:
+            raise InputError("':diff' takes one point or two", hint="':diff main' compares it with where you are")
+        before, after = words[0], words[1] if len(words) == 2 else self.at or self.graph.branch
+        count = 0
+        for change in islice(self.graph.diff(point(before), point(after)), _DIFF_MOST + 1):
+            count += 1
+            if count > _DIFF_MOST:
+                yield f"… more than {_DIFF_MOST} changes; 'omnigraph diff' shows them all"
+                return
+            yield from change_lines(change)
+        yield plural(count, "change")
+
+    def explain(self, text: str) -> Lines:
+        source, name = self._named(text)
+        yield from self.graph.explain(source, name, at=point(self.at)).splitlines()
+
+    def profile(self, text: str) -> Lines:
+        source, name = self._named(text)
+        yield from self.graph.profile(source, name, dict(self.params), at=point(self.at)).splitlines()
+
+    def _named(self, text: str) -> tuple[str | Path, str | None]:
+        """A query as text, or the name of one in the opened file."""
+        if not text:
+            raise InputError("which query?", hint="type it behind the command, or the name of one in the opened file")
+        if " " not in text and self.file is not None:
+            return self.file, text
+        return wrapped(text), None
+
+    def schema(self, name: str) -> Lines:
+        if not name:
+            yield from self.graph.snapshot(at=point(self.at)).schema.source.splitlines()
+            return
+        catalog = self.catalog
+        found = catalog.nodes.get(name) or catalog.edges.get(name)
+        if found is None:
+            raise InputError(f"there is no type '{name}'", hint=did_you_mean(name, [*catalog.nodes, *catalog.edges]))
+        edge = catalog.edges.get(name)
+        yield f"{found.kind} {name}" + (f": {edge.from_type} -> {edge.to_type}" if edge else "")
+        for property_ in found.properties.values():
+            yield f"  {property_.name}: {property_.type}"
+        for other in catalog.edges.values():
+            if found.kind == "node" and name in (other.from_type, other.to_type):
+                yield f"  {other.name}: {other.from_type} -> {other.to_type}"
+
+    def tables(self, _: str) -> Lines:
+        for key, table in self.graph.snapshot(at=point(self.at)).tables.items():
+            yield f"{key:<30} {table.pin.row_count:>12,} rows"
+
+    def commits(self, text: str) -> Lines:
+        for commit in self.graph.commits(limit=_number(text or "10")):
+            parts = [commit.id, utc(commit.created_at), f"{commit.branch}@{commit.manifest_version}"]
+            yield "  ".join([*parts, *(part for part in (commit.actor, commit.message or commit.kind) if part)])
+
+    def history(self, text: str) -> Lines:
+        type_name, id_ = _two(text, ":history TYPE ID")
+        for change in self.graph.history(type_name, id_, at=point(self.at)):
+            who = [part for part in (change.commit.actor, change.commit.message or change.commit.kind) if part]
+            yield "  ".join([change.commit.id, utc(change.commit.created_at), change.op, *who])
+            yield from (f"  {line}" for line in property_lines(change.before, change.after, change.properties))
+
+    def blame(self, text: str) -> Lines:
+        type_name, id_ = _two(text, ":blame TYPE ID")
+        for blame in self.graph.blame(type_name, id_, at=point(self.at)):
+            if blame.property == "id":
+                continue
+            value = shown({blame.property: blame.value}, blame.property)
+            yield f"{blame.property:<16}  {blame.commit.id}  {blame.commit.actor or '-':<12}  {value}"
+
+    def set_(self, text: str) -> Lines:
+        for word in shlex.split(text):
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise InputError(f"'{word}' is no assignment", hint="write ':set name=value'")
+            self.params[name.removeprefix("$")] = read_word(value, None)
+        for name, value in self.params.items():
+            yield f"${name} = {cell(value)}"
+
+    def open_(self, text: str) -> Lines:
+        if not text:
+            raise InputError("which file?", hint="':open queries.gq'")
+        path = Path(text).expanduser()
+        if not path.is_file():
+            raise InputError(f"there is no file '{text}'", code="no_such_file")
+        self.file = path
+        yield f"{text}: {', '.join(self.queries())}"
+
+    def run_(self, text: str) -> Lines:
+        words = shlex.split(text)
+        if self.file is None or not words:
+            raise InputError("no query was named", hint="':open queries.gq', then ':run NAME param=value …'")
+        query = pick_query(self._read_file(), words[0])
+        types = {param.name.text: param.type_name.text for param in query.params if not param.is_list}
+        given = {}
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise InputError(f"'{word}' is no assignment", hint="write name=value")
+            given[name] = read_word(value, types.get(name))
+        yield from self._query(self.file, words[0], given)
+
+    def _read_file(self) -> Any:
+        assert self.file is not None
+        return parse_queries(self.file.read_text(encoding="utf-8-sig"), str(self.file))
+
+    def format_(self, text: str) -> Lines:
+        if text not in FORMATS:
+            raise InputError(f"there is no format '{text}'", hint=f"the formats are {', '.join(FORMATS)}")
+        self.format = text
+        yield f"answers as {text}"
+
+    def timing_(self, text: str) -> Lines:
+        self.timing = text == "on" if text in ("on", "off") else not self.timing
+        yield f"timing is {'on' if self.timing else 'off'}"
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"'{text}' is no number")
+    return int(text)
+
+
+def _two(text: str, usage: str) -> tuple[str, str]:
+    first, _, second = text.partition(" ")
+    if not second.strip():
+        raise InputError("two words are needed", hint=f"write '{usage}'")
+    return first, second.strip()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A word behind a colon."""
+
+    run: Callable[[Session, str], Lines]
+    words: str
+    help: str
+
+
+COMMANDS: dict[str, Command] = {
+    "help": Command(Session.help_, "", "this list"),
+    "branch": Command(Session.branch, "[NAME]", "list the branches, or go to one"),
+    "at": Command(Session.at_, "POINT", "go to a commit id, version or time; ':at now' goes back"),
+    "diff": Command(Session.diff, "FROM [TO]", "what differs between two points"),
+    "commits": Command(Session.commits, "[N]", "the newest commits"),
+    "history": Command(Session.history, "TYPE ID", "every change of one node or edge"),
+    "blame": Command(Session.blame, "TYPE ID", "which commit last set each property"),
+    "schema": Command(Session.schema, "[TYPE]", "the schema, or one type of it"),
+    "tables": Command(Session.tables, "", "every table and its rows"),
+    "explain": Command(Session.explain, "QUERY", "how a query will run"),
+    "profile": Command(Session.profile, "QUERY", "run it and say what each step did"),
+    "open": Command(Session.open_, "FILE", "use the queries of a file"),
+    "run": Command(Session.run_, "NAME [P=V]…", "run a query of that file"),
+    "set": Command(Session.set_, "NAME=VALUE…", "parameters for the queries to come"),
+    "format": Command(Session.format_, "FORMAT", ", ".join(FORMATS)),
+    "timing": Command(Session.timing_, "[on|off]", "whether the time is shown"),
+    "quit": Command(Session.quit_, "", "leave; Ctrl-D does too"),
+}
+ABBREVIATIONS = {"h": "help", "?": "help", "b": "branch", "q": "quit", "exit": "quit", "branches": "branch"}
+
+
+def lines_of(session: Session, inputs: Iterable[str]) -> Lines:
+    """Run inputs one after the other, until one leaves."""
+    for text in inputs:
+        try:
+            yield from session.run(text)
+        except Leave:
+            return

@@ -1,0 +1,242 @@
+"""The shell: when a query is whole, which words are proposed, what commands do, and all of it through a terminal."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from omnigraph.cli.main import run
+from omnigraph.cli.shell.completion import Words, complete
+from omnigraph.cli.shell.session import COMMANDS, Leave, Session, lines_of
+from omnigraph.cli.shell.statements import is_whole, wrapped
+from omnigraph.cli.shell.terminal import SchemaCompleter, interact
+from omnigraph.graph import Graph, init
+from omnigraph.query.parser import parse_queries
+from omnigraph.schema.check import compile_schema
+
+SCHEMA = """
+node Person {
+    name: String @key
+    age: I32?
+}
+
+node Town {
+    label: String @key
+    people: I64?
+}
+
+edge LivesIn: Person -> Town {
+    since: Date?
+}
+
+edge Knows: Person -> Person
+"""
+CATALOG = compile_schema(SCHEMA)
+WORDS = Words(
+    commands=tuple(COMMANDS),
+    branches=lambda: ["main", "review/x"],
+    formats=("table", "kv"),
+    queries=lambda: ["adults"],
+    points=frozenset({"branch", "diff"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("", True),
+        (":help", True),
+        ("match {", False),
+        ("match { $p: Person }", False),
+        ("match { $p: Person }\n", True),
+        ("match { $p: Person } return { $p.name }", True),
+        ("match { $p: Person } return { $p.name", False),
+        ("query q() { match { $p: Person } return { $p.name } }", True),
+        ("query q() {", False),
+        ('insert Person { name: "A', False),
+        ('insert Person { name: "}" }', True),
+        ("insert Person { name: $n } /* not", False),
+        ("match { $p: Person } } return", True),
+    ],
+)
+def test_when_enter_runs(text, whole):
+    assert is_whole(text) is whole
+
+
+def test_bare_blocks_are_wrapped():
+    for text in ('insert Person { name: "A" }', "match { $p: Person } return { $p.name } limit 3"):
+        assert len(parse_queries(wrapped(text)).queries) == 1
+    assert wrapped("query a() { }") == "query a() { }"
+
+
+@pytest.mark.parametrize(
+    ("text", "partial", "found"),
+    [
+        ("", "", {"match", "insert", "query"}),
+        ("mat", "mat", {"match"}),
+        ("match { $p: ", "", {"Person", "Town"}),
+        ("match { $p: Per", "Per", {"Person"}),
+        ("match { $p: Person { ", "", {"name", "age"}),
+        ("match { $p: Person $p ", "", {"livesIn", "knows"}),
+        ("match { $t: Town $t ", "", {"livesIn"}),
+        ("match { $p: Person $p.", "", {"name", "age"}),
+        ("match { $p livesIn $t $t.", "", {"label", "people"}),
+        ("match { $p: Person no", "no", {"not", "now"}),
+        ("match { $p: Person $", "$", {"$p"}),
+        ("match { $p: Person } return { $p.a", "a", {"age"}),
+        ("match { $p: Person } return { co", "co", {"count"}),
+        ("match { $p: Person } return { $p.name } or", "or", {"order"}),
+        ("match { $p: Person } return { $p.name } order { $p.name d", "d", {"desc"}),
+        ("insert ", "", {"Person", "Knows"}),
+        ("update ", "", {"Person", "Town"}),
+        ("insert Person { ", "", {"name", "age"}),
+        ("insert LivesIn { ", "", {"from", "to", "since"}),
+        ("update Town set { ", "", {"people"}),
+        ("delete Town where ", "", {"label"}),
+        ("query q($n: ", "", {"String", "I32"}),
+        (":br", ":br", {":branch"}),
+        (":branch re", "re", {"review/x"}),
+        (":diff main r", "r", {"review/x"}),
+        (":format k", "k", {"kv"}),
+        (":run a", "a", {"adults"}),
+        (":schema Liv", "Liv", {"LivesIn"}),
+    ],
+)
+def test_completion(text, partial, found):
+    got_partial, got = complete(text, CATALOG, WORDS)
+    assert got_partial == partial
+    assert found <= set(got), got
+    assert all(word.lower().startswith(partial.lower()) for word in got)
+
+
+def test_update_does_not_propose_edges():
+    assert "Knows" not in complete("update ", CATALOG, WORDS)[1]
+
+
+# -- sessions ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    graph = init(tmp_path / "towns.omni", SCHEMA, actor="ana")
+    people = [{"type": "Person", "data": {"name": name, "age": age}} for name, age in (("Ana", 41), ("Bo", 17))]
+    graph.load([*people, {"edge": "Knows", "from": "Ana", "to": "Bo"}], mode="merge", message="first")
+    return graph
+
+
+def said(session: Session, *inputs: str) -> str:
+    return "\n".join(lines_of(session, inputs))
+
+
+@pytest.fixture
+def session(graph: Graph) -> Session:
+    return Session(graph, timing=False)
+
+
+def test_ask_and_change(session):
+    assert session.prompt == "towns.omni:main> "
+    assert said(session, "match { $p: Person } return { $p.name } order { $p.name }") == (
+        "2 rows from branch main via shell\np.name\n------\nAna   \nBo    "
+    )
+    assert said(session, 'insert Town { label: "Aa" }').startswith("1 nodes, 0 edges affected on main\ncommit 0")
+    assert said(session, ":format csv", 'match { $t: Town { label: "Aa" } } return { $t.label }').endswith(
+        "t.label\nAa"
+    )
+    assert said(session, ":timing on", "match { $t: Town } return { $t.label }").endswith(" ms)")
+
+
+def test_mistakes_end_one_input_and_not_the_session(session):
+    assert "did you mean 'Person'?" in said(session, "match { $p: Persn } return { $p.name }")
+    assert "hint: did you mean ':branch'?" in said(session, ":brnch")
+    assert "error: there is no branch 'x'" in said(session, ":branch x")
+    for empty in (":diff", ":explain", ":open", ":run x", ":history Person", ":set x", ":format xml", ":commits x"):
+        assert said(session, empty).startswith("error: "), empty
+    assert said(session, "match { $p: Person } return { count($p) as n }").endswith("2")
+
+
+def test_branches_differences_and_time_travel(session):
+    session.graph.branch_create("review/x")
+    assert said(session, ":branch") == "* main\n  review/x"
+    assert said(session, ":branch review/x") == "on branch review/x"
+    assert session.prompt == "towns.omni:review/x> "
+    said(session, 'update Person set { age: 18 } where name = "Bo"')
+    assert said(session, ":diff main") == "update node Person Bo\n  age: 17 -> 18\n1 change"
+    assert said(session, ":diff review/x main").splitlines()[1] == "  age: 18 -> 17"
+    assert said(session, ":at 2").startswith("at commit 0")
+    assert said(session, ":format csv", 'match { $p: Person { name: "Bo" } } return { $p.age }').endswith("\n17")
+    assert "the past cannot be changed" in said(session, 'update Person set { age: 1 } where name = "Bo"')
+    assert said(session, ":at now") == "at the head of review/x"
+    assert said(session, ":history Person Bo").splitlines()[1] == "  age: 17 -> 18"
+    assert said(session, ":blame Person Bo").splitlines()[0].startswith("age ")
+    assert len(said(session, ":commits 1").splitlines()) == 1
+
+
+def test_files_parameters_and_plans(session, tmp_path):
+    path = tmp_path / "q.gq"
+    path.write_text("query one($name: String) { match { $p: Person { name: $name } } return { $p.age } }")
+    assert said(session, f":open {path}") == f"{path}: one"
+    assert said(session, ":format csv", ":run one name=Bo").endswith("p.age\n17")
+    assert said(session, ":set name=Ana") == "$name = Ana"
+    assert said(session, ":run one").endswith("p.age\n41")
+    assert "scan    $p: Person" in said(session, ":explain one")
+    assert "total" in said(session, ":profile one")
+    assert said(session, ":explain match { $p: Person } return { $p.name }").startswith("query shell()")
+    assert said(session, ":schema Person").splitlines() == [
+        "node Person", "  age: I32?", "  name: String", "  Knows: Person -> Person", "  LivesIn: Person -> Town",
+    ]  # fmt: skip
+    assert "edge LivesIn: Person -> Town {" in said(session, ":schema")
+    assert "node:Person" in said(session, ":tables")
+
+
+def test_every_command_is_in_the_help(session):
+    text = said(session, ":help")
+    assert all(f":{name}" in text for name in COMMANDS)
+
+
+@pytest.mark.parametrize("word", [":quit", ":q", ":exit"])
+def test_leaving(session, word):
+    with pytest.raises(Leave):
+        list(session.run(word))
+
+
+# -- the terminal ------------------------------------------------------------------------------------
+
+
+def test_a_terminal_session(session, tmp_path, capsys):
+    """Enter breaks the line until the braces are closed; Ctrl-C drops a line."""
+    with create_pipe_input() as pipe:
+        pipe.send_text("match {\r$p: Person\r}\rreturn { $p.name } order { $p.name }\r")
+        pipe.send_text("match { $x\x03")
+        pipe.send_text(":branch\r:quit\r")
+        interact(session, history=tmp_path / "home" / "history", input=pipe, output=DummyOutput())
+    printed = capsys.readouterr().out
+    assert "Ana   \nBo    \n* main\n" in printed
+    assert "order { $p.name }" in (tmp_path / "home" / "history").read_text()
+
+
+def test_completions_replace_the_unfinished_word(session):
+    completer = SchemaCompleter(session)
+    found = list(completer.get_completions(Document("match { $p: Per"), CompleteEvent()))
+    assert [(completion.text, completion.start_position) for completion in found] == [("Person", -3)]
+    session.graph.branch_create("review/x")
+    found = list(completer.get_completions(Document(":branch rev"), CompleteEvent()))
+    assert [completion.text for completion in found] == ["review/x"]
+
+
+def test_ctrl_d_leaves(session):
+    with create_pipe_input() as pipe:
+        pipe.send_text("\x04")
+        interact(session, input=pipe, output=DummyOutput())
+
+
+def test_what_comes_through_a_pipe(graph, monkeypatch, capsys):
+    text = "match { $p: Person }\nreturn { $p.name }\norder { $p.name desc }\nlimit 1\n:branch\n:quit\nnot reached\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert run(["shell", graph.uri]) == 0
+    assert capsys.readouterr().out == "1 rows from branch main via shell\np.name\n------\nBo    \n* main\n"
