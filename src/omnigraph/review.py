@@ -10,7 +10,9 @@ from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.columns import document, names_in, shown_names
 from omnigraph.operations.export import export_rows
-from omnigraph.operations.merge import MergePlan, MergeResult, Resolve, merge_branch, preview_merge
+from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
+from omnigraph.operations.merge_plan import MergePlan
+from omnigraph.operations.resolution import Resolve
 from omnigraph.versioning.changes import Block, ChangeFilter
 from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
@@ -55,16 +57,16 @@ class Review:
     ) -> MergeResult:
         """Merge a branch into another as one commit; `MergeConflict` carries everything in the way.
 
-        `resolve` settles row conflicts by "ours", "theirs" or "columns", for all types or by type name.
+        `resolve` settles row conflicts: by "ours", "theirs" or "columns" for everything, or in a dict by type
+        (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of a conflict,
+        which takes values too (`{"node:Person:ana": {"age": 31}}`) or None to delete the row.
         """
         options = WriteOptions(branch=into, actor=actor or self.actor, message=message)
-        return merge_branch(
-            self._repository, self._catalogs, source, options, resolve=resolve, delete_branch=delete_branch
-        )
+        return merge_branch(self._repository, source, options, resolve=resolve, delete_branch=delete_branch)
 
     def merge_preview(self, source: str, into: str = MAIN, *, resolve: Resolve = None) -> MergePlan:
         """What a merge would do, conflicts included; nothing is written."""
-        return preview_merge(self._repository, self._catalogs, source, into, resolve)
+        return preview_merge(self._repository, source, into, resolve)
 
     # -- what changed ----------------------------------------------------------------------------
 

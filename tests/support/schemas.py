@@ -385,6 +385,15 @@ def schema_changes(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @st.composite
+def schema_forks(draw: st.DrawFn) -> tuple[str, str, str]:
+    """The text of a schema and of two it became, each by changes that are mostly supported."""
+    random = draw(SEEDS)
+    old = _edit(Schema(), random, GROWING, random.randint(5, 40)).accept()
+    ours, theirs = (_edit(old, random, SUPPORTED, random.randint(0, 4)) for _ in range(2))
+    return old.render(), ours.render(), theirs.render()
+
+
+@st.composite
 def schema_renames(draw: st.DrawFn) -> tuple[str, str]:
     """A schema without interfaces, and the same with some things renamed and nothing else."""
     random = draw(SEEDS)

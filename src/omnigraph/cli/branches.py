@@ -14,7 +14,7 @@ from omnigraph.cli.progress import working
 from omnigraph.errors import MergeConflict
 
 if TYPE_CHECKING:
-    from omnigraph.operations.merge import MergePlan
+    from omnigraph.operations.merge_plan import MergePlan
 
 RESOLUTIONS = ("ours", "theirs", "columns")
 
@@ -143,14 +143,14 @@ def resolutions(given: list[str]) -> Any:
 
 def _show(plan: MergePlan, source: str, target: str) -> None:
     print(f"merge preview {source} -> {target}: {plan.outcome}; nothing was written")
-    for key, merge in sorted(plan.tables.items()):
-        if key in plan.adopted:
-            print(f"  {key}: taken over from {source}")
-        elif merge.put or merge.delete:
-            print(f"  {key}: {plural(len(merge.put), 'row')} put, {len(merge.delete)} deleted")
-    if plan.schema is not None:
-        print("  the schema changes")
+    shown = plan.to_json()
+    for key, table in shown["tables"].items():
+        taken = f", taken over from {source}" if table["adopted"] else ""
+        counts = f"{table['inserted']} inserted, {table['updated']} updated, {table['deleted']} deleted"
+        print(f"  {key}: {counts}{taken}")
+    for step in shown["schema_steps"]:
+        print(f"  schema: {step}")
     for conflict in plan.conflicts:
-        print(f"conflict  {conflict.table_key}:{conflict.row_id} ({conflict.kind}) {conflict.message}")
+        print(f"conflict  {conflict.id} ({conflict.kind}) {conflict.message}")
     if plan.conflicts:
         print(f"{plural(len(plan.conflicts), 'conflict')}; settle them with --resolve {'|'.join(RESOLUTIONS)}")

@@ -86,7 +86,7 @@ def plan_schema(accepted: SchemaIR, desired: Catalog, *, allow_data_loss: bool =
     wrong, because then it is not known what the steps would be about.
     """
     resolved, diagnostics = resolve_identity(accepted, desired)
-    steps = tuple(_plan(accepted, resolved, "hard" if allow_data_loss else "soft"))
+    steps = tuple(plan_steps(accepted, resolved, "hard" if allow_data_loss else "soft"))
     if not steps and resolved != accepted:
         reason = "unclassified change: the schemas differ in a way the planner has no step for"
         steps = (UnsupportedChange("schema", reason),)
@@ -98,7 +98,8 @@ def plan_between(old: Catalog, new: Catalog, *, allow_data_loss: bool = False) -
     return plan_schema(new_identity(old, OFFLINE_DOMAIN).ir, new, allow_data_loss=allow_data_loss)
 
 
-def _plan(accepted: SchemaIR, desired: SchemaIR, mode: DropMode) -> Iterator[Step]:
+def plan_steps(accepted: SchemaIR, desired: SchemaIR, mode: DropMode = "soft") -> Iterator[Step]:
+    """The steps between two documents whose numbers mean the same things."""
     for kind in KINDS:
         before = {type_.id: type_ for type_ in accepted.of_kind(kind)}
         for new in desired.of_kind(kind):

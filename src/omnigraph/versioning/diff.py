@@ -30,7 +30,7 @@ Identity = tuple[int, int]
 """Table id and incarnation: what a type keeps through its renames."""
 
 Names = Mapping[str, str] | None
-"""Column before → the same column after; None when both sides name their columns alike."""
+"""A side's column → what it is compared as; one that is left out is not compared. None: under its own name."""
 
 Columns = Callable[[Snapshot, Snapshot], Mapping[Identity, Mapping[str, str]]]
 """What the columns of each table are called on the other side; only the caller knows schemas."""
@@ -112,15 +112,18 @@ class TableChanges:
 class TableDiff:
     """Two versions of a table, and the rows they store in different places; a missing version has none."""
 
-    def __init__(self, key: str, before: Table | None, after: Table | None, names: Names = None) -> None:
+    def __init__(
+        self, key: str, before: Table | None, after: Table | None, names: Names = None, after_names: Names = None
+    ) -> None:
         assert before is not None or after is not None
         self.key = key
         self._names = names
+        self._after_names = after_names
         self._before: StoredRows | None = None
         self._after: StoredRows | None = None
         if before is not None and after is not None:
             if before.version != after.version:
-                self._before, self._after = difference(before, after, _unlike(before, after, names))
+                self._before, self._after = difference(before, after, _unlike(before, after, names, after_names))
         elif before is not None:
             self._before = all_rows(before)
         elif after is not None:
@@ -134,7 +137,8 @@ class TableDiff:
     def changes(self, within: IdRange = EVERYTHING) -> TableChanges:
         """What changed in a range of ids."""
         gone = _renamed(_read(self._before, self._after, within), self._names)
-        return compare(self.key, gone, _read(self._after, self._before, within))
+        come = _renamed(_read(self._after, self._before, within), self._after_names)
+        return compare(self.key, gone, come)
 
     def ranges(self) -> Iterator[TableChanges]:
         """All that changed, range by range, ids ascending."""
@@ -167,15 +171,19 @@ def compare(key: str, gone: pa.Table, come: pa.Table) -> TableChanges:
     return TableChanges(key, come.filter(fresh), gone.filter(pa.array(kept)), old.filter(changed), new.filter(changed))
 
 
-def _unlike(before: Table, after: Table, names: Names) -> tuple[set[int], set[int]]:
+def _unlike(before: Table, after: Table, names: Names, after_names: Names) -> tuple[set[int], set[int]]:
     """The columns of each side, by field id, that the other side does not store as the same column."""
-    if names is None:
+    if names is None and after_names is None:
         return set(), set()
-    here, there = before.field_ids, after.field_ids
-    pairs = {(here[old], there.get(new)) for old, new in names.items() if old in here}
-    same = {old for old, new in pairs if old == new}
-    listed = {old for old, _ in pairs}
-    return {field for field in here.values() if field in listed} - same, set(there.values()) - same
+    here, there = _fields(before, names), _fields(after, after_names)
+    same = {field for name, field in here.items() if there.get(name) == field}
+    return set(here.values()) - same, set(there.values()) - same
+
+
+def _fields(table: Table, names: Names) -> dict[str, int]:
+    """Column, under the name it is compared by → its field id."""
+    ids = table.field_ids
+    return ids if names is None else {names[name]: field for name, field in ids.items() if name in names}
 
 
 def _read(side: StoredRows | None, other: StoredRows | None, within: IdRange) -> pa.Table:

@@ -107,6 +107,7 @@ class Transaction:
         self._began = repository.clock()
         self._changes: dict[str, Change] = {}
         self._versions: dict[str, Table] = {}
+        self._evolved: dict[str, Table] = {}
         self._created: list[TableSpec] = []
         self._adopted: list[Pin] = []
         self._dropped: list[str] = []
@@ -116,11 +117,13 @@ class Transaction:
 
     # -- saying what to do -----------------------------------------------------------------------
 
-    def change(self, key: str, change: Change) -> None:
-        """Change a table; once per table."""
+    def change(self, key: str, change: Change, *, on: Table | None = None) -> None:
+        """Change a table, once; `on` is its pinned version under other columns, made with `Table.evolved`."""
         self._check_table(key)
         assert key not in self._changes, f"'{key}' is changed twice in one transaction"
         self._changes[key] = change
+        if on is not None:
+            self._evolved[key] = on
 
     def set_version(self, key: str, table: Table) -> None:
         """Pin a version of a table that was made elsewhere: compacted, indexed, or another branch's."""
@@ -213,7 +216,7 @@ class Transaction:
 
     def _base(self, key: str) -> Table:
         """The table at its pin, or the same rows in fewer pieces once there are too many."""
-        table = self.snapshot.table(key)
+        table = self._evolved.get(key) or self.snapshot.table(key)
         change = self._changes[key]
         return table if change.overwrite is not None or change.prepared is not None else table.compacted()
 

@@ -246,13 +246,215 @@ def test_a_schema_changed_on_one_side_is_taken_over(tmp_path):
     assert graph.verify() == []
 
 
-def test_schemas_changed_on_both_sides_are_a_conflict(tmp_path):
+# -- both schemas changed --------------------------------------------------------------------------------
+
+
+def test_schemas_changed_on_both_sides_meet(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    side = graph.on("side")
+    side.apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?") + "node City { n: String @key }\n")
+    side.mutate('query q() { insert City { n: "X" } update Person set { town: "X" } where name = "Bob" }')
+    graph.apply_schema(SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")\n    land: String?'))
+    graph.mutate('query q() { update Person set { land: "Y" } where name = "Alice" }')
+    preview = graph.merge_preview("side")
+    assert preview.conflicts == []
+    assert preview.to_json()["schema_steps"] == ["add node type City", "add property Person.town: String?"]
+    assert graph.merge("side").outcome == M
+    assert graph.entity_at("Person", "Bob", None) == {
+        "id": "Bob",
+        "name": "Bob",
+        "town": "X",
+        "land": None,
+        "years": 25,
+    }
+    assert graph.entity_at("Person", "Alice", None)["land"] == "Y"
+    assert graph.to_arrow("City").num_rows == 1
+    assert graph.verify() == []
+    assert (tmp_path / "g/_schema.pg").read_text() == graph.schema
+    assert graph.merge("side").outcome == UTD
+    # The branch can take it back, and both can go on.
+    assert graph.merge("main", into="side").outcome == FF
+    assert list(graph.diff("main", "side")) == []
+    side.mutate('query q() { update Person set { land: "Z" } where name = "Bob" }')
+    graph.mutate('query q() { update Person set { town: "Z" } where name = "Carol" }')
+    assert graph.merge("side").outcome == M
+    assert graph.entity_at("Person", "Bob", None)["land"] == "Z"
+    assert graph.verify() == []
+
+
+def test_rows_only_one_side_changed_get_the_columns_of_both(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    side = graph.on("side")
+    side.apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?"))
+    side.mutate('query q() { insert Person { name: "Eve", town: "X" } }')
+    graph.mutate('query q() { insert Person { name: "Fay", age: 1 } }')
+    assert graph.merge("side").outcome == M
+    assert graph.entity_at("Person", "Eve", None)["town"] == "X"
+    assert graph.entity_at("Person", "Fay", None) == {"id": "Fay", "name": "Fay", "age": 1, "town": None}
+    assert graph.verify() == []
+
+
+def test_schemas_that_clash_are_a_conflict_that_says_where(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     graph.on("side").apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?"))
-    graph.apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    land: String?"))
-    with pytest.raises(og.errors.MergeConflict, match="schema_conflict"):
+    graph.apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    town: I32?"))
+    with pytest.raises(og.errors.MergeConflict, match="schema_conflict") as caught:
         graph.merge("side")
+    (conflict,) = caught.value.conflicts
+    assert "node:Person.town: both sides have a property of this name" in conflict.message
+
+
+@pytest.mark.parametrize("dropper", ["main", "side"])
+def test_rows_of_a_dropped_type_are_not_lost_in_silence(tmp_path, dropper):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    other = "side" if dropper == "main" else "main"
+    graph.on(dropper).apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", ""))
+    graph.on(other).mutate('query q() { insert Person { name: "Eve" } }')
+    assert graph.merge_preview("side").conflicts == []
+    graph.on(other).mutate('query q() { insert Knows { from: "Alice", to: "Dan" } }')
+    (conflict,) = graph.merge_preview("side").conflicts
+    assert (conflict.table_key, conflict.kind) == ("edge:Knows", "schema_conflict")
+    assert "changed 1 of its rows" in conflict.message
+    graph.on(other).mutate('query q() { delete Knows where from = "Alice" }')
+    assert graph.merge("side").outcome == M
+    assert list(graph.snapshot().tables) == ["node:Person"]
+    assert graph.verify() == []
+
+
+@pytest.mark.parametrize("dropper", ["main", "side"])
+def test_values_of_a_dropped_column_are_not_lost_in_silence(tmp_path, dropper):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    other = "side" if dropper == "main" else "main"
+    graph.on(dropper).apply_schema(SCHEMA.replace("    age: I32?\n", ""))
+    graph.on(other).mutate('query q() { insert Person { name: "Eve" } }')
+    assert graph.merge_preview("side").conflicts == []
+    graph.on(other).mutate('query q() { update Person set { age: 3 } where name = "Bob" }')
+    (conflict,) = graph.merge_preview("side").conflicts
+    assert (conflict.table_key, conflict.kind, conflict.properties) == ("node:Person", "schema_conflict", ("age",))
+    graph.on(other).mutate('query q() { update Person set { age: 25 } where name = "Bob" }')
+    assert graph.merge("side").outcome == M
+    assert graph.entity_at("Person", "Eve", None) == {"id": "Eve", "name": "Eve"}
+    assert graph.verify() == []
+
+
+# -- resolution ------------------------------------------------------------------------------------------
+
+TOWNS = SCHEMA.replace("age: I32?", "age: I32?\n    town: String?\n    born: Date?\n    seen: DateTime?")
+
+
+def clashing(tmp_path):
+    """Alice: age and town on both sides; Bob: age; Carol deleted here, changed there; Eve inserted twice."""
+    graph = make(tmp_path, TOWNS)
+    graph.branch_create("side")
+    side = graph.on("side")
+    side.mutate('query q() { update Person set { age: 1, town: "S" } where name = "Alice" }')
+    side.mutate('query q() { update Person set { age: 1 } where name = "Bob" }')
+    side.mutate('query q() { update Person set { age: 1 } where name = "Carol" }')
+    side.mutate('query q() { insert Person { name: "Eve", age: 1 } }')
+    graph.mutate('query q() { update Person set { age: 2, town: "T" } where name = "Alice" }')
+    graph.mutate('query q() { update Person set { age: 2, town: "T" } where name = "Bob" }')
+    graph.mutate('query q() { delete Knows where from = "Bob" }')
+    graph.mutate('query q() { delete Person where name = "Carol" }')
+    graph.mutate('query q() { insert Person { name: "Eve", age: 2 } }')
+    return graph
+
+
+def towns(graph):
+    return {r["data"]["name"]: (r["data"]["age"], r["data"]["town"]) for r in graph.export(types=["Person"])}
+
+
+OURS = {"Alice": (2, "T"), "Bob": (2, "T"), "Dan": (50, None), "Eve": (2, None)}
+THEIRS = {"Alice": (1, "S"), "Bob": (1, None), "Carol": (1, None), "Dan": (50, None), "Eve": (1, None)}
+RESOLVED = {
+    "ours": ("ours", OURS),
+    "theirs": ("theirs", THEIRS),
+    "a type": ({"Person": "theirs"}, THEIRS),
+    "a property goes before its type": (
+        {"Person": "theirs", "Person.age": "ours"},
+        {**THEIRS, "Alice": (2, "S"), "Bob": (2, "T"), "Eve": (2, None)},
+    ),
+    "a row goes before all": (
+        {"*": "theirs", "Person.age": "ours", "node:Person:Eve": "theirs", "node:Person:Carol": "ours"},
+        {**THEIRS, "Alice": (2, "S"), "Bob": (2, "T")} | {"Carol": None},
+    ),
+    "values": (
+        {
+            "*": "ours",
+            "node:Person:Alice": {"age": 9, "town": "V"},
+            "node:Person:Carol": {"town": "V"},
+            "node:Person:Eve": {"age": None},
+        },
+        {**OURS, "Alice": (9, "V"), "Carol": (1, "V"), "Eve": (None, None)},
+    ),
+    "deletion": (
+        {"*": "theirs", "node:Person:Eve": None, "node:Person:Alice": None},
+        {**THEIRS, "Eve": None, "Alice": None},
+    ),
+    "values keep what only one side changed": ({"*": "ours", "node:Person:Bob": {"age": 7}}, {**OURS, "Bob": (7, "T")}),
+}
+
+
+@pytest.mark.parametrize("name", RESOLVED)
+def test_resolution(tmp_path, name):
+    graph = clashing(tmp_path)
+    resolve, expected = RESOLVED[name]
+    assert graph.merge_preview("side", resolve=resolve).conflicts == []
+    assert graph.merge("side", resolve=resolve).outcome == M
+    assert towns(graph) == {key: value for key, value in expected.items() if value is not None}
+    assert graph.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("resolve", "left"),
+    [
+        (None, ["Alice", "Bob", "Carol", "Eve"]),
+        ("columns", ["Alice", "Bob", "Carol", "Eve"]),
+        ({"Person.age": "ours"}, ["Alice", "Carol"]),
+        ({"Person.age": "ours", "Person.town": "theirs"}, ["Carol"]),
+        ({"node:Person:Alice": {"age": 3}}, ["Alice", "Bob", "Carol", "Eve"]),
+        ({"node:Person:Alice": "theirs", "node:Person:Carol": "theirs"}, ["Bob", "Eve"]),
+        ({"Knows": "theirs"}, ["Alice", "Bob", "Carol", "Eve"]),
+    ],
+)
+def test_what_is_not_settled_stays_a_conflict(tmp_path, resolve, left):
+    graph = clashing(tmp_path)
+    conflicts = graph.merge_preview("side", resolve=resolve).conflicts
+    assert [conflict.row_id for conflict in conflicts] == left
+    assert [conflict.id for conflict in conflicts] == [f"node:Person:{row}" for row in left]
+
+
+def test_values_are_read_like_data(tmp_path):
+    graph = clashing(tmp_path)
+    values = {"age": 3, "town": "V", "born": "2001-02-03", "seen": "2024-01-01T10:20:30.456Z"}
+    graph.merge("side", resolve={"*": "ours", "node:Person:Alice": values})
+    row = graph.entity_at("Person", "Alice", None)
+    assert (row["born"].isoformat(), row["seen"].isoformat()) == ("2001-02-03", "2024-01-01T10:20:30.456000+00:00")
+
+
+@pytest.mark.parametrize(
+    ("resolve", "message"),
+    [
+        ("mine", "no resolution 'mine'"),
+        ({"Person": "mine"}, "no resolution 'mine'"),
+        ({"Persn": "ours"}, "no type 'Persn'"),
+        ({"Person.agee": "ours"}, "no property 'agee'"),
+        ({"Person.age": "columns"}, "'ours' or 'theirs'"),
+        ({"node:Person:Dan": "ours"}, "no conflict 'node:Person:Dan'"),
+        ({"node:Persn:Dan": "ours"}, "not the id of a conflict"),
+        ({"node:Person:Alice": {"agee": 1}}, "no property 'agee'"),
+        ({"node:Person:Alice": {"name": "Al"}}, "is a key"),
+        ({"node:Person:Alice": {"age": "old"}}, "old"),
+    ],
+)
+def test_words_about_nothing_are_mistakes(tmp_path, resolve, message):
+    graph = clashing(tmp_path)
+    with pytest.raises(og.errors.InputError, match=message):
+        graph.merge("side", resolve=resolve)
 
 
 def test_bad_requests(tmp_path):
@@ -261,11 +463,6 @@ def test_bad_requests(tmp_path):
         graph.merge("main")
     with pytest.raises(og.errors.BranchNotFound):
         graph.merge("nowhere")
-    graph.branch_create("side")
-    do(graph.on("side"), "SetProperty", 1)
-    do(graph, "SetProperty", 2)
-    with pytest.raises(og.errors.InputError, match="no resolution 'mine'"):
-        graph.merge("side", resolve="mine")
 
 
 def test_diff_is_by_value_and_has_an_inverse(tmp_path):

@@ -1,0 +1,314 @@
+"""Plans a merge of three snapshots; nothing is written.
+
+A table only the source changed is adopted by its version, without copying a row; its changes are still judged,
+because two valid sides can make an invalid graph. A table both changed is merged range by range of its ids. Row
+conflicts of all tables come back at once; only a plan without them is judged, and then every violation comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.engine.constraints import Delta, TableDelta, Violation, violations
+from omnigraph.engine.pending import CommittedRows
+from omnigraph.operations.columns import document, names_in
+from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
+from omnigraph.operations.resolution import Rules
+from omnigraph.storage.tables import Change
+from omnigraph.versioning.diff import Identity, TableDiff, by_identity, split_ids
+from omnigraph.versioning.equality import same_column
+from omnigraph.versioning.merge import (
+    Conflict,
+    ConflictKind,
+    TableMerge,
+    VirtualBase,
+    concat_merges,
+    loose,
+    merge_changes,
+    take_changes,
+)
+from omnigraph.versioning.records import Pin
+from omnigraph.versioning.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.transaction import Transaction
+
+MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
+VirtualBases = Callable[[Identity, SchemaMerge], VirtualBase | None]
+"""Table → the rows of the base that several common ancestors make together; None when there is one ancestor."""
+
+_KINDS: dict[str, ConflictKind] = {
+    "range": "value_constraint_violation",
+    "check": "value_constraint_violation",
+    "enum": "value_constraint_violation",
+    "unique": "unique_violation",
+    "endpoint": "orphan_edge",
+    "orphan": "orphan_edge",
+    "cardinality": "cardinality_violation",
+}
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """What happens to one table of the target."""
+
+    target_key: str
+    """What the target calls it before the merge."""
+    merge: TableMerge
+    adopted: PinnedTable | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form a preview is shown in."""
+        return {**self.merge.to_json(), "adopted": self.adopted is not None}
+
+
+@dataclass
+class MergePlan:
+    """What a merge would do; nothing of it is written."""
+
+    outcome: MergeOutcome
+    source_commit: str
+    tables: dict[str, PlannedTable] = field(default_factory=dict)
+    new: dict[str, tuple[Pin, int]] = field(default_factory=dict)
+    """Tables the target does not have, and how many rows they bring."""
+    dropped: list[str] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+    schema: SchemaMerge | None = None
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    @property
+    def schema_changes(self) -> bool:
+        """Whether the target gets another schema."""
+        return self.schema is not None and self.schema.record is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form a preview is shown in."""
+        new = {
+            key: {"inserted": rows, "updated": 0, "deleted": 0, "adopted": True} for key, (_, rows) in self.new.items()
+        }
+        return {
+            "outcome": self.outcome,
+            "tables": dict(sorted({**{key: table.to_json() for key, table in self.tables.items()}, **new}.items())),
+            "dropped_tables": sorted(self.dropped),
+            "schema_changes": self.schema_changes,
+            "schema_steps": [step.describe() for step in self.schema.steps] if self.schema is not None else [],
+            "conflicts": [conflict.to_json() for conflict in self.conflicts],
+        }
+
+    # -- carrying it out -------------------------------------------------------------------------
+
+    def stage(self, transaction: Transaction, theirs: Snapshot) -> None:
+        """Tell a transaction on the target what to do."""
+        assert self.schema is not None
+        for key, table in self.tables.items():
+            merge = table.merge
+            if table.adopted is not None:
+                transaction.set_version(table.target_key, theirs.open(table.adopted))
+                continue
+            evolved = self.schema.evolved(key, transaction.snapshot.table(table.target_key))
+            if merge.put.num_rows or len(merge.delete):
+                change = Change(upsert=merge.put, delete=merge.delete.to_pylist())
+                transaction.change(table.target_key, change, on=evolved)
+            elif evolved is not None:
+                transaction.set_version(table.target_key, evolved)
+        for pin, _ in self.new.values():
+            transaction.adopt_table(pin)
+        for key in self.dropped:
+            transaction.drop_table(key)
+        for old, new in self.renamed.items():
+            transaction.rename_table(old, new)
+        if self.schema.record is not None:
+            transaction.take_schema(self.schema.record)
+
+
+def plan_snapshots(
+    outcome: MergeOutcome,
+    bases: Sequence[Snapshot],
+    ours: Snapshot,
+    theirs: Snapshot,
+    rules: Callable[[SchemaMerge], Rules],
+    virtual: VirtualBases = lambda *_: None,
+) -> MergePlan:
+    """Decide a merge of two snapshots on one base, or on several."""
+    plan = MergePlan(outcome, theirs.commit_id)
+    plan.schema = decide_schema(bases, ours, theirs)
+    plan.conflicts += plan.schema.conflicts
+    if plan.conflicts:
+        return plan
+    planner = _Planner(plan, plan.schema, bases, ours, theirs, rules(plan.schema), virtual)
+    planner.run()
+    return plan
+
+
+@dataclass
+class _Planner:
+    plan: MergePlan
+    schema: SchemaMerge
+    bases: Sequence[Snapshot]
+    ours: Snapshot
+    theirs: Snapshot
+    rules: Rules
+    virtual: VirtualBases
+    deltas: dict[str, TableDelta] = field(default_factory=dict)
+
+    def run(self) -> None:
+        sides = [by_identity(snapshot) for snapshot in (self.bases[0], self.ours, self.theirs)]
+        for identity in sorted({**sides[0], **sides[1], **sides[2]}):
+            b, t, s = (side.get(identity) for side in sides)
+            layout = self.schema.layouts.get(identity)
+            if layout is None:
+                self._drop(b, t, s)
+                continue
+            if t is not None and layout.key != t.pin.key:
+                self.plan.renamed[t.pin.key] = layout.key
+            if t is not None and s is not None:
+                self._merge(layout, identity, b, t, s)
+            elif s is not None:
+                self._add(layout, s)
+        self.rules.check_all_used()
+        if not self.plan.conflicts:
+            self._judge()
+
+    def _drop(self, b: PinnedTable | None, t: PinnedTable | None, s: PinnedTable | None) -> None:
+        """A table one side dropped; what the other side changed in it would be lost."""
+        if t is not None:
+            self.plan.dropped.append(t.pin.key)
+        kept, who, other = (t, "source", "target") if t is not None else (s, "target", "source")
+        if kept is None or b is None or kept.pin.lance_version == b.pin.lance_version:
+            return
+        snapshot = self.ours if t is not None else self.theirs
+        base = self.bases[0]
+        diff = TableDiff(kept.pin.key, base.open(b), snapshot.open(kept), _alike(base, snapshot, kept))
+        count = sum(changes.count for changes in diff.ranges())
+        if count:
+            message = f"the {who} dropped the type, the {other} changed {count} of its rows"
+            self.plan.conflicts.append(Conflict(kept.pin.key, None, "schema_conflict", message))
+
+    def _add(self, layout: Layout, s: PinnedTable) -> None:
+        """A table only the source has."""
+        self.plan.new[layout.key] = (replace(s.pin, key=layout.key), s.pin.row_count)
+        changes = TableDiff(layout.key, None, self.theirs.open(s)).ranges()
+        merge = concat_merges((take_changes(part, layout.columns) for part in changes), loose(layout.columns))
+        self.deltas[layout.key] = TableDelta(merge.put)
+
+    def _merge(self, layout: Layout, identity: Identity, b: PinnedTable | None, t: PinnedTable, s: PinnedTable) -> None:
+        """A table both sides have."""
+        key, columns = layout.key, layout.columns
+        base_version = b.pin.lance_version if b is not None else None
+        ours, theirs = self.ours.open(t), self.theirs.open(s)
+        evolves = _names(ours.schema) != _names(columns)
+        if s.pin.lance_version in (t.pin.lance_version, base_version) and not evolves:
+            return
+        base = self.bases[0].open(b) if b is not None else None
+        base_names, our_names, their_names = (
+            self.schema.names(snapshot, identity) for snapshot in (self.bases[0], self.ours, self.theirs)
+        )
+        yours = TableDiff(key, base, theirs, base_names, their_names)
+        if t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns):
+            merge = concat_merges((take_changes(c, columns) for c in yours.ranges()), loose(columns))
+            self.plan.tables[key] = PlannedTable(t.pin.key, merge, s)
+        else:
+            mine = TableDiff(key, base, ours, base_names, our_names)
+            virtual = self.virtual(identity, self.schema)
+            rule = self.rules.of(key)
+            parts = [
+                merge_changes(mine.changes(within), yours.changes(within), loose(columns), rule, virtual)
+                for within in split_ids([*mine.sides, *yours.sides])
+            ]
+            merge = concat_merges(parts, loose(columns))
+            self.rules.used(key, merge.settled)
+            self.plan.tables[key] = PlannedTable(t.pin.key, merge)
+            self.plan.conflicts += merge.conflicts
+            self._check_dropped(key, identity, b)
+        self.deltas[key] = TableDelta(merge.put, merge.delete)
+
+    def _check_dropped(self, key: str, identity: Identity, b: PinnedTable | None) -> None:
+        """A column one side dropped: what the other side wrote into it would be lost."""
+        base = self.bases[0]
+        sides = (("source", "target", self.ours), ("target", "source", self.theirs))
+        for who, other, snapshot in sides:
+            kept = self.schema.names(snapshot, identity)
+            if b is None or kept is None:
+                continue
+            table = by_identity(snapshot)[identity]
+            then = names_in(document(base.schema), document(snapshot.schema))[identity]
+            dropped = [name for name in then.values() if name not in kept]
+            if not dropped:
+                continue
+            diff = TableDiff(key, base.open(b), snapshot.open(table), then)
+            for changes in diff.ranges():
+                for name in dropped:
+                    same = same_column(*(side[name].combine_chunks() for side in (changes.old, changes.new)))
+                    if not same.all():
+                        message = f"the {who} dropped '{name}', the {other} changed it in {int((~same).sum())} rows"
+                        self.plan.conflicts.append(Conflict(key, None, "schema_conflict", message, properties=(name,)))
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        """Apply every rule to what the merge brings to the target."""
+        delta = Delta(self.deltas, _Target(self.ours, self.schema))
+        for violation in violations(self.schema.catalog, delta):
+            self.plan.conflicts.append(_conflict(violation))
+
+
+class _Target:
+    """The target's rows under the names the merged schema gives to tables and columns."""
+
+    def __init__(self, ours: Snapshot, schema: SchemaMerge) -> None:
+        self._rows = CommittedRows(ours)
+        self._tables: dict[str, tuple[str, dict[str, str]]] = {}
+        """Merged key → the target's key, and the merged columns by what the target calls them."""
+        self._types = {
+            layout.key: {field.name: field.type for field in layout.columns} for layout in schema.layouts.values()
+        }
+        for identity, table in by_identity(ours).items():
+            if identity in schema.layouts:
+                names = schema.names(ours, identity)
+                known = names if names is not None else {name: name for name in ours.open(table).schema.names}
+                self._tables[schema.layouts[identity].key] = table.pin.key, {new: old for old, new in known.items()}
+
+    def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """See `Committed`."""
+        key, old = self._tables.get(table_key, ("", {}))
+        if column not in old:
+            return self._shown(None, table_key, old, columns)
+        known = [old[name] for name in columns if name in old]
+        return self._shown(self._rows.rows_among(key, old[column], values, known), table_key, old, columns)
+
+    def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
+        """See `Committed`."""
+        key, old = self._tables.get(table_key, ("", {}))
+        rows = self._rows.read(key, [old[name] for name in columns if name in old]) if old else None
+        return self._shown(rows, table_key, old, columns)
+
+    def _shown(self, rows: pa.Table | None, table_key: str, old: Mapping[str, str], columns: Sequence[str]) -> pa.Table:
+        """Rows under the merged names; a column the target does not have yet is null, a table it lacks is empty."""
+        types = self._types[table_key]
+        count = rows.num_rows if rows is not None else 0
+        return pa.table(
+            {
+                name: rows[old[name]] if rows is not None and name in old else pa.nulls(count, types[name])
+                for name in columns
+            }
+        )
+
+
+def _alike(base: Snapshot, snapshot: Snapshot, table: PinnedTable) -> Mapping[str, str] | None:
+    """The base's columns of a table under the names a snapshot gives them."""
+    if base.schema_hash == snapshot.schema_hash:
+        return None
+    identity = table.pin.table_id, table.pin.incarnation
+    return names_in(document(base.schema), document(snapshot.schema)).get(identity)
+
+
+def _names(schema: pa.Schema) -> set[str]:
+    return set(schema.names)
+
+
+def _conflict(violation: Violation) -> Conflict:
+    kind = _KINDS[violation.rule]
+    named = kind in ("orphan_edge", "unique_violation")
+    return Conflict(violation.table_key, violation.row_id if named else None, kind, violation.message)

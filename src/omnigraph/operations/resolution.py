@@ -1,0 +1,147 @@
+"""What a caller says about conflicts: for everything, for a type, for a property, or for one row.
+
+    "theirs"                                          every conflict
+    {"*": "columns", "Person": "theirs",              everything else; a type
+     "Person.age": "ours",                            a property of a type, where both sides have the row
+     "node:Person:ana": "ours",                       one conflict, by its id
+     "node:Person:bo": {"age": 31},                   … by the values its properties shall have
+     "node:Person:cleo": None}                        … by deleting the row
+
+The narrower word goes first. A word about something that is not there is a mistake and is said to be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from omnigraph.errors import InputError
+from omnigraph.names import did_you_mean
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.types import PropertyType
+from omnigraph.values import managed_blob, read_json
+from omnigraph.versioning.merge import Resolution, Row, Rule, Side
+
+Choice = Resolution | Mapping[str, Any] | None
+Resolve = Resolution | Mapping[str, Choice] | None
+
+_WORDS = ("ours", "theirs", "columns")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Rules:
+    """What was said, by table; and whether all of it was needed."""
+
+    def __init__(self, resolve: Resolve, catalog: Catalog) -> None:
+        self._types = {type_.table_key: type_ for type_ in catalog.tables()}
+        self._default: Resolution | None = None
+        self._by_type: dict[str, Resolution] = {}
+        self._by_property: dict[str, dict[str, Side]] = {}
+        self._by_row: dict[str, dict[str, Resolution | Row | None]] = {}
+        self._unused: set[str] = set()
+        if isinstance(resolve, Mapping):
+            for name, choice in resolve.items():
+                self._read(name, choice)
+        elif resolve is not None:
+            self._default = _word(resolve)
+
+    def of(self, key: str) -> Rule:
+        """What was said about a table."""
+        name = key.partition(":")[2]
+        return Rule(self._by_type.get(name, self._default), self._by_property.get(name, {}), self._by_row.get(key, {}))
+
+    def used(self, key: str, row_ids: Iterable[str]) -> None:
+        """Rows of a table whose conflict was settled by name."""
+        self._unused -= {f"{key}:{row_id}" for row_id in row_ids}
+
+    def check_all_used(self) -> None:
+        """Refuse words about conflicts there are none of."""
+        if self._unused:
+            shown = ", ".join(f"'{name}'" for name in sorted(self._unused)[:3])
+            raise InputError(
+                f"there is no conflict {shown}", code="unknown_conflict", hint="'merge_preview' shows the conflicts"
+            )
+
+    def _read(self, name: str, choice: Choice) -> None:
+        if name == "*":
+            self._default = _word(choice)
+        elif ":" in name:
+            self._read_row(name, choice)
+        elif "." in name:
+            type_name, _, property_name = name.partition(".")
+            types = self._named(type_name)
+            for type_ in types:
+                _check_property(type_, property_name)
+            if choice not in ("ours", "theirs"):
+                raise InputError(f"a property is resolved by 'ours' or 'theirs', not by {choice!r}")
+            self._by_property.setdefault(type_name, {})[property_name] = "ours" if choice == "ours" else "theirs"
+        else:
+            self._named(name)
+            self._by_type[name] = _word(choice)
+
+    def _read_row(self, name: str, choice: Choice) -> None:
+        kind, _, rest = name.partition(":")
+        type_name, _, row_id = rest.partition(":")
+        type_ = self._types.get(f"{kind}:{type_name}")
+        if type_ is None:
+            raise InputError(
+                f"'{name}' is not the id of a conflict",
+                hint="an id is node:Type:row or edge:Type:row, as a preview shows",
+            )
+        settled: Resolution | Row | None = choice if choice is None else None
+        if isinstance(choice, Mapping):
+            settled = {key: _value(type_, key, value) for key, value in choice.items()}
+        elif choice is not None:
+            settled = _word(choice)
+        self._by_row.setdefault(type_.table_key, {})[row_id] = settled
+        self._unused.add(name)
+
+    def _named(self, name: str) -> list[NodeType | EdgeType]:
+        found = [type_ for type_ in self._types.values() if type_.name == name]
+        if not found:
+            names = [type_.name for type_ in self._types.values()]
+            raise InputError(f"there is no type '{name}' to resolve", hint=did_you_mean(name, names))
+        return found
+
+
+def _word(choice: Choice) -> Resolution:
+    match choice:
+        case "ours" | "theirs" | "columns":
+            return choice
+    raise InputError(f"there is no resolution {choice!r}", hint="the resolutions are ours, theirs and columns")
+
+
+def _check_property(type_: NodeType | EdgeType, name: str) -> None:
+    if name not in type_.properties:
+        raise InputError(f"type '{type_.name}' has no property '{name}'", hint=did_you_mean(name, type_.properties))
+
+
+def _value(type_: NodeType | EdgeType, name: str, value: Any) -> Any:
+    """A value as rows have it."""
+    _check_property(type_, name)
+    if isinstance(type_, NodeType) and name in type_.key:
+        raise InputError(f"'{type_.name}.{name}' is a key, and a row cannot have another one")
+    property_type = type_.properties[name].type
+    if value is None:
+        if not property_type.nullable:
+            raise InputError(f"'{type_.name}.{name}' cannot be null")
+        return None
+    if isinstance(value, date | bytes):
+        return value
+    return _shown(read_json(value, property_type), property_type)
+
+
+def _shown(value: Any, type_: PropertyType) -> Any:
+    """What a table stores, as Python shows it."""
+    if type_.is_list:
+        return [None if item is None else _shown_scalar(item, type_.scalar) for item in value]
+    return _shown_scalar(value, type_.scalar)
+
+
+def _shown_scalar(value: Any, scalar: str) -> Any:
+    if scalar == "Date":
+        return (_EPOCH + timedelta(days=value)).date()
+    if scalar == "DateTime":
+        return _EPOCH + timedelta(milliseconds=value)
+    return managed_blob(value) if scalar == "Blob" else value

@@ -1,0 +1,65 @@
+"""Schemas drawn at random: written out they mean the same; merged they have the changes of both sides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import assume, given, settings
+
+from omnigraph.errors import SchemaChangeError
+from omnigraph.schema.check import compile_schema
+from omnigraph.schema.identity import SchemaIR, new_identity, resolve_identity, shape_hash
+from omnigraph.schema.merge import MergedSchema, merge_schemas
+from omnigraph.schema.migrate import plan_schema, plan_steps
+from omnigraph.schema.steps import UnsupportedChange
+from omnigraph.schema.unparse import unparse
+from support.schemas import schema_forks, schema_texts
+
+DOMAIN = "0" * 26
+
+
+def successor(accepted: SchemaIR, text: str) -> SchemaIR:
+    catalog = compile_schema(text)
+    try:
+        supported = plan_schema(accepted, catalog).supported
+    except SchemaChangeError:
+        supported = False
+    assume(supported)
+    return resolve_identity(accepted, catalog).ir
+
+
+@settings(max_examples=150)
+@given(schema_texts())
+def test_a_catalog_written_out_is_the_same_catalog(text):
+    catalog = compile_schema(text)
+    assert shape_hash(compile_schema(unparse(catalog))) == shape_hash(catalog)
+
+
+@settings(max_examples=150)
+@given(schema_forks())
+def test_merging_schemas(texts):
+    base = new_identity(compile_schema(texts[0]), DOMAIN).ir
+    ours = successor(base, texts[1])
+    theirs = successor(replace(base, next_id=ours.next_id), texts[2])
+    result = merge_schemas(base, ours, theirs)
+    back = merge_schemas(base, theirs, ours)
+    assert isinstance(result, MergedSchema) == isinstance(back, MergedSchema)
+    if isinstance(result, MergedSchema) and isinstance(back, MergedSchema):
+        assert result.text == back.text
+        assert result.ir == back.ir
+        # Whatever the merged schema is, both sides can get there.
+        for side in (ours, theirs):
+            refused = [step for step in plan_steps(side, result.ir) if isinstance(step, UnsupportedChange)]
+            assert refused == []
+        ids = [{type_.id for type_ in ir.types()} for ir in (base, ours, theirs, result.ir)]
+        assert ids[3] == (ids[1] & ids[2]) | (ids[1] - ids[0]) | (ids[2] - ids[0])
+
+
+@settings(max_examples=100)
+@given(schema_forks())
+def test_a_side_that_did_not_change_decides_nothing(texts):
+    base = new_identity(compile_schema(texts[0]), DOMAIN).ir
+    side = successor(base, texts[1])
+    for result in (merge_schemas(base, side, base), merge_schemas(base, base, side), merge_schemas(base, side, side)):
+        assert isinstance(result, MergedSchema)
+        assert replace(result.ir, next_id=0) == replace(side, next_id=0)
