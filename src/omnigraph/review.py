@@ -13,6 +13,7 @@ from omnigraph.operations.export import export_rows
 from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.resolution import Resolve
+from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.versioning.changes import Block, ChangeFilter
 from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
@@ -67,6 +68,27 @@ class Review:
     def merge_preview(self, source: str, into: str = MAIN, *, resolve: Resolve = None) -> MergePlan:
         """What a merge would do, conflicts included; nothing is written."""
         return preview_merge(self._repository, source, into, resolve)
+
+    def revert(
+        self,
+        commit_id: str,
+        *,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        resolve: Resolve = None,
+    ) -> RevertResult:
+        """Take one commit back as a new commit; `MergeConflict` carries what later commits changed or still need.
+
+        A merge is taken back against its first parent: everything it brought. In `resolve`, "theirs" is the
+        state before the commit.
+        """
+        options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+        return revert_commit(self._repository, commit_id, options, resolve=resolve)
+
+    def revert_preview(self, commit_id: str, *, branch: str | None = None, resolve: Resolve = None) -> MergePlan:
+        """What a revert would do, conflicts included; nothing is written."""
+        return preview_revert(self._repository, commit_id, branch or self.branch, resolve)
 
     # -- what changed ----------------------------------------------------------------------------
 

@@ -1,0 +1,79 @@
+"""Takes one commit back, as a new commit: history stays, and so does everything that happened since.
+
+It is a merge in which the commit is the base and its first parent the source: what the commit changed is changed
+back, unless something later changed the same rows or needs them. Then that is a conflict, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from omnigraph.errors import InputError
+from omnigraph.operations.merge import conflict_error, publish_schema_copy
+from omnigraph.operations.merge_plan import MergePlan, plan_snapshots
+from omnigraph.operations.resolution import Resolve, Rules
+from omnigraph.versioning.changes import commit_pair
+from omnigraph.versioning.history import reachable
+from omnigraph.versioning.records import Commit
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+
+@dataclass(frozen=True)
+class RevertResult:
+    """What a revert did; no commit when everything was changed back already."""
+
+    reverted: str
+    branch: str
+    commit_id: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {"reverted_commit_id": self.reverted, "branch": self.branch, "commit_id": self.commit_id}
+
+
+def revert_commit(
+    repository: Repository, commit_id: str, options: WriteOptions, *, resolve: Resolve = None
+) -> RevertResult:
+    """Take a commit of a branch back, or raise `MergeConflict` with everything that depends on it."""
+    commit = _commit(repository, commit_id, options.branch)
+    plan: MergePlan | None = None
+
+    def prepare(transaction: Transaction) -> None:
+        nonlocal plan
+        plan = _plan(repository, commit, transaction.snapshot, resolve)
+        if plan.conflicts:
+            raise conflict_error(plan.conflicts, f"commit {commit.id} cannot be reverted")
+        plan.stage(transaction, repository.snapshot(at=commit.parent_id))
+
+    message = options.message or f"revert {commit.message or commit.id}"
+    metadata = {**options.metadata, "reverts": commit.id}
+    made = write(repository, prepare, replace(options, kind="revert", message=message, metadata=metadata))
+    if made is not None and plan is not None:
+        publish_schema_copy(repository, plan, options.branch)
+    return RevertResult(commit.id, options.branch, made.id if made is not None else None)
+
+
+def preview_revert(repository: Repository, commit_id: str, branch: str, resolve: Resolve = None) -> MergePlan:
+    """What reverting would do, conflicts included; nothing is written."""
+    commit = _commit(repository, commit_id, branch)
+    return _plan(repository, commit, repository.snapshot(branch), resolve)
+
+
+def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
+    """A commit that is in the history of the branch."""
+    commit = repository.get_commit(commit_id)
+    commits = repository.all_commits()
+    head = repository.state().get_head(branch).commit_id
+    if commit_id not in reachable(head, lambda one: commits[one].parents):
+        raise InputError(
+            f"commit {commit_id} is not in the history of branch '{branch}'", hint="revert it on a branch that has it"
+        )
+    return commit
+
+
+def _plan(repository: Repository, commit: Commit, ours: Snapshot, resolve: Resolve) -> MergePlan:
+    before, after = commit_pair(repository, commit)
+    return plan_snapshots("merged", [after], ours, before, lambda schema: Rules(resolve, schema.catalog))

@@ -1,0 +1,182 @@
+"""A commit taken back: what it did is undone, what came later stays, and what depends on it is told."""
+
+from __future__ import annotations
+
+import pytest
+
+import omnigraph as og
+from support.writes import everything
+
+SCHEMA = (
+    "node Person {\n    name: String @key\n    age: I32?\n    town: String?\n    code: String? @unique\n}\n\n"
+    "edge Knows: Person -> Person\n"
+)
+NAMES = ("Alice", "Bob", "Carol")
+
+
+@pytest.fixture
+def graph(tmp_path):
+    graph = og.init(tmp_path / "g", SCHEMA, sync=False, actor="ana")
+    graph.load([{"type": "Person", "data": {"name": name, "age": 30}} for name in NAMES], mode="append")
+    graph.mutate('query q() { insert Knows { from: "Bob", to: "Carol" } }')
+    return graph
+
+
+def put(graph, text, **options):
+    return graph.mutate(f"query q() {{ {text} }}", **options).commit_id
+
+
+def records(graph):
+    return list(graph.export())
+
+
+STATEMENTS = {
+    "an insert": 'insert Person { name: "Dan" } insert Knows { from: "Dan", to: "Bob" }',
+    "an update": 'update Person set { age: 1 } where name = "Bob"',
+    "a delete": 'delete Person where name = "Bob"',
+    "an update of all": "update Person set { age: 1 } where age = 30",
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_last_commit_taken_back_gives_the_rows_before_it(graph, name):
+    before = records(graph)
+    commit = put(graph, STATEMENTS[name], message="a try")
+    after = records(graph)
+    assert after != before
+    result = graph.revert(commit)
+    assert records(graph) == before
+    made = graph.commit(result.commit_id)
+    assert (made.kind, made.message, made.metadata["reverts"]) == ("revert", "revert a try", commit)
+    assert made.merged_parent_id is None
+    assert graph.verify() == []
+    graph.revert(result.commit_id)
+    assert records(graph) == after, "and back again"
+
+
+def test_later_commits_stay(graph):
+    first = put(graph, 'update Person set { age: 1 } where name = "Alice"')
+    put(graph, 'update Person set { age: 2 } where name = "Bob"')
+    put(graph, 'insert Person { name: "Dan" }')
+    assert graph.revert_preview(first).to_json()["tables"] == {
+        "node:Person": {"inserted": 0, "updated": 1, "deleted": 0, "adopted": False}
+    }
+    graph.revert(first, message="no", actor="ben")
+    ages = {r["data"]["name"]: r["data"]["age"] for r in graph.export(types=["Person"])}
+    assert ages == {"Alice": 30, "Bob": 2, "Carol": 30, "Dan": None}
+    assert (graph.commits()[0].message, graph.commits()[0].actor) == ("no", "ben")
+
+
+def test_what_was_changed_again_is_a_conflict(graph):
+    first = put(graph, 'update Person set { age: 1 } where name = "Alice"')
+    put(graph, 'update Person set { town: "Rome" } where name = "Alice"')
+    before = everything(graph)
+    with pytest.raises(og.errors.MergeConflict, match=f"commit {first} cannot be reverted") as caught:
+        graph.revert(first)
+    (conflict,) = caught.value.conflicts
+    assert (conflict.kind, conflict.id) == ("divergent_update", "node:Person:Alice")
+    assert everything(graph) == before
+    assert graph.revert_preview(first).conflicts == list(caught.value.conflicts)
+    graph.revert(first, resolve="columns")
+    row = graph.entity_at("Person", "Alice", None)
+    assert (row["age"], row["town"]) == (30, "Rome")
+
+
+def test_what_is_still_needed_is_a_conflict(graph):
+    added = put(graph, 'insert Person { name: "Dan" }')
+    put(graph, 'insert Knows { from: "Alice", to: "Dan" }')
+    with pytest.raises(og.errors.MergeConflict) as caught:
+        graph.revert(added)
+    assert [conflict.kind for conflict in caught.value.conflicts] == ["orphan_edge"]
+
+
+def test_a_value_that_was_given_to_another_is_a_conflict(graph):
+    put(graph, 'update Person set { code: "1" } where name = "Alice"')
+    freed = put(graph, 'update Person set { code: "2" } where name = "Alice"')
+    put(graph, 'update Person set { code: "1" } where name = "Bob"')
+    with pytest.raises(og.errors.MergeConflict) as caught:
+        graph.revert(freed)
+    assert [conflict.kind for conflict in caught.value.conflicts] == ["unique_violation"]
+
+
+def test_a_merge_is_taken_back_whole(graph):
+    graph.branch_create("side")
+    put(graph.on("side"), 'insert Person { name: "Dan" }')
+    put(graph.on("side"), 'update Person set { age: 9 } where name = "Bob"')
+    put(graph, 'update Person set { age: 8 } where name = "Alice"')
+    before = records(graph)
+    merged = graph.merge("side").commit_id
+    graph.revert(merged)
+    assert records(graph) == before
+    assert graph.merge("side").outcome == "already_up_to_date", "as with Git: the branch is in the history"
+
+
+def test_a_commit_that_was_taken_back_leaves_nothing_to_do(graph):
+    first = put(graph, 'update Person set { age: 1 } where name = "Alice"')
+    graph.revert(first)
+    head = graph.snapshot().commit_id
+    assert graph.revert(first).commit_id is None
+    assert graph.snapshot().commit_id == head
+
+
+def test_on_another_branch(graph):
+    first = put(graph, 'update Person set { age: 1 } where name = "Alice"')
+    graph.branch_create("side")
+    graph.revert(first, branch="side")
+    assert graph.on("side").entity_at("Person", "Alice", None)["age"] == 30
+    assert graph.entity_at("Person", "Alice", None)["age"] == 1
+    only_there = put(graph.on("side"), 'insert Person { name: "Dan" }')
+    with pytest.raises(og.errors.InputError, match="not in the history of branch 'main'"):
+        graph.revert(only_there)
+
+
+def test_the_first_commit_cannot_be_taken_back(graph):
+    with pytest.raises(og.errors.Conflict) as caught:
+        graph.revert(graph.commits()[-1].id)
+    assert caught.value.code == "parentless_commit"
+    with pytest.raises(og.errors.CommitNotFound):
+        graph.revert("nothing")
+
+
+# -- schemas -------------------------------------------------------------------------------------------
+
+
+def test_a_schema_change_is_taken_back(graph, tmp_path):
+    before, schema = records(graph), graph.schema
+    wider = SCHEMA.replace("town: String?", "town: String?\n    land: String?") + "node City { n: String @key }\n"
+    applied = graph.apply_schema(wider).commit_id
+    graph.revert(applied)
+    assert (records(graph), graph.schema) == (before, schema)
+    assert (tmp_path / "g/_schema.pg").read_text() == schema
+    assert graph.verify() == []
+
+
+def test_a_dropped_column_comes_back_with_its_values(graph):
+    put(graph, 'update Person set { town: "Rome" } where name = "Bob"')
+    dropped = graph.apply_schema(SCHEMA.replace("    town: String?\n", "")).commit_id
+    put(graph, 'update Person set { age: 5 } where name = "Alice"')
+    put(graph, 'insert Person { name: "Dan" }')
+    graph.revert(dropped)
+    rows = {r["data"]["name"]: (r["data"]["age"], r["data"]["town"]) for r in graph.export(types=["Person"])}
+    assert rows == {"Alice": (5, None), "Bob": (30, "Rome"), "Carol": (30, None), "Dan": (None, None)}
+    assert graph.verify() == []
+
+
+def test_a_dropped_type_comes_back_with_its_rows(graph):
+    before = records(graph)
+    dropped = graph.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", "")).commit_id
+    assert graph.revert_preview(dropped).to_json()["tables"] == {
+        "edge:Knows": {"inserted": 1, "updated": 0, "deleted": 0, "adopted": True}
+    }
+    graph.revert(dropped)
+    assert records(graph) == before
+    assert graph.verify() == []
+
+
+def test_a_type_that_has_rows_by_now_is_not_taken_away(graph):
+    applied = graph.apply_schema(SCHEMA + "node City { n: String @key }\n").commit_id
+    put(graph, 'insert City { n: "Rome" }')
+    with pytest.raises(og.errors.MergeConflict) as caught:
+        graph.revert(applied)
+    (conflict,) = caught.value.conflicts
+    assert (conflict.table_key, conflict.kind) == ("node:City", "schema_conflict")
