@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -80,9 +80,8 @@ def embed_file(
     whatever is raised, an existing output stays as it was.
     """
     client = None if mode == "clean" else connect()
-    if client is not None and specification.model not in (None, client.model):
-        raise ModelMismatch(f"'{specification.name}'", recorded=specification.model or "", resolved=client.model)
-    rewriting = _Rewriting(source, specification, client, mode, frozenset(types), tuple(selectors))
+    check_model(specification, client)
+    rewriting = Rewriting(specification, client, mode, frozenset(types), tuple(selectors))
     temporary = output.with_name(f"{output.name}.tmp")
     with _opened(source) as lines:
         try:
@@ -96,55 +95,98 @@ def embed_file(
                     file.flush()
                     os.fsync(file.fileno())
                 temporary.replace(output)
+            except WrongLine as wrong:
+                temporary.unlink(missing_ok=True)
+                raise line_error(str(source), wrong.line, wrong.error) from wrong.__cause__
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
         except OSError as error:
             code = "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "unwritable_file"
             raise StorageError(f"'{output}' cannot be written: {error.strerror}", code=code) from error
-    return rewriting.report(output)
+    return rewriting.counts.report(str(source), str(output), rewriting.mode, specification, client)
 
 
-class _Rewriting:
-    """One pass over the lines, and what it counts."""
+def check_model(specification: Specification, client: EmbeddingClient | None) -> None:
+    """Refuse a client whose model is not the one the specification records."""
+    if client is not None and specification.model not in (None, client.model):
+        raise ModelMismatch(f"'{specification.name}'", recorded=specification.model or "", resolved=client.model)
+
+
+def line_error(source: str, line: int, error: OmniGraphError) -> OmniGraphError:
+    """An error that says which line it is about."""
+    kind = EmbeddingError if isinstance(error, EmbeddingError) else InputError
+    return kind(f"line {line} of '{source}': {error.message}", code=error.code, hint=error.hint)
+
+
+class WrongLine(Exception):
+    """What is wrong with a line; lines are counted from the first that was read."""
+
+    def __init__(self, line: int, error: OmniGraphError) -> None:
+        super().__init__(error.message)
+        self.line = line
+        self.error = error
+
+
+@dataclass
+class Counts:
+    """What was done so far."""
+
+    rows: int = 0
+    selected: int = 0
+    embedded: int = 0
+    cleaned: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.rows + other.rows,
+            self.selected + other.selected,
+            self.embedded + other.embedded,
+            self.cleaned + other.cleaned,
+        )
+
+    def report(
+        self, source: str, output: str, mode: Mode, specification: Specification, client: EmbeddingClient | None
+    ) -> EmbedReport:
+        """The same as a user is told."""
+        return EmbedReport(
+            input=source,
+            output=output,
+            rows=self.rows,
+            selected_rows=self.selected,
+            embedded_rows=self.embedded,
+            cleaned_rows=self.cleaned,
+            mode=mode,
+            dimension=specification.dimension,
+            model="" if client is None else client.model,
+        )
+
+
+class Rewriting:
+    """One pass over lines, and what it counts; wrong ones are raised as `WrongLine`."""
 
     def __init__(
         self,
-        source: Path,
         specification: Specification,
         client: EmbeddingClient | None,
         mode: RequestedMode,
         types: Collection[str],
         selectors: Sequence[Selector],
     ) -> None:
-        self._source = source
         self._specification = specification
         self._client = client
         self._types = types
         self._selectors = selectors
-        self._mode: Mode = "reembed_selected" if selectors else "fill_missing"
+        self.mode: Mode = "reembed_selected" if selectors else "fill_missing"
         if mode != "fill":
-            self._mode = mode
-        self._rows = self._selected = self._embedded = self._cleaned = 0
+            self.mode = mode
+        self.counts = Counts()
 
-    def report(self, output: Path) -> EmbedReport:
-        return EmbedReport(
-            input=str(self._source),
-            output=str(output),
-            rows=self._rows,
-            selected_rows=self._selected,
-            embedded_rows=self._embedded,
-            cleaned_rows=self._cleaned,
-            mode=self._mode,
-            dimension=self._specification.dimension,
-            model="" if self._client is None else self._client.model,
-        )
-
-    def run(self, lines: IO[bytes]) -> Iterator[str]:
-        """The lines of the output, in order."""
+    def run(self, lines: Iterable[bytes], *, at_start: bool = True) -> Iterator[str]:
+        """The lines of the output, in order; only at the start of a text a byte order mark is one."""
         held: list[str | _Waiting] = []
         waiting = 0
-        for number, line in self._numbered(lines):
+        for number, line in self._numbered(lines, at_start):
             if not line.strip():
                 continue
             made = line if line.lstrip().startswith("//") else self._rewrite(number, line)
@@ -155,39 +197,39 @@ class _Rewriting:
                 held, waiting = [], 0
         yield from self._flush(held)
 
-    def _numbered(self, lines: IO[bytes]) -> Iterator[tuple[int, str]]:
+    def _numbered(self, lines: Iterable[bytes], at_start: bool) -> Iterator[tuple[int, str]]:
         number = 0
         try:
             for number, line in enumerate(lines, 1):
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                yield number, line.decode("utf-8-sig" if number == 1 and at_start else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             reason = f"not UTF-8 text: byte {error.start} is wrong"
-            raise self._at(number, InputError(reason, code="not_utf8")) from None
+            raise WrongLine(number, InputError(reason, code="not_utf8")) from None
 
     def _rewrite(self, number: int, line: str) -> str | _Waiting:
-        self._rows += 1
+        self.counts.rows += 1
         try:
             return self._act(number, line)
         except InputError as error:
-            raise self._at(number, error) from None
+            raise WrongLine(number, error) from None
         except RecursionError:
-            raise self._at(number, InputError("lists or objects are nested too deeply")) from None
+            raise WrongLine(number, InputError("lists or objects are nested too deeply")) from None
 
     def _act(self, number: int, line: str) -> str | _Waiting:
         row = parse_row(line)
         if row is None or not is_selected(row, self._types, self._selectors):
             return line
-        self._selected += 1
+        self.counts.selected += 1
         spec = self._specification.types.get(row.type)
         if spec is None:
             return line
-        if self._mode == "clean":
+        if self.mode == "clean":
             if spec.target not in row.data:
                 return line
             del row.data[spec.target]
-            self._cleaned += 1
+            self.counts.cleaned += 1
             return row.line()
-        if self._mode == "fill_missing" and row.data.get(spec.target) not in (None, []):
+        if self.mode == "fill_missing" and row.data.get(spec.target) not in (None, []):
             return line
         return _Waiting(number, row, spec.target, row_text(row, spec))
 
@@ -197,7 +239,7 @@ class _Rewriting:
         for made in held:
             if isinstance(made, _Waiting):
                 made.row.data[made.target] = _json_numbers(next(vectors))
-                self._embedded += 1
+                self.counts.embedded += 1
                 yield made.row.line()
             else:
                 yield made
@@ -208,15 +250,11 @@ class _Rewriting:
         assert self._client is not None, "only cleaning goes without a client, and it embeds nothing"
         for one in waiting:
             if any("\ud800" <= letter <= "\udfff" for letter in one.text):
-                raise self._at(one.number, InputError("the text holds half a surrogate pair and is not valid Unicode"))
+                raise WrongLine(one.number, InputError("the text holds half a surrogate pair and is not valid Unicode"))
         try:
             return self._client.embed([one.text for one in waiting], self._specification.dimension, "document")
         except EmbeddingError as error:
-            raise self._at(waiting[error.text_index or 0].number, error) from error
-
-    def _at(self, number: int, error: OmniGraphError) -> OmniGraphError:
-        kind = EmbeddingError if isinstance(error, EmbeddingError) else InputError
-        return kind(f"line {number} of '{self._source}': {error.message}", code=error.code, hint=error.hint)
+            raise WrongLine(waiting[error.text_index or 0].number, error) from error
 
 
 def _json_numbers(vector: Vectors) -> list[float]:

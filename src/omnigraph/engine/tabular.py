@@ -78,9 +78,11 @@ def read_table_file(
 ) -> Iterator[tuple[str, Part]]:
     """Table key and records of a Parquet, CSV or Arrow file, all of it or a stretch, in parts that fit memory.
 
-    Its name, up to the first dot, is the type's. There is a part at least, if an empty one: the table is named.
+    Its name, up to the first dot, is the type's; of a node and an edge type of one name, `Name.edges.…` is the edge.
+    There is a part at least, if an empty one: the table is named.
     """
-    type_ = find_type(file.stem, catalog)
+    is_edge = file.base.partition(".")[2].startswith("edges.")
+    type_ = (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog)
     if _ending(file) == ".csv":
         for part in _read_csv(file, type_, faults):
             yield type_.table_key, part

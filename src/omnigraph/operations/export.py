@@ -24,12 +24,16 @@ def export_records(
     snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None
 ) -> Iterator[dict[str, Any]]:
     """The records of a snapshot; `types` selects by name, and a name of both kinds selects both."""
+    return chain.from_iterable(export_rows(snapshot, type_) for type_ in chosen_types(catalog, types))
+
+
+def chosen_types(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | EdgeType]:
+    """The types of these names, or all; a name nobody has is refused."""
     known = {type_.name for type_ in catalog.tables()}
     for name in types or ():
         if name not in known:
             raise TypeNotFound(f"there is no node or edge type '{name}'", hint=did_you_mean(name, known))
-    chosen = [type_ for type_ in catalog.tables() if types is None or type_.name in types]
-    return chain.from_iterable(export_rows(snapshot, type_) for type_ in chosen)
+    return [type_ for type_ in catalog.tables() if types is None or type_.name in types]
 
 
 def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None) -> Iterator[str]:
@@ -40,17 +44,21 @@ def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | No
 
 def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict[str, Any]]:
     """The records of one type, by id."""
-    table = snapshot.table(type_.table_key).read().sort_by("id")
+    return records_of(type_, snapshot.table(type_.table_key).read().sort_by("id"))
+
+
+def records_of(type_: NodeType | EdgeType, table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Rows of a table as records."""
     names = ["id", *type_.properties]
     for batch in table.to_batches(max_chunksize=8192):
-        columns = {name: _values(batch.column(name)) for name in names}
-        ends = (batch.column("src").to_pylist(), batch.column("dst").to_pylist()) if type_.kind == "edge" else ((), ())
-        for position in range(batch.num_rows):
-            data = {name: columns[name][position] for name in names}
-            if type_.kind == "edge":
-                yield {"edge": type_.name, "from": ends[0][position], "to": ends[1][position], "data": data}
-            else:
-                yield {"type": type_.name, "data": data}
+        columns = [_values(batch.column(name)) for name in names]
+        if type_.kind == "edge":
+            ends = (batch.column("src").to_pylist(), batch.column("dst").to_pylist())
+            for src, dst, *row in zip(*ends, *columns, strict=True):
+                yield {"edge": type_.name, "from": src, "to": dst, "data": dict(zip(names, row, strict=True))}
+        else:
+            for values in zip(*columns, strict=True):
+                yield {"type": type_.name, "data": dict(zip(names, values, strict=True))}
 
 
 def _values(column: pa.Array) -> list[Any]:

@@ -20,6 +20,15 @@ from omnigraph.storage.tables import Table, TableStore
 from omnigraph.values import Fetch
 
 Mode = Literal["overwrite", "append", "merge"]
+EMBED_SETTINGS = (
+    "OMNIGRAPH_EMBED",
+    "OMNIGRAPH_GEMINI",
+    "NANOGRAPH_",
+    "GEMINI_API_KEY",
+    "OPENAI_",
+    "OPENROUTER_API_KEY",
+)
+"""How the variables begin that settle embeddings; nothing else of the driver's environment travels."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from omnigraph.errors import Damaged, HeadMoved
 from omnigraph.operations.load import LoadResult, Reject
 from omnigraph.pipeline.deals import numbers_in
 from omnigraph.pipeline.findings import split_of
-from omnigraph.pipeline.job import Job, Mode
+from omnigraph.pipeline.job import EMBED_SETTINGS, Job, Mode
 from omnigraph.pipeline.rounds import Files, Judging
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import LoseWork, SettleWork, lose, settle
@@ -35,14 +35,6 @@ BUCKET_BYTES = 64 << 20
 
 BUCKETS_MAX = 4096
 _KEY_BYTES = 64
-_EMBED_SETTINGS = (
-    "OMNIGRAPH_EMBED",
-    "NANOGRAPH_",
-    "GEMINI_API_KEY",
-    "OPENAI_",
-    "OPENROUTER_API_KEY",
-    "OMNIGRAPH_GEMINI",
-)
 
 
 def load_source(
@@ -95,7 +87,7 @@ class _BulkLoad:
         self.mode = mode
         self.options = options
         self.collect = collect
-        self.environ = {name: value for name, value in environ.items() if name.startswith(_EMBED_SETTINGS)}
+        self.environ = {name: value for name, value in environ.items() if name.startswith(EMBED_SETTINGS)}
         self.fetch = fetch
         self.id = new_ulid(repository.clock())
         self.note = Note(repository, self.id)

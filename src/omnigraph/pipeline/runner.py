@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from omnigraph.pipeline.job import Job
-
+Job = TypeVar("Job")
 Work = TypeVar("Work")
 Done = TypeVar("Done")
-Task = Callable[[Job, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,13 +90,13 @@ class Reading:
             for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.stretch):
                 yield {key: [part]}
             return
-        for text in _inflated(self.split) if self.split.is_compressed else [_own_lines(self.split)]:
+        for text in _inflated(self.split) if self.split.is_compressed else [own_lines(self.split)]:
             first = self.lines + 1
             self.lines += text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
             yield read_text(text, self.job.catalog, self.faults, self.split.label, first)
 
 
-def _own_lines(split: Split) -> bytes:
+def own_lines(split: Split) -> bytes:
     """The lines that begin within the split."""
     file = split.file
     if split.start == 0:

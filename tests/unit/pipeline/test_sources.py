@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.errors import InputError, OmniGraphError
-from omnigraph.pipeline.splits import _own_lines, plan_input
+from omnigraph.pipeline.splits import own_lines, plan_input
 from support.bulk import Twins
 
 PEOPLE = {"name": [f"p{n}" for n in range(100)], "age": [n % 90 for n in range(100)]}
@@ -41,7 +41,7 @@ def test_any_cut_gives_every_line_once(tmp_path, seed):
     path = tmp_path / "a.jsonl"
     path.write_bytes(text)
     source = plan_input([str(path)], {}, 1, split_bytes=chooser.choice([1, 2, 7, 50, 10_000]))
-    parts = [_own_lines(split) for split in source.splits]
+    parts = [own_lines(split) for split in source.splits]
     assert b"".join(parts) == text
 
 

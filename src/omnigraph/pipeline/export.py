@@ -1,0 +1,199 @@
+"""Export as a job: a task per stored piece writes a file that loads back.
+
+Files are named for their type (`Person.00003.parquet`), so that a folder of them is an input as it is. A last file,
+which no load takes for data, says what the export is of: where it is missing, the export did not finish.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import InputError
+from omnigraph.operations.export import chosen_types, records_of
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.runner import Runner
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.storage.fragments import read_stored, stored_pieces
+from omnigraph.storage.location import Location, locate
+from omnigraph.storage.objects import object_store
+from omnigraph.values import format_date, format_datetime
+from omnigraph.versioning.ids import new_ulid
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+
+Format = Literal["jsonl", "parquet", "csv"]
+FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "csv")
+SUMMARY = "_export.json"
+_TIMES = {
+    pa.date64(): pa.timestamp("ms", "UTC"),
+    pa.list_(pa.field("item", pa.date64())): pa.list_(pa.field("item", pa.timestamp("ms", "UTC"))),
+}
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """What was written where: rows by table key, and files relative to `out`."""
+
+    out: str
+    format: Format
+    commit_id: str
+    tables: tuple[tuple[str, int], ...]
+    files: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows in all."""
+        return sum(rows for _, rows in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show, and the summary beside the files."""
+        return {
+            "format": self.format,
+            "commit_id": self.commit_id,
+            "tables": [{"table_key": key, "rows": rows} for key, rows in self.tables],
+            "files": list(self.files),
+        }
+
+
+@dataclass(frozen=True)
+class ExportWork:
+    """Pieces of a table that become one file."""
+
+    table_key: str
+    pieces: tuple[int, ...]
+    out: Location
+    name: str
+    format: Format
+
+
+def export_files(
+    repository: Repository,
+    runner: Runner,
+    snapshot: Snapshot,
+    catalog: Catalog,
+    out: str,
+    format: Format,
+    *,
+    types: Sequence[str] | None = None,
+    partitioned: bool = True,
+    environ: Mapping[str, str] | None = None,
+) -> ExportResult:
+    """Write a snapshot to a new folder: a file per piece of a table, or, not partitioned, one per table."""
+    if format not in FORMATS:
+        raise InputError(f"there is no format '{format}'", hint=f"the formats are {', '.join(FORMATS)}")
+    chosen = chosen_types(catalog, types)
+    place = locate(out, environ or {})
+    files = object_store(place)
+    if not files.is_empty():
+        raise InputError(f"'{out}' is not empty", code="not_empty", hint="export to a new folder")
+    job = Job(
+        id=new_ulid(repository.clock()),
+        location=repository.location,
+        schema=snapshot.schema.ir,
+        pins={key: (table.folder, table.pin.lance_version) for key, table in snapshot.tables.items()},
+    )
+    work = [work for type_ in chosen for work in _plan(job, type_, place, format, partitioned)]
+    counts: dict[str, int] = {type_.table_key: 0 for type_ in chosen}
+    try:
+        for one, rows in zip(work, runner.run("export", export, job, work), strict=True):
+            counts[one.table_key] += rows
+    except BaseException:
+        for one in work:
+            files.delete(one.name)
+        raise
+    result = ExportResult(
+        out, format, snapshot.commit_id, tuple(sorted(counts.items())), tuple(one.name for one in work)
+    )
+    files.write(SUMMARY, json.dumps(result.to_json(), indent=1).encode())
+    return result
+
+
+def _plan(
+    job: Job, type_: NodeType | EdgeType, out: Location, format: Format, partitioned: bool
+) -> Iterator[ExportWork]:
+    pieces = tuple(piece for piece, _ in stored_pieces(job.table(type_.table_key)))
+    # A graph may have a node and an edge type of one name.
+    base = f"{type_.name}.edges" if type_.kind == "edge" and type_.name in job.catalog.nodes else type_.name
+    if partitioned and pieces:
+        for number, piece in enumerate(pieces):
+            yield ExportWork(type_.table_key, (piece,), out, f"{base}.{number:05}.{format}", format)
+    else:
+        yield ExportWork(type_.table_key, pieces, out, f"{base}.{format}", format)
+
+
+def export(job: Job, work: ExportWork) -> int:
+    """Write one file, rows by id; how many there are. Writing it twice changes nothing."""
+    kind, _, name = work.table_key.partition(":")
+    type_ = job.catalog.nodes[name] if kind == "node" else job.catalog.edges[name]
+    table = job.table(work.table_key)
+    names = table.schema.names
+    batches = [batch for piece in work.pieces for batch in read_stored(table, piece, names)]
+    rows = pa.Table.from_batches(batches, table.schema) if batches else table.schema.empty_table()
+    # Blobs cannot be sorted along; a sorted order of places can.
+    order = pc.sort_indices(rows["id"])
+    data = _WRITERS[work.format](type_, rows.take(order))
+    object_store(work.out).write(work.name, data)
+    return len(order)
+
+
+def _jsonl(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+    return msgspec.json.Encoder().encode_lines(records_of(type_, rows)) if rows.num_rows else b""
+
+
+def _parquet(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    sink = io.BytesIO()
+    pq.write_table(_named(type_, rows), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _named(type_: NodeType | EdgeType, rows: pa.Table) -> pa.Table:
+    """The columns under the names and types a load expects."""
+    rows = rows.select(["id", *(("src", "dst") if type_.kind == "edge" else ()), *type_.properties])
+    fields = [pa.field(field.name, _TIMES.get(field.type, field.type), field.nullable) for field in rows.schema]
+    ends = {"src": "from", "dst": "to"} if type_.kind == "edge" else {}
+    return rows.cast(pa.schema(fields)).rename_columns([ends.get(name, name) for name in rows.column_names])
+
+
+def _csv(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+    sink = io.StringIO(newline="")
+    writer = csv.writer(sink, lineterminator="\n")
+    ends = ["from", "to"] if type_.kind == "edge" else []
+    writer.writerow(["id", *ends, *type_.properties])
+    spell = {name: _spelling(type_, name) for name in type_.properties}
+    for record in records_of(type_, rows):
+        data = record["data"]
+        cells = [None if data[name] is None else spell[name](data[name]) for name in type_.properties]
+        writer.writerow([data["id"], *(record[end] for end in ends), *cells])
+    return sink.getvalue().encode()
+
+
+def _spelling(type_: NodeType | EdgeType, name: str) -> Callable[[Any], Any]:
+    """How a cell is written so that it reads back; an empty text reads back as null, which CSV cannot tell apart."""
+    property_type = type_.properties[name].type
+    if property_type.is_list or property_type.scalar == "Vector":
+        return lambda value: json.dumps(value, ensure_ascii=False)
+    if property_type.scalar == "Date":
+        return format_date
+    if property_type.scalar == "DateTime":
+        return format_datetime
+    if property_type.scalar == "Bool":
+        return lambda value: "true" if value else "false"
+    return lambda value: value
+
+
+_WRITERS: Mapping[Format, Callable[[NodeType | EdgeType, pa.Table], bytes]] = {
+    "jsonl": _jsonl,
+    "parquet": _parquet,
+    "csv": _csv,
+}
