@@ -152,10 +152,8 @@ class MutationRun:
         self.counts.nodes += table.delete(ids)
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.pending.table(edge.table_key)
-            if edge.from_type == op.type_name:
-                self.counts.edges += edges.delete(edges.among("src", ids))
-            if edge.to_type == op.type_name:
-                self.counts.edges += edges.delete(edges.among("dst", ids))
+            ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
+            self.counts.edges += edges.delete(edges.among(ends, ids))
 
     def _delete_edges(self, op: ir.DeleteEdges) -> None:
         table = self.pending.table(f"edge:{op.type_name}")

@@ -7,6 +7,7 @@ rows. Everything stays in Arrow: an update of a million rows is a few columns, n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,15 +82,16 @@ class PendingTable:
         own = self.rows.filter(test.mask(self.rows[test.column])).select(wanted)
         return pa.concat_tables([stored.cast(own.schema), own])
 
-    def among(self, column: str, values: pa.Array) -> pa.Array:
-        """The ids of committed rows whose text column is one of `values`, without those that are gone."""
-        if not len(values):
+    def among(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
+        """The ids of committed rows that have one of `values` in one of the columns, without those that are gone."""
+        if not len(values) or not columns:
             return pa.array([], pa.utf8())
         if len(values) <= _IN_LIST_MAX:
-            rows = self.committed.read(["id"], filter=sql_in(column, values))
+            rows = self.committed.read(["id"], filter=" OR ".join(sql_in(column, values) for column in columns))
         else:
-            rows = self.committed.read(["id", column])
-            rows = rows.filter(pc.is_in(rows[column], value_set=values))
+            rows = self.committed.read(["id", *columns])
+            hits = [pc.is_in(rows[column], value_set=values) for column in columns]
+            rows = rows.filter(reduce(pc.or_, hits))
         return _one(self._visible(rows)["id"])
 
     def _visible(self, stored: pa.Table) -> pa.Table:

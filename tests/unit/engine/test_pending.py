@@ -66,11 +66,13 @@ def test_only_the_wanted_columns(graph):
 
 def test_edges_among_nodes(graph):
     edges = Pending(graph.snapshot()).table(BESIDE)
-    assert sorted(edges.among("src", pa.array(["b", "c"])).to_pylist()) == ["bc", "cc"]
-    assert sorted(edges.among("dst", pa.array(["c"])).to_pylist()) == ["bc", "cc"]
-    assert edges.among("src", pa.array([], pa.utf8())).to_pylist() == []
+    assert sorted(edges.among(["src"], pa.array(["b", "c"])).to_pylist()) == ["bc", "cc"]
+    assert sorted(edges.among(["dst"], pa.array(["c"])).to_pylist()) == ["bc", "cc"]
+    assert edges.among(["src"], pa.array([], pa.utf8())).to_pylist() == []
+    assert edges.among([], pa.array(["b"])).to_pylist() == []
+    assert sorted(edges.among(["src", "dst"], pa.array(["b"])).to_pylist()) == ["ab", "bc"]
     edges.delete(pa.array(["cc"]))
-    assert edges.among("dst", pa.array(["c"])).to_pylist() == ["bc"]
+    assert edges.among(["dst"], pa.array(["c"])).to_pylist() == ["bc"]
 
 
 def test_long_lists_are_looked_up_another_way(graph, monkeypatch):
@@ -80,14 +82,15 @@ def test_long_lists_are_looked_up_another_way(graph, monkeypatch):
 
     def look() -> list[Any]:
         return [
-            sorted(edges.among("src", wanted).to_pylist()),
+            sorted(edges.among(["src"], wanted).to_pylist()),
+            sorted(edges.among(["src", "dst"], wanted).to_pylist()),
             sorted(committed.ids_among(SHELF, wanted).to_pylist()),
             sorted(committed.rows_among(BESIDE, "src", wanted, ["dst"])["dst"].to_pylist()),
             sorted(committed.rows_among(BESIDE, "src", wanted, ["src", "dst"]).to_pylist(), key=str),
         ]
 
     short = look()
-    assert short[:3] == [["ab", "bc"], ["a", "b"], ["b", "c"]]
+    assert short[:4] == [["ab", "bc"], ["ab", "bc"], ["a", "b"], ["b", "c"]]
     monkeypatch.setattr(pending, "_IN_LIST_MAX", 0)
     assert look() == short
 
