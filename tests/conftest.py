@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -33,3 +34,12 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
 
     with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as store:
         yield store
+
+
+@pytest.fixture
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment in which nothing of ours, and no key of an embedding provider, is set."""
+    kept = "OMNIGRAPH_UPDATE_GOLDEN"
+    for name in list(os.environ):
+        if name.startswith(("OMNIGRAPH_", "OPENAI_", "GEMINI_", "OPENROUTER_")) and name != kept:
+            monkeypatch.delenv(name)

@@ -45,8 +45,8 @@ from omnigraph.types import SCALARS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-ALLOWED = {"pg": {"name", "error", "from", "plan", "loss"}, "gq": {"schema", "error", "lint"}}
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+ALLOWED = {"pg": {"name", "error", "from", "plan", "loss", "file"}, "gq": {"schema", "error", "lint", "file"}}
 
 CODE = re.compile(r"\b(?:[ST]\d{1,2}|D2|Q\d{3}|L\d{3}|OG-[A-Z]{2}-\d{3})\b")
 CODE_IN_SOURCE = re.compile(rf'"({CODE.pattern})"')
@@ -279,7 +279,7 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path):
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
         if "://" in target:

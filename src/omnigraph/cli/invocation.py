@@ -74,6 +74,9 @@ _GRAPH = {
         None,
     ),
 }
+EVERYWHERE_OPTIONS = frozenset({"--config", "--as", "--yes", "--quiet", "--uri", "--target"})
+"""What need not be explained at every command."""
+
 _URI = Annotated[
     str | None,
     typer.Argument(metavar="URI", help="The graph: a folder or s3://bucket/prefix.", show_default=False),

@@ -1,0 +1,118 @@
+"""The pages run: files are written, sessions are played, Python is executed, from the top of a page to its end.
+
+    ```pg file=people.pg         any block with `file=` is written into the page's own folder
+    ```console                   a session; what is printed must be what stands there (see support/sessions.py)
+    ```python                    executed; blocks of a page share their names
+
+`docs/cli.md` also holds what the program says of its commands. To accept new output, run the tests with
+`OMNIGRAPH_UPDATE_GOLDEN=1` and read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from omnigraph.cli.main import app, run
+from omnigraph.cli.reference import END, START, command_tree, reference
+from support.sessions import agrees, commands, play, with_signs
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    *sorted(path for path in DOCS.rglob("*.md") if "```console" in path.read_text(encoding="utf-8")),
+]
+BLOCK = re.compile(r"(?ms)^```(\w*)([^\n]*)\n(.*?)^```$")
+UPDATE = bool(os.environ.get("OMNIGRAPH_UPDATE_GOLDEN"))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_runs(path, tmp_path, monkeypatch, clean_environment):
+    monkeypatch.chdir(tmp_path)
+    for name in ("OMNIGRAPH_EMBED_PROVIDER",):
+        monkeypatch.setenv(name, "")
+    names: dict[str, object] = {"__name__": "__page__"}
+    text = path.read_text(encoding="utf-8")
+
+    def one(match: re.Match[str]) -> str:
+        language, options, body = match.groups()
+        file = re.search(r"\bfile=(\S+)", options)
+        if file:
+            Path(file[1]).write_text(body, encoding="utf-8")
+        elif language == "python":
+            exec(compile(body, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}", "exec"), names)
+        elif language == "console":
+            body = session(body, tmp_path, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}")
+        return f"```{language}{options}\n{body}```"
+
+    played = BLOCK.sub(one, text)
+    if UPDATE and played != text:
+        path.write_text(played, encoding="utf-8")
+
+
+def session(body: str, folder: Path, where: str) -> str:
+    """Play a session; its text, in update mode with what was really printed."""
+    lines: list[str] = []
+    for command, expected in commands(body):
+        printed = play(command).replace(f"{folder}/", "")
+        fits = agrees(with_signs(printed, folder), with_signs(expected, folder))
+        if not UPDATE:
+            assert fits, f"{where}: $ {command}\n--- printed\n{printed}--- expected\n{expected}"
+        shown = expected.strip("\n") if fits else "\n".join(line.rstrip() for line in printed.strip("\n").splitlines())
+        lines.append(f"$ {command}\n{shown}\n" if shown else f"$ {command}\n")
+    return "\n".join(lines)
+
+
+# -- the reference of commands -----------------------------------------------------------------------
+
+
+def test_the_reference_is_what_the_program_says():
+    path = DOCS / "cli.md"
+    text = path.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    held, after = rest.split(END)
+    if UPDATE:
+        path.write_text(f"{before}{START}\n\n{reference()}{END}{after}", encoding="utf-8")
+    else:
+        assert held.strip() == reference().strip()
+
+
+TREE = list(command_tree(get_command(app)))
+LEAVES = [(path, command) for path, command in TREE if not getattr(command, "commands", None)]
+
+
+def test_there_are_many_commands():
+    assert len(LEAVES) >= 30
+
+
+@pytest.mark.parametrize("path", [path for path, _ in TREE], ids=" ".join)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_every_command_has_help(path, flag, capsys):
+    assert run([*path, flag]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith(f"Usage: omnigraph {' '.join(path)} ")
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize(("path", "command"), LEAVES, ids=[" ".join(path) for path, _ in LEAVES])
+def test_every_word_of_a_command_is_explained(path, command):
+    assert command.help
+    for parameter in command.params:
+        if not parameter.hidden and parameter.name != "help":
+            assert parameter.help, f"{' '.join(path)}: {parameter.name} is not explained"
+
+
+def test_every_option_a_page_mentions_exists():
+    """A flag in a session or a table belongs to some command."""
+    known = {spelling for _, command in LEAVES for p in command.params for spelling in (*p.opts, *p.secondary_opts)}
+    known |= {"--version", "--help", "-h", "-v"}
+    for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            for words in re.findall(r"(?:omnigraph|og) [a-z][^`#|]*", line):
+                for flag in re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", words):
+                    assert flag in known, f"{path.name}: {flag} in '{words}'"
