@@ -14,9 +14,11 @@
     │  ├─ ChangeCursorRejected a token of the change feed that cannot be used here
     │  ├─ LimitReached      a query asked for more rows or time than it may have
     │  └─ ConstraintViolation
-    ├─ NotFound             GraphNotFound, BranchNotFound, CommitNotFound, TypeNotFound, QueryNotFound, ChangeFeedGap
+    ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
+    │                       ChangeFeedGap
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
-    │                       BranchExists, GraphExists, KeyConflict, KeyReused, MergeConflict (carries every conflict)
+    │                       BranchExists, TagExists, GraphExists, KeyConflict, KeyReused,
+    │                       MergeConflict (carries every conflict)
     ├─ Denied               policy refused, with its reasons
     ├─ StorageError         the disk or object store failed, or cannot keep the promises a graph needs
     ├─ EmbeddingError       a text could not be embedded: configuration, the provider, or its answer
@@ -250,6 +252,12 @@ class BranchNotFound(NotFound):
     default_code = "branch_not_found"
 
 
+class TagNotFound(NotFound):
+    """No tag has this name."""
+
+    default_code = "tag_not_found"
+
+
 class CommitNotFound(NotFound):
     """No commit has this id."""
 
@@ -328,6 +336,12 @@ class BranchExists(Conflict):
     """A branch of this name is there already."""
 
     default_code = "branch_exists"
+
+
+class TagExists(Conflict):
+    """A tag of this name is there already."""
+
+    default_code = "tag_exists"
 
 
 class GraphExists(Conflict):

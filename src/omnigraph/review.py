@@ -18,9 +18,10 @@ from omnigraph.versioning.changes import Block, ChangeFilter
 from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
 from omnigraph.versioning.feed import MIB, ChangePage, Feed, PageLimits, read_block
-from omnigraph.versioning.records import MAIN, Commit, Head
+from omnigraph.versioning.records import MAIN, Commit, Head, Tag
 from omnigraph.versioning.repository import At, Repository
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.tags import create_tag, delete_tag
 from omnigraph.versioning.transaction import WriteOptions
 
 
@@ -90,6 +91,20 @@ class Review:
         """What a revert would do, conflicts included; nothing is written."""
         return preview_revert(self._repository, commit_id, branch or self.branch, resolve)
 
+    # -- tags ------------------------------------------------------------------------------------
+
+    def tag_create(self, name: str, at: At = None, *, actor: str | None = None, message: str | None = None) -> Tag:
+        """Name a point of history: this branch's head, or any point. No cleanup removes what a tag names."""
+        return create_tag(self._repository, name, self._point(at), actor=actor or self.actor, message=message)
+
+    def tags(self) -> list[Tag]:
+        """Every tag, by name."""
+        return self._repository.state().tags()
+
+    def tag_delete(self, name: str) -> None:
+        """Forget a name; its commit stays readable by its id until a cleanup."""
+        delete_tag(self._repository, name)
+
     # -- what changed ----------------------------------------------------------------------------
 
     def diff(
@@ -101,7 +116,7 @@ class Review:
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
     ) -> Iterator[RowChange]:
-        """Every node and edge that differs between two points: branches, commits, versions or times."""
+        """Every node and edge that differs between two points: branches, tags, commits, versions or times."""
         wanted = ChangeFilter.of(kinds, types, ops)
         for change in diff_snapshots(self._point(from_), self._point(to), shown_names, wanted=wanted.has_table):
             if wanted.has_op(change.op):
@@ -219,7 +234,7 @@ class Review:
         return self._repository.get_commit(id)
 
     def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
-        """The graph at a branch's head, or at a commit id, snapshot id, manifest version or time."""
+        """The graph at a branch's head, or at a commit id, tag, snapshot id, manifest version or time."""
         return self._repository.snapshot(branch or self.branch, at)
 
     def _point(self, at: At) -> Snapshot:

@@ -163,13 +163,13 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
         if isinstance(step, DropProperty) and step.type_kind != "interface":
             keys.add(f"{step.type_kind}:{renamed.get((step.type_kind, step.type_name), step.type_name)}")
     state = repository.state()
-    heads = {(pin.table_id, pin.incarnation, pin.lance_version) for head in state.heads() for pin in head.pins}
+    protected = {(pin.table_id, pin.incarnation, pin.lance_version) for pin in state.protected_pins()}
     pinned = [pin for pins in repository.all_pins(state).values() for pin in pins]
     for key in sorted(keys):
         table = before.tables[key]
         identity = table.pin.table_id, table.pin.incarnation
         published = {pin.lance_version for pin in pinned if (pin.table_id, pin.incarnation) == identity}
-        gone = sorted(version for version in published if (*identity, version) not in heads)
+        gone = sorted(version for version in published if (*identity, version) not in protected)
         if len(gone) == len(published):
             # No branch has the table any more. Lance keeps the newest version, so that must be one without rows.
             rows = before.table(key)

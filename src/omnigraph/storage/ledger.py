@@ -42,7 +42,7 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.tables import PRIMARY_KEY, create_once, manifest_file, manifest_name, sql_text
 
 STAMP_KEY = "omnigraph:internal_schema_version"
-STATE_TYPES = ("table", "graph_head", "graph_abort", "graph_identity")
+STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity")
 """The row types that are state; every other type is history."""
 
 SCHEMA = pa.schema(

@@ -1,4 +1,4 @@
-"""The names of branches."""
+"""The names of branches and tags."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from omnigraph.errors import InputError
 from omnigraph.versioning.records import MAIN
 
 _SEGMENT = re.compile(r"[^\W_][\w.-]*|_[\w.-]*")
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _LONGEST = 200
+
+
+def check_tag_name(name: str) -> str:
+    """As `check_branch_name`; a name that could be a commit's id would be ambiguous wherever a point is named."""
+    name = _check_name(name, "tag")
+    if name == MAIN or _ULID.fullmatch(name):
+        raise InputError(f"'{name}' cannot be a tag name: it means something else already")
+    return name
 
 
 def check_branch_name(name: str) -> str:
@@ -17,17 +26,22 @@ def check_branch_name(name: str) -> str:
     Segments of letters, digits, `.`, `-` and `_`, separated by `/`; case counts. Names that begin with two
     underscores belong to the engine.
     """
-    name = name.strip()
-    if not name:
-        raise InputError("a branch needs a name")
+    name = _check_name(name, "branch")
     if name == MAIN:
         raise InputError("the branch 'main' exists from the start and cannot be created")
+    return name
+
+
+def _check_name(name: str, what: str) -> str:
+    name = name.strip()
+    if not name:
+        raise InputError(f"a {what} needs a name")
     if name.startswith("__"):
         raise InputError(f"'{name}': names that begin with two underscores belong to the engine")
     sound = len(name) <= _LONGEST and all(_SEGMENT.fullmatch(part) for part in name.split("/"))
     if not sound or ".." in name or name.endswith(".lock"):
         raise InputError(
-            f"'{name[:120]}' cannot be a branch name",
+            f"'{name[:120]}' cannot be a {what} name",
             hint="use letters, digits, '.', '-' and '_', in parts separated by '/'",
         )
     return name

@@ -2,7 +2,7 @@
 
 Compaction and indexes never change rows, so they are published like any write, as one commit with the
 new pins; when the branch moved meanwhile they are planned again. Collection works from what is retained,
-never from what looks old: a version goes only if no head, no retained commit and no fork point pins it,
+never from what looks old: a version goes only if no head, no tag, no retained commit and no fork point pins it,
 and it is older than any write that could still be on its way.
 """
 
@@ -181,9 +181,9 @@ def _live_versions(
     # Without the rows of their base, two branches could not be merged any more.
     retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
     live: dict[tuple[int, int], set[int]] = {}
+    for pin in state.protected_pins():
+        live.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
     for head in heads:
-        for pin in head.pins:
-            live.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
         retained.add(head.commit_id)
         if head.fork_commit_id is not None:
             retained.add(head.fork_commit_id)
@@ -221,11 +221,10 @@ def _microseconds(time: datetime) -> int:
 
 
 def _head_versions(state: State) -> dict[tuple[int, int], set[int]]:
-    """Table identity → the versions some branch's head pins."""
+    """Table identity → the versions some branch's head or some tag pins."""
     pinned: dict[tuple[int, int], set[int]] = {}
-    for head in state.heads():
-        for pin in head.pins:
-            pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+    for pin in state.protected_pins():
+        pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
     return pinned
 
 

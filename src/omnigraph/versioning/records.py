@@ -133,6 +133,28 @@ class Head:
     pins: tuple[Pin, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for one commit, which keeps what the commit pins from being cleaned up."""
+
+    name: str
+    commit_id: str
+    created_at: int
+    actor: str | None = None
+    message: str | None = None
+    pins: tuple[Pin, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The form every surface shows."""
+        return {
+            "name": self.name,
+            "graph_commit_id": self.commit_id,
+            "created_at": self.created_at,
+            "actor_id": self.actor,
+            "message": self.message,
+        }
+
+
 Row = dict[str, Any]
 
 
@@ -164,6 +186,11 @@ def table_object_id(table_id: int, incarnation: int) -> str:
 def head_object_id(branch: str) -> str:
     """The row id of a branch's head."""
     return f"graph_head:{branch}"
+
+
+def tag_object_id(name: str) -> str:
+    """The row id of a tag."""
+    return f"graph_tag:{name}"
 
 
 def schema_object_id(hash_: str) -> str:
@@ -259,6 +286,18 @@ def head_to_row(head: Head) -> Row:
     return _row(head_object_id(head.branch), "graph_head", metadata=_json(metadata), table_branch=_branch(head.branch))
 
 
+def tag_to_row(tag: Tag) -> Row:
+    """The `graph_tag` row, with every pin of its commit."""
+    metadata = {
+        "commit_id": tag.commit_id,
+        "created_at": tag.created_at,
+        "actor_id": tag.actor,
+        "message": tag.message,
+        "pins": [pin.to_list() for pin in tag.pins],
+    }
+    return _row(tag_object_id(tag.name), "graph_tag", metadata=_json(metadata))
+
+
 def schema_to_row(schema: SchemaRecord) -> Row:
     """The `schema` row."""
     return _row(
@@ -339,6 +378,22 @@ def row_to_head(row: Row) -> Head:
             fork_branch=_text_or_none(data["fork_branch"]),
             since=int(data["since"]),
             owner=_text_or_none(data["owner"]),
+            pins=_pins(data["pins"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def row_to_tag(row: Row) -> Tag:
+    """Read a `graph_tag` row."""
+    data = read_metadata(row)
+    try:
+        return Tag(
+            name=_text(row["object_id"]).removeprefix(tag_object_id("")),
+            commit_id=_text(data["commit_id"]),
+            created_at=int(data["created_at"]),
+            actor=_text_or_none(data["actor_id"]),
+            message=_text_or_none(data["message"]),
             pins=_pins(data["pins"]),
         )
     except (KeyError, TypeError, ValueError) as error:

@@ -351,7 +351,8 @@ class Repository:
             if at.startswith("manifest:"):
                 branch, at = _read_snapshot_id(at)
             else:
-                found = self.find_commit(at, state)
+                tag = state.find_tag(at)
+                found = self.find_commit(tag.commit_id if tag is not None else at, state)
                 if found is None:
                     raise CommitNotFound(f"there is no commit '{at}'", hint="'omnigraph commit list' shows the commits")
                 return self._snapshot_of(state, found[0].branch, *found)
@@ -411,13 +412,15 @@ class Repository:
                 if existing.incarnation == incarnation:
                     return None
                 raise BranchExists(f"branch '{name}' already exists", hint="choose another name, or delete it first")
+            if state.find_tag(name) is not None:
+                raise BranchExists(f"there is a tag '{name}' already", hint="choose another name, or delete the tag")
             since = state.version + 1
             if start is None:
                 source = state.get_head(from_branch)
                 head = replace(source, branch=name, incarnation=incarnation, created_at=now, owner=owner)
                 head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch, since=since)
             else:
-                self._check_whole(start)
+                self.check_whole(start)
                 head = Head(
                     branch=name,
                     incarnation=incarnation,
@@ -438,7 +441,7 @@ class Repository:
         self.publish(decide)
         return made[0]
 
-    def _check_whole(self, snapshot: Snapshot) -> None:
+    def check_whole(self, snapshot: Snapshot) -> None:
         """Refuse to build on a commit that a cleanup has forgotten."""
         for table in snapshot.tables.values():
             if not self.tables.has_version(table.folder, table.pin.lance_version):

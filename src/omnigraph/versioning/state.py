@@ -7,7 +7,7 @@ take away, history to add.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,12 +21,16 @@ from omnigraph.versioning.records import (
     IDENTITY_OBJECT_ID,
     MAIN,
     Head,
+    Pin,
     Row,
     TableRow,
+    Tag,
     head_object_id,
     read_metadata,
     row_to_head,
     row_to_table,
+    row_to_tag,
+    tag_object_id,
     to_rows,
 )
 
@@ -84,6 +88,24 @@ class State:
     def heads(self) -> list[Head]:
         """Every head, in the order of `branches`."""
         return [self.get_head(branch) for branch in self.branches()]
+
+    def find_tag(self, name: str) -> Tag | None:
+        """The tag of this name, if there is one."""
+        row = self._row(tag_object_id(name))
+        return row_to_tag(row) if row is not None else None
+
+    def tags(self) -> list[Tag]:
+        """Every tag, by name."""
+        prefix = tag_object_id("")
+        names = sorted(object_id for object_id in self._places if object_id.startswith(prefix))
+        return [row_to_tag(row) for row in map(self._row, names) if row is not None]
+
+    def protected_pins(self) -> Iterator[Pin]:
+        """What some branch's head or some tag pins, and no cleanup may remove."""
+        for head in self.heads():
+            yield from head.pins
+        for tag in self.tags():
+            yield from tag.pins
 
     @cached_property
     def tables(self) -> dict[tuple[int, int], TableRow]:

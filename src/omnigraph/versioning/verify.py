@@ -1,7 +1,7 @@
 """Re-reads a graph and proves its invariants. Reports; changes nothing.
 
-What must hold: the stamp is ours; no manifest row is there twice, and each can be read; every head names a
-commit that exists, with the same pins; every commit's parents exist; manifest versions only grow along
+What must hold: the stamp is ours; no manifest row is there twice, and each can be read; every head and every
+tag names a commit that exists, with the same pins; every commit's parents exist; manifest versions only grow along
 parents; every pinned version opens, has the rows its pin counts and was made by the commit that published
 it; ids are unique; and as far as the caller says what its schema means, every table's columns are those of
 its type and edges end at nodes that exist.
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.versioning.records import Commit, Head, Pin, read_metadata, row_to_commit
+from omnigraph.versioning.records import Commit, Head, Pin, Tag, read_metadata, row_to_commit
 from omnigraph.versioning.repository import Repository, check_stamp
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.state import State
@@ -65,16 +65,53 @@ def verify(repository: Repository, expected: Callable[[Snapshot], Expected] | No
         problems += _head(repository, state, head)
         try:
             snapshot = repository.snapshot(head.branch)
-            for key, table in snapshot.tables.items():
-                spot = (table.pin.table_id, table.pin.incarnation, table.pin.lance_version)
-                if spot not in opened:
-                    opened[spot] = _table(snapshot, key, table.pin, makers.get(spot))
-                problems += opened[spot]
+            problems += _tables(snapshot, makers, opened)
             if expected is not None:
                 problems += _against(snapshot, expected(snapshot))
         except OmniGraphError as error:
             problems.append(Problem(f"branch {head.branch}", error.message))
+    for tag in _tags(state, problems):
+        problems += _tag(repository, state, tag)
+        try:
+            problems += _tables(repository.snapshot(at=tag.commit_id), makers, opened)
+        except OmniGraphError as error:
+            problems.append(Problem(f"tag {tag.name}", error.message))
     return problems
+
+
+def _tables(
+    snapshot: Snapshot, makers: Mapping[_PinnedVersion, str], opened: dict[_PinnedVersion, list[Problem]]
+) -> list[Problem]:
+    """What is wrong with the tables of a snapshot; one that was looked at before is not read again."""
+    problems: list[Problem] = []
+    for key, table in snapshot.tables.items():
+        spot = (table.pin.table_id, table.pin.incarnation, table.pin.lance_version)
+        if spot not in opened:
+            opened[spot] = _table(snapshot, key, table.pin, makers.get(spot))
+        problems += opened[spot]
+    return problems
+
+
+def _tags(state: State, problems: list[Problem]) -> list[Tag]:
+    """Every tag, unless they cannot be read."""
+    try:
+        return state.tags()
+    except OmniGraphError as error:
+        problems.append(Problem("tags", error.message))
+        return []
+
+
+def _tag(repository: Repository, state: State, tag: Tag) -> list[Problem]:
+    where = f"tag {tag.name}"
+    try:
+        found = repository.find_commit(tag.commit_id, state)
+    except OmniGraphError as error:
+        return [Problem(where, error.message)]
+    if found is None:
+        return [Problem(where, f"{tag.commit_id} is not a commit")]
+    if _versions(found[1]) != _versions(tag.pins):
+        return [Problem(where, f"its pins differ from those of commit {tag.commit_id}")]
+    return []
 
 
 def _commits(repository: Repository, state: State, problems: list[Problem]) -> dict[str, Commit]:
