@@ -6,46 +6,51 @@ none. Values are summed as 64-bit floats; nulls do not count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
-from omnigraph.engine.frames import Frame
+from omnigraph.engine.frames import Frame, added_up
+from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 
 
 def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
-    """The result of an aggregate query, ordered and cut."""
+    """The result of an aggregate query, ordered and cut; keys are fetched for the groups that are left."""
     keys = [column.expr for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
     groups, first = _groups(keys, frame, evaluator)
-    heads = frame.take(first)
+    heads = frame.take(first, once=True) if keys else frame
     count = len(first) if keys else 1
-    arrays: list[pa.Array] = []
-    for column in plan.columns:
-        if isinstance(column.expr, ir.Aggregate):
-            arrays.append(_aggregate(column.expr, frame, groups, count, evaluator))
-        else:
-            arrays.append(evaluator.value(column.expr, heads))
-    order = _order(plan, arrays, heads, evaluator)
-    names = [column.name for column in plan.columns]
-    return pa.Table.from_arrays([array.take(pa.array(order)) for array in arrays], names=names)
+    computed = {
+        index: _aggregate(column.expr, frame, groups if keys else None, count, evaluator)
+        for index, column in enumerate(plan.columns)
+        if isinstance(column.expr, ir.Aggregate)
+    }
+    order = _order(plan, computed, heads, count, evaluator)
+    if order is not None:
+        places = pa.array(order)
+        computed = {index: array.take(places) for index, array in computed.items()}
+        heads = heads.take(order, once=True) if keys else heads
+    arrays = [
+        computed[index] if index in computed else evaluator.value(column.expr, heads)
+        for index, column in enumerate(plan.columns)
+    ]
+    return pa.Table.from_arrays(arrays, names=[column.name for column in plan.columns])
 
 
 def _groups(keys: Sequence[ir.Expr], frame: Frame, evaluator: Evaluator) -> tuple[Numbers, Numbers]:
     """(the group of each row, the first row of each group)."""
-    groups = np.zeros(frame.count, np.int64)
     if not keys:
-        return groups, np.zeros(0, np.int64)
-    count = 1
-    for key in keys:
-        codes = evaluator.codes(key, frame) + 1
+        return NONE, NONE
+    groups, count = _dense(evaluator.groups(keys[0], frame).astype(np.int64) + 1)
+    for key in keys[1:]:
+        codes = evaluator.groups(key, frame).astype(np.int64) + 1
         groups, count = _dense(groups * (int(codes.max(initial=0)) + 1) + codes)
     first = np.zeros(count, np.int64)
     first[groups[::-1]] = np.arange(frame.count)[::-1]  # The last write to a place is the first row of its group.
@@ -64,27 +69,53 @@ def _dense(codes: Numbers) -> tuple[Numbers, int]:
     return numbers[codes], int(present.sum())
 
 
-def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers, count: int, evaluator: Evaluator) -> pa.Array:
+def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
+    """One aggregate of every group; without groups all rows are one."""
     weight = frame.weight
     if isinstance(call.argument, ir.Entity):
-        return pa.array(np.bincount(groups, weights=weight, minlength=count).astype(np.int64)[:count])
+        return pa.array(_sizes(groups, weight, frame.count, count))
+    if call.function in ("sum", "avg"):
+        numbers = evaluator.floats(call.argument, frame)
+        if numbers is not None:
+            return _mean(call, numbers, groups, weight, count)
     values = evaluator.value(call.argument, frame)
     known = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
-    some = weight[known] if weight is not None else None
-    sizes: np.ndarray[Any, Any] = np.bincount(groups[known], weights=some, minlength=count)[:count]
+    if groups is None:
+        groups = np.zeros(frame.count, np.int64)
+    if call.function in ("min", "max"):
+        return _extreme(call, values, groups, count, known)
+    if not known.all():
+        values, groups = values.filter(pa.array(known)), groups[known]
+        weight = weight[known] if weight is not None else None
     if call.function == "count":
-        return pa.array(sizes.astype(np.int64))
-    empty = sizes == 0
-    if call.function in ("sum", "avg"):
-        numbers = pc.fill_null(values.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
-        if weight is not None:
-            numbers = numbers * weight
+        return pa.array(_sizes(groups, weight, len(groups), count))
+    floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return _mean(call, floats, groups, weight, count)
+
+
+def _sizes(groups: Numbers | None, weight: Numbers | None, rows: int, count: int) -> Numbers:
+    if groups is None:
+        return np.array([rows if weight is None else int(weight.sum())])
+    return added_up(groups, weight, count)[:count]
+
+
+def _mean(
+    call: ir.Aggregate,
+    values: np.ndarray[Any, Any],
+    groups: Numbers | None,
+    weight: Numbers | None,
+    count: int,
+) -> pa.Array:
+    """The sum or average of each group; null for a group of nothing."""
+    sizes = _sizes(groups, weight, len(values), count)
+    weighed = values if weight is None else values * weight
+    if groups is None:
+        totals = np.array([weighed.sum()])
+    else:
         # Of no rows at all `bincount` makes integers, whatever they would have weighed.
-        totals = np.bincount(groups, weights=numbers, minlength=count)[:count].astype(np.float64)
-        if call.function == "avg":
-            totals = totals / np.where(empty, 1, sizes)
-        return pa.array(totals, mask=empty)
-    return _extreme(call, values, groups, count, known)
+        totals = np.bincount(groups, weights=weighed, minlength=count)[:count].astype(np.float64)
+    empty = sizes == 0
+    return pa.array(totals / np.where(empty, 1, sizes) if call.function == "avg" else totals, mask=empty)
 
 
 def _extreme(
@@ -100,24 +131,41 @@ def _extreme(
     return values.take(places).cast(arrow_type(call.type))
 
 
-def _order(plan: ir.QueryIR, arrays: list[pa.Array], heads: Frame, evaluator: Evaluator) -> Numbers:
-    count = len(arrays[0])
+def _order(
+    plan: ir.QueryIR, computed: Mapping[int, pa.Array], heads: Frame, count: int, evaluator: Evaluator
+) -> Numbers | None:
+    """The groups in their final order; None when that is the order they are in."""
+    limit = plan.limit
     if not plan.order_by:
-        return np.arange(count)[: plan.limit]
-    keys: list[np.ndarray[Any, Any]] = []
+        return None if limit is None or limit >= count else np.arange(limit)
+    wanted: list[tuple[int, bool]] = []
     for key in plan.order_by:
         assert isinstance(key.expr, ir.ColumnRef), "the type checker turns every key of a group into a column"
-        codes = _codes(plan, key.expr.index, arrays, heads, evaluator)
-        keys.append(-codes if key.descending else codes)
-    for index, column in enumerate(plan.columns):
-        if not isinstance(column.expr, ir.Aggregate):
-            keys.append(_codes(plan, index, arrays, heads, evaluator))
-    return np.lexsort(tuple(reversed(keys)))[: plan.limit]
+        wanted.append((key.expr.index, key.descending))
+    wanted += [(index, False) for index in range(len(plan.columns)) if index not in computed]
+
+    def codes(index: int, descending: bool, rows: Numbers | None) -> np.ndarray[Any, Any]:
+        if index in computed:
+            found = _sortable(computed[index])
+            found = found if rows is None else found[rows]
+        else:
+            found = evaluator.codes(plan.columns[index].expr, heads if rows is None else heads.take(rows, once=True))
+        if not descending:
+            return found
+        return -found if found.dtype.kind == "f" else ~found  # the least integer has no negative
+
+    rows: Numbers | None = None
+    if limit is not None and 0 < limit < count:
+        # Only those that can be among the first by the first key alone are looked at any further.
+        first = codes(*wanted[0], None)
+        rows = np.flatnonzero(first <= np.partition(first, limit - 1)[limit - 1])
+    order = np.lexsort([codes(*key, rows) for key in reversed(wanted)])[:limit]
+    return order if rows is None else rows[order]
 
 
-def _codes(plan: ir.QueryIR, index: int, arrays: list[pa.Array], heads: Frame, evaluator: Evaluator) -> Numbers:
-    expr = plan.columns[index].expr
-    if isinstance(expr, ir.Entity):
-        codes: Numbers = evaluator.codes(expr, heads)
-        return codes
-    return ranks_of(arrays[index])
+def _sortable(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Numbers in the order of the values."""
+    if not values.null_count and (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
+        plain: np.ndarray[Any, Any] = values.to_numpy()
+        return plain
+    return ranks_of(values)

@@ -11,22 +11,28 @@ from omnigraph.engine.neighbours import Neighbours
 _CELLS_AT_ONCE = 1 << 24
 """How many marks the twin sets up at a time: a byte each."""
 _STEPS_AT_ONCE = 1 << 22
+_FEW_STEPS = 20_000
 _WORTH_LOADING = 20_000_000
 """From so many steps on, loading the compiled loops takes less time than doing without them."""
 
 
-def common_counts(walked: Neighbours, walkers: Numbers, closed: Neighbours, closers: Numbers, steps: int) -> Numbers:
+def common_counts(
+    walked: Neighbours, walkers: Numbers, closed: Neighbours, closers: Numbers, *, steps: int, size: int
+) -> Numbers:
     """For each pair (walker, closer) how many far ends of the walker are also far ends of the closer.
 
-    `steps` is the sum of the walkers' degrees.
+    `steps` is the sum of the walkers' degrees, `size` the number of nodes that can be far ends.
     """
+    if steps <= _FEW_STEPS:
+        positions, ends = walked.expand(walkers)
+        hits = closed.connected(closers[positions], ends)
+        return np.bincount(positions[hits], minlength=len(walkers))
     order = np.argsort(closers, kind="stable") if len(closers) > 1 and (closers[1:] < closers[:-1]).any() else None
     if order is not None:
         walkers, closers = walkers[order], closers[order]
     if steps >= _WORTH_LOADING and kernels.find("walks") is None:
         kernels.load()
     loops = kernels.find("walks")
-    size = max(_size(walked), _size(closed))
     if loops is not None:
         arrays = (walked.offsets, walked.targets, closed.offsets, closed.targets)
         counts: Numbers = loops.common_counts(*arrays, walkers, closers, size)
@@ -61,10 +67,6 @@ def common_counts_twin(
             counts[rows] = np.bincount(positions[hits], minlength=rows.stop - rows.start)
         marks[at, targets] = False
     return counts
-
-
-def _size(neighbours: Neighbours) -> int:
-    return int(neighbours.targets.max(initial=-1)) + 1
 
 
 def _slices(costs: Numbers) -> list[slice]:

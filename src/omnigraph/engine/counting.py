@@ -111,5 +111,6 @@ def _times_closed(work: Work, op: ir.Expand, after: ir.Expand, required: bool, f
     closed = work.adjacency(after.edge_type).whole(direction)
     degrees = walked.degrees(walkers)
     work.check()
-    common = common_counts(walked, walkers, closed, closers, int(degrees.sum()))
+    size = work.table(f"node:{op.dst_type}").row_count
+    common = common_counts(walked, walkers, closed, closers, steps=int(degrees.sum()), size=size)
     return _times(frame, common if required else degrees - common)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -33,6 +34,10 @@ _PLACES = "places:id"
 _ENTRY_BYTES = 150
 """About what an id and its number take in a map."""
 
+_SAMPLE = 2_000
+_CODES_MAX = 65_536
+"""A column with more different values is compared as it is."""
+
 _VERSIONS_KNOWN = 8
 CACHE_BYTES = 2 * 1024**3
 
@@ -55,6 +60,41 @@ class Places:
         """The number of an id's row."""
         place = self.base.get(id_)
         return place if place is not None else self.added.get(id_)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A text column: what each value is called by, and which one each row has; null is -1."""
+
+    of: dict[str, int]
+    rows: np.ndarray[Any, np.dtype[np.int32]]
+
+    @property
+    def nbytes(self) -> int:
+        """What they take in memory."""
+        return int(self.rows.nbytes) + _ENTRY_BYTES * len(self.of)
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """Codes, or that there are none."""
+
+    codes: Codes | None
+
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes if self.codes is not None else 0
+
+
+def _coded(column: pa.Array) -> _Coded:
+    few = len(pc.unique(column.slice(0, _SAMPLE))) * 4 <= min(len(column), _SAMPLE)
+    if not few:
+        return _Coded(None)
+    encoded = column.dictionary_encode()
+    if len(encoded.dictionary) > _CODES_MAX:
+        return _Coded(None)
+    rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
+    return _Coded(Codes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows))
 
 
 def _numbered(ids: pa.Array | pa.ChunkedArray, start: int) -> dict[str, int]:
@@ -134,16 +174,17 @@ class TableData:
         chunks = self._table.read([name])[name]
         return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
 
+    def codes(self, name: str) -> Codes | None:
+        """A text column with few different values as numbers; None when there are many."""
+        return self.derived(f"codes:{self._column_key(name)}", lambda: _coded(self.column(name))).codes
+
     def read(self, name: str) -> pa.ChunkedArray:
         """A whole column in row order, for one use: it is not kept."""
         return self._table.read([name])[name]
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """The values of some rows."""
-        column = self.column(name)
-        if len(numbers) == 1:
-            return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a copy: a slice would keep the whole column
-        return column.take(pa.array(numbers))
+        return self.column(name).take(pa.array(numbers))
 
     def find(self, id_: str) -> int | None:
         """The number of the row with this id."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.data import Mask, Numbers
-from omnigraph.engine.filters import Op, flipped, make_test
+from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
@@ -19,13 +19,19 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import PropertyType
 
+_MANY = 1024
+"""From so many rows on, texts are compared by the codes of the whole column."""
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class Evaluator:
     """Evaluates the expressions of one execution."""
 
-    def __init__(self, catalog: Catalog, params: Mapping[str, Any], searcher: Searcher) -> None:
+    def __init__(
+        self, catalog: Catalog, params: Mapping[str, Any], searcher: Searcher, types: Mapping[str, str]
+    ) -> None:
+        self.types = types
+        """Variable → node type."""
         self.catalog = catalog
         self.params = params
         self.searcher = searcher
@@ -47,12 +53,14 @@ class Evaluator:
         if isinstance(condition, ir.TextMatch):
             return self.searcher.matches(condition, frame.bound[condition.prop.var])
         result = self._compare(condition, frame)
+        if isinstance(result, np.ndarray):
+            return result
         if isinstance(result, pa.Array | pa.ChunkedArray):
             filled = pc.fill_null(result, False)
             return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=bool)
         return np.full(frame.count, bool(result))
 
-    def _compare(self, compare: ir.Compare, frame: Frame) -> pa.Array | bool:
+    def _compare(self, compare: ir.Compare, frame: Frame) -> pa.Array | Mask | bool:
         left, right, op = compare.left, compare.right, compare.op
         if (
             op in _ORDERED
@@ -69,9 +77,22 @@ class Evaluator:
             a, b = _rounded(a), _rounded(b)
         return _general(op, a, b)
 
-    def _with_constant(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> pa.Array | bool:
+    def _with_constant(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> pa.Array | Mask | bool:
         if value is None:
             return False
+        bound = frame.bound[prop.var]
+        if op in NUMPY and not prop.type.is_list:
+            if prop.type.is_integer or prop.type.is_float:
+                test = make_test(prop.name, prop.type, cast(Op, op), value)
+                numbers = bound.plain(prop.name) if test.always is None else None
+                if numbers is not None:
+                    return cast(Mask, NUMPY[op](numbers, numbers.dtype.type(test.value)))
+            elif op in ("=", "!=") and prop.type.is_text and bound.count >= _MANY:
+                codes = bound.data.codes(prop.name)
+                if codes is not None:
+                    rows = codes.rows if bound.whole else codes.rows[bound.numbers]
+                    code = codes.of.get(value, -2)
+                    return cast(Mask, rows == code) if op == "=" else cast(Mask, (rows != code) & (rows >= 0))
         column = self.value(prop, frame)
         if op == "contains_text":
             return pc.match_substring(column, pattern=value)
@@ -120,7 +141,27 @@ class Evaluator:
         names = ["id", *(p.name for p in node.properties.values() if p.type.scalar != "Blob")]
         return pa.StructArray.from_arrays([bound.column(name) for name in names], names=names)
 
+    def floats(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any] | None:
+        """The value of an expression in every row as floats, if it is a number and never null; else None."""
+        values = frame.bound[expr.var].plain(expr.name) if isinstance(expr, ir.Prop) else None
+        return None if values is None else values.astype(np.float64, copy=False)
+
     # -- keys ------------------------------------------------------------------------------------
+
+    def groups(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any]:
+        """Numbers that are equal where the values are, in no promised order; null is -1."""
+        if isinstance(expr, ir.Entity):
+            return frame.bound[expr.var].numbers
+        if isinstance(expr, ir.Prop):
+            bound = frame.bound[expr.var]
+            type_name = self.types.get(expr.var)
+            if type_name is not None and self.catalog.nodes[type_name].key == (expr.name,):
+                return bound.numbers  # no two nodes have the same key, and none has no key
+            if expr.type.is_text and not expr.type.is_list:
+                coded = bound.data.codes(expr.name)
+                if coded is not None:
+                    return coded.rows if bound.whole else coded.rows[bound.numbers]
+        return self.codes(expr, frame)
 
     def codes(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any]:
         """Numbers in the order of the values, equal where they are equal; null is -1, below everything."""

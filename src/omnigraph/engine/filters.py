@@ -36,6 +36,17 @@ _COMPUTE = {
 }
 
 
+NUMPY = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+"""The same over numbers without nulls."""
+
+
 @dataclass(frozen=True, slots=True)
 class Test:
     """`column op value`, the value in the column's own stored form; `always` decides without looking."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,14 @@ from omnigraph.query.ast import ANONYMOUS
 class Bound:
     """A variable: which table its entities are in, and which one each row means."""
 
-    __slots__ = ("_numbers", "data")
+    __slots__ = ("_numbers", "_places", "data", "once")
 
-    def __init__(self, data: TableData, numbers: Numbers | None = None) -> None:
+    def __init__(self, data: TableData, numbers: Numbers | None = None, *, once: bool = False) -> None:
         self.data = data
         self._numbers = numbers
+        self._places: pa.Array | None = None
+        self.once = once or numbers is None
+        """Whether no entity is there twice, as far as is known."""
 
     @property
     def whole(self) -> bool:
@@ -36,13 +40,29 @@ class Bound:
         """The entity of each row."""
         return np.arange(self.data.row_count) if self._numbers is None else self._numbers
 
-    def take(self, positions: Numbers) -> Bound:
-        """The entities of the rows at these positions."""
-        return Bound(self.data, positions if self._numbers is None else self._numbers[positions])
+    def take(self, positions: Numbers, *, once: bool = False) -> Bound:
+        """The entities of the rows at these positions; `once` says that no position is there twice."""
+        numbers = positions if self._numbers is None else self._numbers[positions]
+        return Bound(self.data, numbers, once=once and self.once)
 
     def column(self, name: str) -> pa.Array:
         """A property of each row."""
-        return self.data.column(name) if self._numbers is None else self.data.take(name, self._numbers)
+        column = self.data.column(name)
+        if self._numbers is None:
+            return column
+        if len(self._numbers) == 1:
+            return pa.concat_arrays([column.slice(int(self._numbers[0]), 1)])  # a slice would keep the whole column
+        if self._places is None:
+            self._places = pa.array(self._numbers)
+        return column.take(self._places)
+
+    def plain(self, name: str) -> np.ndarray[Any, Any] | None:
+        """A property of each row, if it is a number and never null; else None."""
+        column = self.data.column(name)
+        if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            return None
+        values: np.ndarray[Any, Any] = column.to_numpy()
+        return values if self._numbers is None else values[self._numbers]
 
 
 @dataclass(frozen=True)
@@ -54,18 +74,18 @@ class Frame:
     weight: Numbers | None = None
     """How many rows of the match each row stands for; one each when there is none."""
 
-    def take(self, positions: Numbers) -> Frame:
-        """The rows at these positions, in their order."""
-        bound = {name: b.take(positions) for name, b in self.bound.items()}
+    def take(self, positions: Numbers, *, once: bool = False) -> Frame:
+        """The rows at these positions, in their order; `once` says that no position is there twice."""
+        bound = {name: b.take(positions, once=once) for name, b in self.bound.items()}
         return Frame(len(positions), bound, self.weight[positions] if self.weight is not None else None)
 
     def keep(self, mask: Mask) -> Frame:
         """The rows where the mask is true."""
-        return self if mask.all() else self.take(np.flatnonzero(mask))
+        return self if mask.all() else self.take(np.flatnonzero(mask), once=True)
 
-    def bind(self, name: str, data: TableData, numbers: Numbers) -> Frame:
-        """The same rows with one more variable."""
-        return Frame(self.count, {**self.bound, name: Bound(data, numbers)}, self.weight)
+    def bind(self, name: str, data: TableData, numbers: Numbers, *, once: bool = False) -> Frame:
+        """The same rows with one more variable; `once` says that no number is there twice."""
+        return Frame(self.count, {**self.bound, name: Bound(data, numbers, once=once)}, self.weight)
 
     def only(self, names: Iterable[str]) -> Frame:
         """The same rows with some of their variables."""
@@ -84,11 +104,11 @@ class Frame:
             return self
         ((name, bound),) = self.bound.items()
         size = bound.data.row_count
-        if self.count < 256 or self.count * 32 < size:
+        if bound.once or self.count < 256 or self.count * 32 < size:
             return self
         counts = added_up(bound.numbers, self.weight, size)
         numbers = np.flatnonzero(counts)
-        return Frame(len(numbers), {name: Bound(bound.data, numbers)}, counts[numbers])
+        return Frame(len(numbers), {name: Bound(bound.data, numbers, once=True)}, counts[numbers])
 
     def named(self) -> list[str]:
         """The variables a user can name, by name."""

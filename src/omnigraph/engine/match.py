@@ -130,6 +130,10 @@ class Match:
 
     def _reach(self, op: ir.Expand, adjacency: Adjacency, sources: Numbers) -> tuple[Numbers, Numbers]:
         """Bounded hops; every distinct source is walked once."""
+        if len(sources) == 1:
+            neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
+            hops = (op.min_hops, op.max_hops)
+            return reach(neighbours, loops, sources, *hops, backward=op.backward, room=self._work.room)
         distinct, places = np.unique(sources, return_inverse=True)
         neighbours = adjacency.neighbours(op.direction)
         loops = adjacency.loops(op.direction)

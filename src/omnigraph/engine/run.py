@@ -44,9 +44,9 @@ class Execution:
         self.plan = plan
         self._work = Work(catalog, snapshot, cache, limits or Limits())
         values = {**params, ir.NOW: now_ms}
-        searcher = Searcher(catalog, values, embed, dict(_types(plan.pipeline)))
-        self._searcher = searcher
-        self._evaluator = Evaluator(catalog, values, searcher)
+        types = dict(_types(plan.pipeline))
+        self._searcher = Searcher(catalog, values, embed, types)
+        self._evaluator = Evaluator(catalog, values, self._searcher, types)
 
     @property
     def profile(self) -> Profile:

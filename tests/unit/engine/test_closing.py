@@ -36,11 +36,12 @@ def test_far_ends_in_common(loops, seed, monkeypatch):
         return set(of.targets[of.offsets[number] : of.offsets[number + 1]].tolist())
 
     expected = [len(ends(walked, w) & ends(closed, c)) for w, c in zip(walkers, closers, strict=True)]
+    monkeypatch.setattr(closing, "_FEW_STEPS", -1)
     monkeypatch.setattr(closing, "_CELLS_AT_ONCE", 200)
     monkeypatch.setattr(closing, "_STEPS_AT_ONCE", 40)
-    assert closing.common_counts(walked, walkers, closed, closers, 0).tolist() == expected
+    assert closing.common_counts(walked, walkers, closed, closers, steps=0, size=nodes).tolist() == expected
     assert kernels.load()
-    assert closing.common_counts(walked, walkers, closed, closers, 0).tolist() == expected
+    assert closing.common_counts(walked, walkers, closed, closers, steps=0, size=nodes).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(8))
