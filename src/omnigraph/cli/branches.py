@@ -1,22 +1,16 @@
-"""`omnigraph branch`: create, list, delete, merge."""
+"""`omnigraph branch`: create, list, delete, merge; and `omnigraph revert`, which is a merge too."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from omnigraph.cli.ask import point
-from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Invocation, Json, Message, takes_graph
-from omnigraph.cli.output import plural, print_json, remark
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.progress import working
-from omnigraph.errors import MergeConflict
-
-if TYPE_CHECKING:
-    from omnigraph.operations.merge_plan import MergePlan
-
-RESOLUTIONS = ("ours", "theirs", "columns")
+from omnigraph.cli.resolve import Preview, Resolve, hinting, print_plan, resolutions
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, delete and merge branches.", rich_markup_mode=None)
 
@@ -81,18 +75,9 @@ def merge_command(
     run: Invocation,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch whose changes are wanted.")],
     into: Annotated[str | None, typer.Option("--into", metavar="TARGET", help="The branch that gets them.")] = None,
-    resolve: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--resolve",
-            metavar="HOW",
-            help="ours, theirs or columns for conflicting rows; Type=HOW for one type; may be repeated.",
-        ),
-    ] = None,
+    resolve: Resolve = None,
     delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete SOURCE once it is merged.")] = False,
-    preview: Annotated[
-        bool, typer.Option("--preview", "--dry-run", help="Say what would happen; write nothing.")
-    ] = False,
+    preview: Preview = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
@@ -108,16 +93,12 @@ def merge_command(
         if as_json:
             print_json({"source": source, "target": target, **plan.to_json()})
         else:
-            _show(plan, source, target)
+            print_plan(plan, f"merge preview {source} -> {target}", source)
         return
     run.announce(address)
     graph = run.open(address)
-    try:
-        with working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
-            result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
-    except MergeConflict as error:
-        error.hint = f"--preview shows every conflict; --resolve {'|'.join(RESOLUTIONS)} settles them"
-        raise
+    with hinting(), working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
+        result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
     if result.branch_delete_error is not None:
         remark("warning", f"branch '{source}' was merged and not deleted: {result.branch_delete_error}")
     if as_json:
@@ -126,31 +107,34 @@ def merge_command(
     print(f"merge {source} -> {target}: {result.outcome}")
 
 
-def resolutions(given: list[str]) -> Any:
-    """`theirs`, or `Person=theirs` for each type: what the library takes."""
-    chosen: dict[str, str] = {}
-    for word in given:
-        type_name, equals, how = word.rpartition("=")
-        if how not in RESOLUTIONS:
-            raise UsageFault(f"--resolve takes {', '.join(RESOLUTIONS)}, or Type=one of them; not '{word}'")
-        if not equals:
-            if len(given) > 1:
-                raise UsageFault(f"--resolve {word} is for all types; give it alone, or name the types")
-            return word
-        chosen[type_name] = how
-    return chosen or None
+@takes_graph
+def revert_command(
+    run: Invocation,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The commit to take back.")],
+    branch: Branch = None,
+    resolve: Resolve = None,
+    preview: Preview = False,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Take one commit back as a new commit; everything else that happened since stays.
 
-
-def _show(plan: MergePlan, source: str, target: str) -> None:
-    print(f"merge preview {source} -> {target}: {plan.outcome}; nothing was written")
-    shown = plan.to_json()
-    for key, table in shown["tables"].items():
-        taken = f", taken over from {source}" if table["adopted"] else ""
-        counts = f"{table['inserted']} inserted, {table['updated']} updated, {table['deleted']} deleted"
-        print(f"  {key}: {counts}{taken}")
-    for step in shown["schema_steps"]:
-        print(f"  schema: {step}")
-    for conflict in plan.conflicts:
-        print(f"conflict  {conflict.id} ({conflict.kind}) {conflict.message}")
-    if plan.conflicts:
-        print(f"{plural(len(plan.conflicts), 'conflict')}; settle them with --resolve {'|'.join(RESOLUTIONS)}")
+    What later commits changed or still need is a conflict; in --resolve, theirs is the state before the commit.
+    """
+    on = run.branch(branch)
+    how = resolutions(resolve or [])
+    address = run.storage()
+    if preview:
+        plan = run.open(address, branch=on, read_only=True).revert_preview(id_, resolve=how)
+        if as_json:
+            print_json({"reverted_commit_id": id_, "branch": on, **plan.to_json()})
+        else:
+            print_plan(plan, f"revert preview {id_} on {on}", "the commit before")
+        return
+    run.announce(address)
+    with hinting():
+        result = run.open(address, branch=on).revert(id_, message=message, resolve=how)
+    if as_json:
+        print_json({**result.to_json(), "actor_id": run.actor})
+    else:
+        print(f"revert {id_} on {on}: {result.commit_id or 'nothing to take back'}")

@@ -345,7 +345,11 @@ def test_a_conflict_is_shown_and_settled(graph, say):
     assert (conflict["table_key"], conflict["row_id"], conflict["kind"]) == ("node:Person", "Bo", "divergent_update")
     assert "node:Person:Bo (divergent_update)" in err
     assert say("branch", "merge", "x", "--resolve", "mine")[0] == 2
-    assert say("branch", "merge", "x", "--resolve", "ours", "--resolve", "Person=theirs")[0] == 2
+    assert say("branch", "merge", "x", "--resolve", "ours", "--resolve", "theirs")[0] == 2
+    assert say("branch", "merge", "x", "--resolve", "Person=1")[0] == 2
+    assert "did you mean 'Person'?" in say("branch", "merge", "x", "--resolve", "Persn=ours")[2]
+    chosen = say("branch", "merge", "x", "--preview", "--resolve", 'node:Person:Bo={"age": 20}')
+    assert (chosen[0], "conflict" in chosen[1]) == (0, False)
     answer = document(say("branch", "merge", "x", "--resolve", "Person=theirs", "--json", "-m", "theirs"))
     assert (answer["outcome"], answer["source"], answer["target"], answer["actor_id"]) == ("merged", "x", "main", None)
     assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n18\n"
@@ -356,6 +360,23 @@ def test_a_conflict_is_shown_and_settled(graph, say):
     line = say("commit", "list", "--limit", "1")[1]
     assert line.startswith(f"{commits[0]['graph_commit_id']}  20")
     assert line.endswith("  theirs\n")
+
+
+def test_a_commit_is_taken_back(graph, say):
+    set_age(say, "Bo", 18, "main")
+    first = document(say("commit", "list", "--json", "--limit", "1"))["commits"][0]["graph_commit_id"]
+    preview = say("revert", first, "--preview")
+    assert preview[1].startswith(f"revert preview {first} on main: merged; nothing was written\n  node:Person: ")
+    answer = document(say("revert", first, "--json", "--quiet", "--as", "ana"))
+    assert (answer["reverted_commit_id"], answer["branch"], answer["actor_id"]) == (first, "main", "ana")
+    assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n17\n"
+    set_age(say, "Bo", 19, "main")
+    code, _, err = say("revert", answer["commit_id"], "--quiet")
+    assert code == 1
+    assert "node:Person:Bo" in err
+    assert "--resolve ours|theirs|columns" in err
+    assert say("revert", answer["commit_id"], "--resolve", "theirs", "--quiet")[0] == 0
+    assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n18\n"
 
 
 def test_history_and_blame(graph, say):
