@@ -32,7 +32,7 @@ demo: $(READY) ## the whole story: init, load, search, branch, merge, time trave
 	@$(BIN)/python examples/tour.py
 
 test: $(READY) ## run the tests
-	@$(BIN)/python -m pytest -q -n 2
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 test-long: $(READY) ## run the long forms of the slow suites
 	@$(BIN)/python -m pytest -q --long -m long

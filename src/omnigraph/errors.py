@@ -22,6 +22,7 @@
     ├─ Denied               policy refused, with its reasons
     ├─ StorageError         the disk or object store failed, or cannot keep the promises a graph needs
     ├─ EmbeddingError       a text could not be embedded: configuration, the provider, or its answer
+    ├─ SparkError           Spark or its Java is missing, does not start, or a job of ours failed on it
     ├─ OutcomeUnknown       the reply to a publish was lost: read the head before trying again
     ├─ IncompatibleFormat   the graph was written by another release
     └─ Damaged              what is stored contradicts an invariant: never retried, never swallowed
@@ -49,6 +50,16 @@ class OmniGraphError(Exception):
         self.message = message
         self.code = code or self.default_code
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes whole, whatever their constructors ask for."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[OmniGraphError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> OmniGraphError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(fields)
+    return error
 
 
 class InputError(OmniGraphError):
@@ -403,6 +414,12 @@ class EmbeddingError(OmniGraphError):
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.text_index = text_index
+
+
+class SparkError(OmniGraphError):
+    """Spark or its Java is missing, does not start, or a job failed on it."""
+
+    default_code = "spark_error"
 
 
 class OutcomeUnknown(OmniGraphError):

@@ -1,0 +1,41 @@
+"""Spark: the only package that imports PySpark.
+
+    java       which Java to start, and how
+    classes    a class-data archive that halves the start
+    session    the one place that builds a session
+    runner     runs the tasks of `pipeline` on a session
+
+Everything works alike on a session in this process, on a cluster, and through Spark Connect. Nothing of PySpark is
+imported before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnigraph.spark.runner import SparkRunner
+    from omnigraph.spark.session import SessionOptions, open_session
+
+__all__ = ["SessionOptions", "SparkRunner", "open_session"]
+
+_HOMES = {
+    "SessionOptions": "omnigraph.spark.session",
+    "SparkRunner": "omnigraph.spark.runner",
+    "open_session": "omnigraph.spark.session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'omnigraph.spark' has no attribute '{name}'")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,299 @@
+"""The one place that builds a Spark session: quiet, small, quick to start, and gone when it is done.
+
+Whoever needs Spark opens a session for as long as the work lasts. A session that is there already, given or active in
+this process, is used as it is and left as it was; only one that was made here is stopped. The JVM stays until the
+process ends, so that a second session costs little.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.errors import InputError, SparkError
+from omnigraph.spark.classes import archive_options
+from omnigraph.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*,4]"
+"""All cores of this machine; a task is tried four times, as on a cluster, where plain `local[*]` tries once."""
+
+_SMALL_MACHINE_CORES = 4
+_LOG_TAIL_LINES = 12
+_FOLDER = "omnigraph-spark-"
+_QUIET_LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+"""
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_starting = RLock()
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """Where Spark runs: in this process, on a cluster by its `master`, or behind a Spark Connect URL (`remote`).
+
+    `config` holds settings of Spark and wins over what would be set here.
+    """
+
+    master: str | None = None
+    remote: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.master is not None and self.remote is not None:
+            raise InputError("a master and a remote were given", hint="give the one Spark should run on")
+
+    @property
+    def is_default(self) -> bool:
+        """Whether any session will do."""
+        return self.master is None and self.remote is None and not self.config
+
+
+@contextmanager
+def open_session(
+    options: SessionOptions | None = None,
+    *,
+    spark: SparkSession | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """A session for as long as the block lasts: `spark` itself, the active one, or a new one that is stopped after.
+
+    An active session that runs elsewhere than `options` asks for is not replaced: `SparkError`.
+    """
+    options = options or SessionOptions()
+    if spark is not None:
+        yield spark
+        return
+    _require_pyspark()
+    with _starting:
+        active = find_active()
+        if active is not None:
+            _check_fits(active, options)
+            session = active
+        else:
+            session = _start(options, os.environ if environ is None else environ)
+    try:
+        yield session
+    finally:
+        if active is None:
+            session.stop()
+
+
+def find_active() -> SparkSession | None:
+    """The session of this process, whoever made it."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    try:
+        active: Any = SparkSession.active()
+    except PySparkException:
+        return None
+    if is_connect(active):
+        return None if active.is_stopped else active
+    # A session that was stopped stays known to PySpark, without its context.
+    return active if active.sparkContext._jsc is not None else None
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect: no context, no JVM in this process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where what serves every later start is kept."""
+    base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or tempfile.gettempdir(), ".cache"))
+    return Path(base, "omnigraph", "spark")
+
+
+def _require_pyspark() -> None:
+    if find_spec("pyspark") is None:
+        raise SparkError(
+            "Spark is not installed", code="spark_missing", hint="pip install 'omnigraph[spark]' brings PySpark"
+        )
+
+
+def _check_fits(active: SparkSession, options: SessionOptions) -> None:
+    if options.remote is not None and not is_connect(active):
+        raise _busy("a session of this process")
+    if options.master is not None:
+        master = "Spark Connect" if is_connect(active) else active.sparkContext.master
+        if master != options.master:
+            raise _busy(f"'{master}'")
+
+
+def _busy(where: str) -> SparkError:
+    return SparkError(
+        f"a Spark session is active already, on {where}, and a process has one at a time",
+        code="spark_busy",
+        hint="leave master and remote out to use it, or stop it first",
+    )
+
+
+def _start(options: SessionOptions, environ: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    builder: Any = SparkSession.builder.appName("omnigraph")
+    if options.remote is not None:
+        builder = builder.remote(options.remote)
+        for key, value in options.config.items():
+            builder = builder.config(key, value)
+        try:
+            session: SparkSession = builder.getOrCreate()
+            session.version  # noqa: B018 (the first question that needs an answer)
+        except Exception as error:
+            raise _start_failed(f"Spark Connect at {_without_token(options.remote)} does not answer", error) from error
+        return session
+    settings, launch = _settings(options, environ)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    log = _process_folder() / "spark.log"
+    with _environment(launch), _stderr_to(log), _no_fork_warning():
+        try:
+            made: SparkSession = builder.getOrCreate()
+        except Exception as error:
+            raise _start_failed("Spark does not start", error, log) from error
+    return made
+
+
+def _settings(options: SessionOptions, environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str | None]]:
+    """What Spark is told, and what the environment of its launcher must be."""
+    import pyspark  # noqa: PLC0415
+
+    cache = cache_folder(environ)
+    with suppress(OSError):
+        cache.mkdir(parents=True, exist_ok=True)
+    folder = _process_folder()
+    java = find_java(environ, cache if os.access(cache, os.W_OK) else folder)
+    master = options.master or LOCAL
+    logging = folder / "log4j2.properties"
+    logging.write_text(_QUIET_LOGGING, encoding="utf-8")
+    archive = archive_options(java, pyspark.__version__, Path(pyspark.__file__).parent, cache)
+    cores = os.cpu_count() or 1
+    java_options = [f"-Dlog4j2.configurationFile=file:{logging}", *archive]
+    if cores <= _SMALL_MACHINE_CORES:
+        java_options.append("-XX:+UseSerialGC")
+    settings = {
+        "spark.master": master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.speculation": "false",
+    }
+    launch: dict[str, str | None] = {"JAVA_HOME": str(java.home) if java.home is not None else None}
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": str(folder / "local"),
+            "spark.sql.shuffle.partitions": str(2 * cores),
+        }
+        launch |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": environ.get("PYSPARK_PYTHON", sys.executable)}
+    settings |= options.config
+    given = options.config.get(_JAVA_OPTIONS, "")
+    settings[_JAVA_OPTIONS] = " ".join([*(f'"{option}"' for option in java_options), given]).rstrip()
+    return settings, launch
+
+
+@lru_cache(maxsize=1)
+def _process_folder() -> Path:
+    """The temporary files of this process' sessions; removed when it ends, and after a crash by the next one."""
+    base = Path(tempfile.gettempdir())
+    for left in base.glob(f"{_FOLDER}*"):
+        pid = left.name.removeprefix(_FOLDER).partition("-")[0]
+        if pid.isdigit() and not _is_alive(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
+def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
+    """The launcher takes its environment from the process'; it is put back at once."""
+    before = {name: os.environ.get(name) for name in changes}
+    _apply(changes)
+    try:
+        yield
+    finally:
+        _apply(before)
+
+
+def _apply(changes: Mapping[str, str | None]) -> None:
+    for name, value in changes.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """What starts meanwhile writes its stderr to a file for good; this process keeps its own."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(target)
+
+
+@contextmanager
+def _no_fork_warning() -> Iterator[None]:
+    """Lance warns of forks; the launcher's runs another program at once, so nothing of Lance is used in it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*fork.safe.*")
+        yield
+
+
+def _start_failed(message: str, error: Exception, log: Path | None = None) -> SparkError:
+    hint = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if log is not None and log.exists():
+        tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_TAIL_LINES:]
+        hint = "\n".join(["the end of its log is:", *tail]) if tail else hint
+    return SparkError(message, code="spark_start_failed", hint=hint)
+
+
+def _without_token(url: str) -> str:
+    return url.partition("/;")[0]
