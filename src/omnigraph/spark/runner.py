@@ -57,7 +57,8 @@ class SparkRunner:
             return
         count = len(work)
         # A function of a script has no module that a worker could import, so it travels itself.
-        packed = _Packed(cloudpickle.dumps((task, job)), [pickle.dumps(piece) for piece in work])
+        dumps: Callable[[Any], bytes] = cloudpickle.dumps
+        packed = _Packed(dumps((task, job)), [pickle.dumps(piece) for piece in work])
         answers = self._spark.range(0, count, 1, count).mapInArrow(packed, _ANSWER_DDL)
         table = run_action(self._spark, step, answers.toArrow, total=count, watch=self._watch)
         found = dict(zip(table["place"].to_pylist(), table["answer"].to_pylist(), strict=True))
