@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from omnigraph.bulk import BulkOptions, Rejects, export_data, keep_rejects, load_data
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
 from omnigraph.engine.result import Result
@@ -28,11 +29,13 @@ from omnigraph.operations.create import create_graph
 from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.indexing import wanted_indexes
-from omnigraph.operations.load import LoadResult, Reject, load
+from omnigraph.operations.load import LoadResult
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.networks import to_networkx
 from omnigraph.operations.read import Plans, read
+from omnigraph.pipeline.export import Format
+from omnigraph.pipeline.runner import Watch
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.review import Review
@@ -274,15 +277,23 @@ class Graph(Review):
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
-        rejects: list[Reject] | None = None,
+        rejects: Rejects = None,
         embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        watch: Watch | None = None,
     ) -> LoadResult:
         """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
 
-        With a list in `rejects`, wrong records are put there and the rest is loaded. Without `embed`, texts are
-        left without their vectors.
+        With a list in `rejects`, wrong records are put there and the rest is loaded; a path makes them a file, JSONL or
+        Parquet by its name. Without `embed`, texts are left without their vectors. `engine` is `auto`, `memory` or
+        `spark`, `spark` a session or `omnigraph.spark.SessionOptions`; the result is the same. A second load with the
+        same `job_id` does nothing and returns what the first one did. `watch` is told of progress.
         """
-        return self._load(data, mode, branch or self.branch, actor, message, rejects, None, embed=embed)
+        bulk = BulkOptions(engine, spark, watch)
+        options = self._options(branch or self.branch, actor, message, job_id)
+        return self._load(data, mode, options, bulk, rejects, None, embed=embed)
 
     def ingest(
         self,
@@ -293,39 +304,47 @@ class Graph(Review):
         mode: str = "merge",
         actor: str | None = None,
         message: str | None = None,
-        rejects: list[Reject] | None = None,
+        rejects: Rejects = None,
         embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        watch: Watch | None = None,
     ) -> LoadResult:
         """Load onto a branch, which is created from `from_branch` if it is not there."""
-        return self._load(data, mode, branch, actor, message, rejects, from_branch, embed=embed)
+        bulk = BulkOptions(engine, spark, watch)
+        options = self._options(branch, actor, message, job_id)
+        return self._load(data, mode, options, bulk, rejects, from_branch, embed=embed)
+
+    def _options(self, branch: str, actor: str | None, message: str | None, job_id: str | None) -> WriteOptions:
+        return WriteOptions(branch=branch, actor=actor or self.actor, message=message, idempotency_key=job_id)
 
     def _load(
         self,
         data: Any,
         mode: str,
-        branch: str,
-        actor: str | None,
-        message: str | None,
-        rejects: list[Reject] | None,
+        options: WriteOptions,
+        bulk: BulkOptions,
+        rejects: Rejects,
         from_branch: str | None,
         *,
         embed: bool,
     ) -> LoadResult:
-        options = WriteOptions(branch=branch, actor=actor or self.actor, message=message)
-        result = load(
+        result = load_data(
             self._repository,
             self._catalogs,
             data,
             mode,
             options,
-            embedder=self._shared.embedder if embed else None,
+            bulk,
+            embedder=self._shared.embedder,
+            environ=self._shared.environ,
+            embed=embed,
             fetch=self._shared.fetch,
             set_aside=rejects is not None,
             from_branch=from_branch,
-            environ=self._shared.environ,
         )
-        if rejects is not None:
-            rejects += result.rejected
+        keep_rejects(result.rejected, rejects)
         return result
 
     def export(
@@ -335,16 +354,30 @@ class Graph(Review):
         types: Sequence[str] | None = None,
         branch: str | None = None,
         at: At = None,
+        format: Format = "jsonl",
+        partitioned: bool = False,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
     ) -> Iterator[dict[str, Any]] | int:
-        """Yield the records of a snapshot, or write them to a JSONL file and return how many there were."""
+        """Yield the records of a snapshot, or write them to a JSONL file and return how many there were.
+
+        Other formats (`parquet`, `csv`) are a new folder with a file for each type; `partitioned`, a file for each
+        piece of a table, written by a job that runs where a load would.
+        """
         snapshot = self.snapshot(branch, at)
         catalog = self._catalogs.of(snapshot)
         if out is None:
             return export_records(snapshot, catalog, types)
-        lines = export_lines(snapshot, catalog, types)
+        if format != "jsonl" or partitioned:
+            bulk = BulkOptions(engine, spark, watch)
+            environ = self._shared.environ
+            return export_data(
+                self._repository, snapshot, catalog, os.fspath(out), format, bulk, environ, types, partitioned
+            ).rows
         count = 0
         with Path(out).open("w", encoding="utf-8", newline="\n") as file:
-            for line in lines:
+            for line in export_lines(snapshot, catalog, types):
                 file.write(line)
                 count += 1
         return count

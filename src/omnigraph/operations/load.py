@@ -11,6 +11,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ from omnigraph.storage.files import DataFile, find_files
 from omnigraph.storage.tables import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulids
+from omnigraph.versioning.records import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
@@ -103,8 +105,7 @@ def load(
     environ: Mapping[str, str] | None = None,
 ) -> LoadResult:
     """Load records onto a branch; with `from_branch`, a missing branch is created from that one first."""
-    if mode not in MODES:
-        raise InputError(f"there is no load mode '{mode}'", hint=f"the modes are {', '.join(MODES)}")
+    checked = check_mode(mode)
     source = open_source(data, environ or {})
     embedder = Remembered(embedder) if embedder is not None else None
     created = ensure_branch(repository, options, from_branch)
@@ -125,16 +126,44 @@ def load(
                 table, done, left = fill_vectors(rows.type, table, embedder)
                 embedded, waiting = embedded + done, waiting + left
             transaction.change(key, _change(table, "append" if rows.fresh and mode == "merge" else mode))
-        result = LoadResult(options.branch, mode, None, loaded, _rejects(faults), embedded, waiting)
+        result = LoadResult(options.branch, checked, None, loaded, _rejects(faults), embedded, waiting)
+        note_rows(transaction, loaded)
 
-    try:
+    with on_new_branch(options, from_branch, created):
         commit = write(repository, prepare, replace(options, kind="load", always_commit=True))
+    assert commit is not None
+    made = result or remembered(commit, checked)
+    return replace(made, commit_id=commit.id, base_branch=from_branch, branch_created=created)
+
+
+def check_mode(mode: str) -> Mode:
+    """One of the modes, or `InputError`."""
+    for known in MODES:
+        if mode == known:
+            return known
+    raise InputError(f"there is no load mode '{mode}'", hint=f"the modes are {', '.join(MODES)}")
+
+
+def note_rows(transaction: Transaction, loaded: Iterable[tuple[str, int]], **more: Any) -> None:
+    """Keep in the commit what was loaded into which table."""
+    metadata = {**transaction.options.metadata, "rows": dict(loaded), **more}
+    transaction.options = replace(transaction.options, metadata=metadata)
+
+
+def remembered(commit: Commit, mode: Mode) -> LoadResult:
+    """What an earlier load of the same idempotency key reported."""
+    return LoadResult(commit.branch, mode, commit.id, tuple(sorted(commit.metadata.get("rows", {}).items())))
+
+
+@contextmanager
+def on_new_branch(options: WriteOptions, from_branch: str | None, created: bool) -> Iterator[None]:
+    """Around a load: if it fails, say that the branch made for it stays."""
+    try:
+        yield
     except OmniGraphError as error:
         if created:
             say(error, f"{error.message}; branch '{options.branch}' was created from '{from_branch}' and stays there")
         raise
-    assert result is not None
-    return replace(result, commit_id=commit.id if commit else None, base_branch=from_branch, branch_created=created)
 
 
 def ensure_branch(repository: Repository, options: WriteOptions, from_branch: str | None) -> bool:

@@ -48,6 +48,7 @@ class Job:
     buckets: int = 1
     aliases: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    embed: bool = True
     fetch: Fetch | None = None
     """Follows the references of blobs."""
 
@@ -80,8 +81,10 @@ class Job:
         """A name no other task, and no other attempt of this one, will use."""
         return f"{self.folder}/{kind}-{uuid4().hex}"
 
-    def embedder(self) -> GraphEmbedder:
-        """The embeddings of this process."""
+    def embedder(self) -> GraphEmbedder | None:
+        """The embeddings of this process; None when vectors are left out."""
+        if not self.embed:
+            return None
         return _embedder(tuple(sorted(self.environ.items())))
 
 

@@ -10,10 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
-from typing import cast
 
 from omnigraph.errors import Damaged, HeadMoved
-from omnigraph.operations.load import LoadResult, Reject
+from omnigraph.operations.load import (
+    LoadResult,
+    Reject,
+    check_mode,
+    ensure_branch,
+    note_rows,
+    on_new_branch,
+    remembered,
+)
 from omnigraph.pipeline.deals import numbers_in
 from omnigraph.pipeline.findings import split_of
 from omnigraph.pipeline.job import EMBED_SETTINGS, Job, Mode
@@ -45,28 +52,24 @@ def load_source(
     options: WriteOptions,
     *,
     set_aside: bool = False,
+    from_branch: str | None = None,
     environ: Mapping[str, str] | None = None,
+    embed: bool = True,
     fetch: Fetch | None = None,
 ) -> LoadResult:
     """Load an input onto a branch as one commit; results and errors are those of `operations.load`."""
+    checked = check_mode(mode)
     sweep(repository)
-    load = _BulkLoad(repository, runner, source, cast(Mode, mode), options, set_aside, environ or {}, fetch)
-    with load.note:
+    created = ensure_branch(repository, options, from_branch)
+    load = _BulkLoad(repository, runner, source, checked, options, set_aside, environ or {}, embed, fetch)
+    with on_new_branch(options, from_branch, created), load.note:
         try:
             commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
         finally:
             load.clean_up()
     assert commit is not None
-    if load.result is None:
-        # A job of this id was done before: its commit says what it did.
-        return remembered(commit.id, options.branch, cast(Mode, mode), commit.metadata)
-    return replace(load.result, commit_id=commit.id)
-
-
-def remembered(commit_id: str, branch: str, mode: Mode, metadata: Mapping[str, object]) -> LoadResult:
-    """What an earlier run of the same job reported."""
-    rows = cast(Mapping[str, int], metadata.get("rows", {}))
-    return LoadResult(branch, mode, commit_id, tuple(sorted(rows.items())))
+    made = load.result or remembered(commit, checked)
+    return replace(made, commit_id=commit.id, base_branch=from_branch, branch_created=created)
 
 
 class _BulkLoad:
@@ -79,6 +82,7 @@ class _BulkLoad:
         options: WriteOptions,
         collect: bool,
         environ: Mapping[str, str],
+        embed: bool,
         fetch: Fetch | None,
     ) -> None:
         self.repository = repository
@@ -88,6 +92,7 @@ class _BulkLoad:
         self.options = options
         self.collect = collect
         self.environ = {name: value for name, value in environ.items() if name.startswith(EMBED_SETTINGS)}
+        self.embed = embed
         self.fetch = fetch
         self.id = new_ulid(repository.clock())
         self.note = Note(repository, self.id)
@@ -135,6 +140,7 @@ class _BulkLoad:
             collect=self.collect,
             buckets=max(self.runner.parallelism, min(BUCKETS_MAX, -(-size // BUCKET_BYTES))),
             environ=self.environ,
+            embed=self.embed,
             fetch=self.fetch,
         )
 
@@ -205,6 +211,4 @@ class _BulkLoad:
             sum(rows.embedded for rows in staging.tables.values()),
             sum(rows.waiting for rows in staging.tables.values()),
         )
-        transaction.options = replace(
-            transaction.options, metadata={**transaction.options.metadata, "rows": dict(loaded), "job": self.id}
-        )
+        note_rows(transaction, loaded, job=self.id)

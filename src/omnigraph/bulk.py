@@ -1,0 +1,221 @@
+"""Chooses who does bulk work, and sees it through.
+
+Three ways, one result. A small input is loaded in memory, in one go. A larger one is a job of `pipeline`, whose tasks
+run one after the other in this process, in bounded memory, or on Spark. `auto` chooses by size: starting Spark costs
+seconds, and on one machine its tasks gain no more than the number of cores. Who names a session, a master or a remote
+wants Spark.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.engine.embed import Embedder
+from omnigraph.errors import InputError
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.load import LoadResult, Reject, file_kind, load
+from omnigraph.pipeline.export import ExportResult, Format, export_files
+from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.runner import InlineRunner, Runner, Watch
+from omnigraph.pipeline.splits import plan_input
+from omnigraph.pipeline.staging import FileSource
+from omnigraph.schema.catalog import Catalog
+from omnigraph.storage.files import find_files
+from omnigraph.storage.objects import LocalObjects
+from omnigraph.values import Fetch
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import WriteOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from omnigraph.spark.session import SessionOptions
+
+Engine = Literal["auto", "memory", "spark"]
+ENGINES: tuple[Engine, ...] = ("auto", "memory", "spark")
+
+MEMORY_BYTES = 32 << 20
+"""Up to here an input is loaded in memory: about 150 MB at the peak, and no files in between."""
+
+SPARK_BYTES = 1 << 30
+"""From here on starting Spark pays on a machine of four cores or more (`bench/pipeline.py`)."""
+
+_INFLATION = 6
+_ROW_BYTES = 100
+_CORES_MIN = 4
+_REJECTS = pa.schema(
+    [
+        ("source", pa.utf8()),
+        ("line", pa.int64()),
+        ("type", pa.utf8()),
+        ("property", pa.utf8()),
+        ("rule", pa.utf8()),
+        ("reason", pa.utf8()),
+    ]
+)
+
+Rejects = list[Reject] | str | os.PathLike[str] | None
+"""Where wrong records go: nowhere, because they end the load; a list; or a file."""
+
+
+@dataclass(frozen=True)
+class BulkOptions:
+    """Who does the work: `spark` is a session, or options to open one with; `watch` is told of progress."""
+
+    engine: str = "auto"
+    spark: SparkSession | SessionOptions | None = None
+    watch: Watch | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise InputError(f"there is no engine '{self.engine}'", hint=f"the engines are {', '.join(ENGINES)}")
+        if self.engine == "memory" and self.spark is not None:
+            raise InputError("a load in memory takes no Spark session", hint="leave engine or spark out")
+
+
+def load_data(
+    repository: Repository,
+    catalogs: Catalogs,
+    data: Any,
+    mode: str,
+    options: WriteOptions,
+    bulk: BulkOptions,
+    *,
+    embedder: Embedder,
+    environ: Mapping[str, str],
+    embed: bool = True,
+    fetch: Fetch | None = None,
+    set_aside: bool = False,
+    from_branch: str | None = None,
+) -> LoadResult:
+    """Load records, files or frames by whoever is best at it."""
+    paths = paths_of(data)
+    how = _choose(paths, environ, bulk)
+    if how == "memory":
+        return load(
+            repository,
+            catalogs,
+            data,
+            mode,
+            options,
+            embedder=embedder if embed else None,
+            fetch=fetch,
+            set_aside=set_aside,
+            from_branch=from_branch,
+            environ=environ,
+        )
+    assert paths is not None
+    with open_runner(how, bulk, environ) as runner:
+        source = FileSource(plan_input(paths, environ, runner.parallelism))
+        return load_source(
+            repository,
+            runner,
+            source,
+            mode,
+            options,
+            set_aside=set_aside,
+            from_branch=from_branch,
+            environ=environ,
+            embed=embed,
+            fetch=fetch,
+        )
+
+
+def export_data(
+    repository: Repository,
+    snapshot: Snapshot,
+    catalog: Catalog,
+    out: str,
+    format: Format,
+    bulk: BulkOptions,
+    environ: Mapping[str, str],
+    types: Sequence[str] | None,
+    partitioned: bool,
+) -> ExportResult:
+    """Write a snapshot to files by whoever is best at it."""
+    rows = sum(table.pin.row_count for table in snapshot.tables.values())
+    with open_runner(choose_runner(bulk, rows * _ROW_BYTES), bulk, environ) as runner:
+        return export_files(
+            repository, runner, snapshot, catalog, out, format, types=types, partitioned=partitioned, environ=environ
+        )
+
+
+def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:
+    """Put rejects where they were asked for; a file appears whole, and even when there is nothing to tell."""
+    if rejects is None:
+        return
+    if isinstance(rejects, list):
+        rejects += found
+        return
+    rows = [reject.to_json() for reject in found]
+    path = Path(rejects)
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 (only who writes Parquet pays for it)
+
+        sink = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows, _REJECTS), sink)
+        data = sink.getvalue()
+    else:
+        data = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+    LocalObjects(path.absolute().parent).write(path.name, data)
+
+
+def paths_of(data: Any) -> list[str] | None:
+    """The paths and patterns `data` consists of; None when it is something else."""
+    if isinstance(data, str | os.PathLike):
+        return [os.fspath(data)]
+    if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
+        return [os.fspath(item) for item in data]
+    return None
+
+
+@contextmanager
+def open_runner(how: Literal["inline", "spark"], bulk: BulkOptions, environ: Mapping[str, str]) -> Iterator[Runner]:
+    """Who executes the tasks, for as long as the block lasts."""
+    if how == "inline":
+        yield InlineRunner(bulk.watch)
+        return
+    from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415 (who wants no Spark need not have it)
+    from omnigraph.spark.session import SessionOptions, open_session  # noqa: PLC0415
+
+    options, session = (bulk.spark, None) if isinstance(bulk.spark, SessionOptions) else (None, bulk.spark)
+    with open_session(options, spark=session, environ=environ) as opened:
+        yield SparkRunner(opened, bulk.watch)
+
+
+def choose_runner(bulk: BulkOptions, bytes: int) -> Literal["inline", "spark"]:
+    """Who executes the tasks of a job that reads about this much."""
+    if bulk.engine == "spark" or bulk.spark is not None:
+        return "spark"
+    if bulk.engine == "memory" or bytes < SPARK_BYTES or (os.cpu_count() or 1) < _CORES_MIN:
+        return "inline"
+    return "spark" if find_spec("pyspark") is not None else "inline"
+
+
+def _choose(
+    paths: list[str] | None, environ: Mapping[str, str], bulk: BulkOptions
+) -> Literal["memory", "inline", "spark"]:
+    if paths is None:
+        if bulk.engine == "spark":
+            raise InputError(
+                "Spark loads files and its own frames", hint="records in memory are loaded with engine='memory'"
+            )
+        return "memory"
+    if bulk.engine == "memory":
+        return "memory"
+    files = find_files(paths, environ, lambda name: file_kind(name) is not None)
+    size = sum(file.size * (_INFLATION if file.base.endswith(".gz") else 1) for file in files)
+    if bulk.engine == "auto" and bulk.spark is None and size <= MEMORY_BYTES:
+        return "memory"
+    return choose_runner(bulk, size)
