@@ -8,12 +8,13 @@ from __future__ import annotations
 import platform
 import sys
 
-from bench import compile_query, compile_schema, storage, write
+from bench import compile_query, compile_schema, merge, storage, write
 from bench.read import side_by_side
 
 BENCHMARKS = {
     "compile_query": compile_query.figures,
     "compile_schema": compile_schema.figures,
+    "merge": merge.figures,
     "read": side_by_side.figures,
     "storage": storage.figures,
     "write": write.figures,
