@@ -85,13 +85,16 @@ class OmniGraph(System):
         import omnigraph as og  # noqa: PLC0415
 
         self.graph = og.open(self.folder / "graph")
+        self._texts: dict[str, str] = {}
 
     def can(self, workload: Workload) -> bool:
         return bool(workload.ours)
 
     def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
-        text = self.text(workload)
-        return [tuple(row.values()) for row in self.graph.query(text, params=params or None).to_pylist()]
+        text = self._texts.get(workload.name)
+        if text is None:
+            text = self._texts[workload.name] = self.text(workload)
+        return self.graph.query(text, params=params).to_pylist()
 
     @staticmethod
     def text(workload: Workload) -> str:
@@ -227,7 +230,7 @@ class Kuzu(System):
         if statement is None:
             statement = self.prepared[workload.name] = self.db.prepare(workload.cypher)
         result = self.db.execute(statement, params)
-        return [tuple(row) for row in result.get_all()]
+        return list(result.get_all())
 
 
 class Ladybug(Kuzu):
@@ -284,7 +287,8 @@ def _tuples(table: pa.Table, *names: str) -> Any:
 
 def normal(rows: Rows, *, ordered: bool) -> Rows:
     """An answer in a form in which two systems' answers can be compared."""
-    plain = [tuple(_plain(value) for value in row) for row in rows]
+    tuples = (row.values() if isinstance(row, dict) else row for row in rows)
+    plain = [tuple(_plain(value) for value in row) for row in tuples]
     return plain if ordered else sorted(plain, key=repr)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-Rows = list[tuple[Any, ...]]
+Rows = list[Any]
+"""Rows as a system gives them to Python: tuples, lists or dicts."""
 Ask = Callable[[Any, dict[str, Any]], Rows]
 """(the system's handle, parameters) → rows, for what one statement cannot say."""
 

@@ -63,9 +63,21 @@ class Adjacency:
         self._source_nodes = sources
         self._target_nodes = targets
         self._cache = cache
-        self._key = f"{edges.key}:{sources.key}:{targets.key}"
+        of = f"{sources.folder}@{sources.key[1]}:{targets.folder}@{targets.key[1]}"
+        self._names = {
+            (kind, direction): f"{kind}:{direction}:{of}" for kind in _KINDS for direction in ("out", "in", "both")
+        }
 
     # -- what it gives ---------------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> Adjacency:
+        """The adjacency of these versions: one object for all who ask."""
+        key = (sources.key, targets.key)
+        found: Adjacency | None = edges.companions.get(key)
+        if found is None:
+            found = edges.companions[key] = cls(edges, sources, targets, cache)
+        return found
 
     def neighbours(self, direction: Direction) -> AnyNeighbours:
         """Far ends by walking the edges out, in, or both ways."""
@@ -76,7 +88,7 @@ class Adjacency:
         walked = self.neighbours(direction)
         if isinstance(walked, Neighbours):
             return walked
-        return self.edges.derived(f"whole:{direction}:{self._key}", walked.whole)
+        return self.edges.derived(self._names["whole", direction], walked.whole)
 
     def loops(self, direction: Direction) -> Numbers:
         """The nodes with an edge to themselves, ascending."""
@@ -84,16 +96,16 @@ class Adjacency:
 
     def edge_rows(self, direction: Direction) -> EdgeRows:
         """Edge rows by walking the edges out, in, or both ways; a loop is there once."""
-        return self.edges.derived(f"edge_rows:{direction}:{self._key}", lambda: self._edge_rows(direction))
+        return self.edges.derived(self._names["edge_rows", direction], lambda: self._edge_rows(direction))
 
     def ends(self) -> Ends:
         """The numbers of every edge's source and target, in row order."""
-        return self.edges.derived(f"ends:{self._key}", self._ends)
+        return self.edges.derived(self._names["ends", "out"], self._ends)
 
     # -- how it is made --------------------------------------------------------------------------
 
     def _walk(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
-        return self.edges.derived(f"neighbours:{direction}:{self._key}", lambda: self._neighbours(direction))
+        return self.edges.derived(self._names["neighbours", direction], lambda: self._neighbours(direction))
 
     def _neighbours(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
         """On top of what was made before, in this process or an earlier one, if it is the same and more."""
@@ -209,6 +221,7 @@ class Adjacency:
             _log.info("%s: %s: %.1f s", self.edges.folder, what, time.perf_counter() - started)
 
 
+_KINDS = ("neighbours", "whole", "edge_rows", "ends")
 _PIECES = ("edges", "sources", "targets")
 _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
 """What is kept of neighbours, and of ends."""

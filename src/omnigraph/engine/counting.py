@@ -45,8 +45,10 @@ def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, liv
 
 
 def _times(frame: Frame, factor: Numbers) -> Frame:
+    if factor.all():
+        return frame.weighted(factor)
     kept = np.flatnonzero(factor)
-    return frame.weighted(factor) if len(kept) == frame.count else frame.take(kept).weighted(factor[kept])
+    return frame.take(kept, once=True).weighted(factor[kept])
 
 
 # -- far ends nobody looks at ------------------------------------------------------------------------

@@ -111,6 +111,8 @@ class TableData:
         """The table, whatever its version."""
         self.key = (table.folder, table.version)
         self._keys: dict[str, str] = {}
+        self.companions: dict[Any, Any] = {}
+        """What others keep beside it, by what it is of; small things only."""
 
     @cached_property
     def row_count(self) -> int:

@@ -52,6 +52,8 @@ class Bound:
             return column
         if len(self._numbers) == 1:
             return pa.concat_arrays([column.slice(int(self._numbers[0]), 1)])  # a slice would keep the whole column
+        if not column.null_count and _is_number(column.type):
+            return pa.array(column.to_numpy()[self._numbers])
         if self._places is None:
             self._places = pa.array(self._numbers)
         return column.take(self._places)
@@ -59,7 +61,7 @@ class Bound:
     def plain(self, name: str) -> np.ndarray[Any, Any] | None:
         """A property of each row, if it is a number and never null; else None."""
         column = self.data.column(name)
-        if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        if column.null_count or not _is_number(column.type):
             return None
         values: np.ndarray[Any, Any] = column.to_numpy()
         return values if self._numbers is None else values[self._numbers]
@@ -115,6 +117,10 @@ class Frame:
         return sorted(name for name in self.bound if not name.startswith(f"{ANONYMOUS}#"))
 
 
+def _is_number(type_: pa.DataType) -> bool:
+    return type_.id in _NUMBERS
+
+
 def added_up(numbers: Numbers, weight: Numbers | None, size: int) -> Numbers:
     """For each of `size` numbers how often it is there, or the sum of its weights."""
     if weight is None:
@@ -126,5 +132,8 @@ def added_up(numbers: Numbers, weight: Numbers | None, size: int) -> Numbers:
     return total
 
 
+_NUMBERS = frozenset(
+    type_.id for type_ in (pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64())
+)
 _EXACT = 2**53
 """Sums of floats are exact as long as they stay below."""

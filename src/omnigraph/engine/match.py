@@ -10,8 +10,9 @@ import numpy as np
 from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.counting import count_ahead
 from omnigraph.engine.data import Mask, Numbers, TableData
-from omnigraph.engine.evaluate import Evaluator, variables_of
+from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.neighbours import Neighbours
 from omnigraph.engine.walks import reach
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
@@ -25,9 +26,9 @@ class Match:
         self._work = work
         self._evaluator = evaluator
 
-    def rows(self, plan: ir.QueryIR) -> Frame:
-        """The rows of a match; for a query that groups or counts, equal ones may be put together."""
-        return self._pipeline(plan.pipeline, Frame(), live_after(plan) if plan.is_aggregate else None)
+    def rows(self, pipeline: ir.Pipeline, live: Sequence[frozenset[str]] | None = None) -> Frame:
+        """The rows of a match; with `live`, of a query that groups or counts, equal ones may be put together."""
+        return self._pipeline(pipeline, Frame(), live)
 
     def run(self, pipeline: ir.Pipeline, frame: Frame) -> Frame:
         """The rows some operations make of others."""
@@ -60,7 +61,8 @@ class Match:
                 case ir.NodeScan():
                     frame = self._scan(op, frame)
                 case ir.Expand():
-                    frame = self._expand(op, frame)
+                    alone = self._edges_alone(op, frame, live[place]) if live is not None else None
+                    frame = alone if alone is not None else self._expand(op, frame)
                 case ir.Filter():
                     frame = frame.keep(self._evaluator.mask(op.condition, frame))
                 case ir.AntiJoin():
@@ -109,7 +111,8 @@ class Match:
         far = self._work.table(f"node:{op.dst_type}")
         adjacency = self._work.adjacency(op.edge_type)
         edges = adjacency.edges
-        sources = frame.bound[op.src_var].numbers
+        bound = frame.bound[op.src_var]
+        sources = bound.numbers
         if op.max_hops < op.min_hops:
             return self._nothing(op, frame, far, edges)
         if op.edge_var is not None:
@@ -118,8 +121,15 @@ class Match:
         if (op.min_hops, op.max_hops) == (1, 1):
             if op.dst_bound:
                 return frame.keep(neighbours.connected(sources, frame.bound[op.dst_var].numbers))
-            self._work.room(int(neighbours.degrees(sources).sum()))
-            positions, targets = neighbours.expand(sources)
+            if bound.whole and isinstance(neighbours, Neighbours):
+                self._work.room(len(neighbours.targets))
+                positions, targets = neighbours.everything()
+            elif len(sources) == 1:
+                positions, targets = neighbours.expand(sources)
+                self._work.room(len(targets))
+            else:
+                self._work.room(int(neighbours.degrees(sources).sum()))
+                positions, targets = neighbours.expand(sources)
         else:
             positions, targets = self._reach(op, adjacency, sources)
         if op.dst_bound:
@@ -169,6 +179,17 @@ class Match:
             positions, rows, targets = positions[keep], rows[keep], targets[keep]
         result = frame.take(positions).bind(op.edge_var, edges, rows)
         return result if op.dst_bound else result.bind(op.dst_var, far, targets)
+
+    def _edges_alone(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> Frame | None:
+        """The edges of all nodes, where nobody looks at their ends; None where somebody does."""
+        if op.edge_var is None or op.direction == "both" or op.dst_bound or op.dst_filters or frame.weight is not None:
+            return None
+        if len(frame.bound) != 1 or not frame.bound[op.src_var].whole or not live <= {op.edge_var}:
+            return None
+        edges = self._work.table(self._work.catalog.edges[op.edge_type].table_key)
+        mask = self._passing(op.edge_var, Bound(edges), op.edge_filters)
+        bound = Bound(edges, np.flatnonzero(mask) if mask is not None else None, once=True)
+        return Frame(bound.count, {op.edge_var: bound})
 
     def _edges_at(
         self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData
@@ -233,33 +254,6 @@ def _spelt(value: object, type_: PropertyType) -> str | None:
     if type_.is_text and isinstance(value, str):
         return value
     return str(value) if type_.is_integer and isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def live_after(plan: ir.QueryIR) -> list[frozenset[str]]:
-    """For each operation of an aggregate query the variables that matter after it.
-
-    `count($x)` counts rows, whatever `$x` is, so it makes nothing matter.
-    """
-    needed: set[str] = set()
-    for column in plan.columns:
-        expr = column.expr
-        if isinstance(expr, ir.Aggregate):
-            needed |= set() if isinstance(expr.argument, ir.Entity) else set(variables_of(expr.argument))
-        else:
-            needed |= set(variables_of(expr))
-    live: list[frozenset[str]] = []
-    for op in reversed(plan.pipeline):
-        live.append(frozenset(needed))
-        match op:
-            case ir.Expand():
-                needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
-            case ir.Filter():
-                needed |= set(variables_of(op.condition))
-            case ir.AntiJoin():
-                needed |= set(op.outer_vars)
-            case ir.NodeScan():
-                pass
-    return live[::-1]
 
 
 def _forget(frame: Frame, live: frozenset[str]) -> Frame:

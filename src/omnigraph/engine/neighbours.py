@@ -69,6 +69,10 @@ class Neighbours:
         positions = np.repeat(np.arange(len(sources)), counts)
         return positions, self.targets[ranges(starts, counts)].astype(np.int64)
 
+    def everything(self) -> tuple[Numbers, Numbers]:
+        """`expand` of every node."""
+        return np.repeat(np.arange(self.count), np.diff(self.offsets)), self.targets.astype(np.int64)
+
     def far(self, sources: Numbers) -> Numbers:
         """As in `Walkable`."""
         if len(sources) == 1:

@@ -44,7 +44,7 @@ class Ordered:
         """The rows, and the fused scores they were ordered by, if they were."""
         rank = self._plan.order_by[0].expr if self._plan.order_by else None
         if not isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf):
-            return self._sorted(self._match.rows(self._plan), [], None), None
+            return self._sorted(self._match.rows(self._plan.pipeline), [], None), None
         frame, keys = self._ranked(rank)
         started = time.perf_counter()
         order = self._order(frame, keys, _variable(rank))
@@ -58,7 +58,7 @@ class Ordered:
         first, rest = self._plan.pipeline[0], self._plan.pipeline[1:]
         early = isinstance(first, ir.NodeScan) and first.var == _variable(rank) and rest and self._plan.limit
         if not early:
-            return self._rank(rank, self._match.rows(self._plan))
+            return self._rank(rank, self._match.rows(self._plan.pipeline))
         every = self._match.run((first,), Frame())
         if isinstance(rank, ir.Rrf):
             return self._fused_early(rank, every, rest)

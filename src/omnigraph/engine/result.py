@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.engine.lookup import Row
 from omnigraph.types import PropertyType
 from omnigraph.values import format_date, format_datetime, write_json
 
@@ -26,21 +27,27 @@ class Result:
 
     def __init__(
         self,
-        table: pa.Table,
+        rows: pa.Table | Row,
         *,
         query_name: str,
         commit_id: str,
         elapsed_ms: float,
     ) -> None:
-        self._table = table
+        self._rows = rows
         self.query_name = query_name
         self.commit_id = commit_id
         self.elapsed_ms = elapsed_ms
 
     @property
+    def _table(self) -> pa.Table:
+        if isinstance(self._rows, Row):
+            self._rows = self._rows.to_table()
+        return self._rows
+
+    @property
     def columns(self) -> list[str]:
         """The names of the columns; a name may occur twice."""
-        return list(self._table.column_names)
+        return list(self._rows.names) if isinstance(self._rows, Row) else list(self._rows.column_names)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -65,6 +72,8 @@ class Result:
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts of Python values."""
+        if isinstance(self._rows, Row):
+            return [] if self._rows.values is None else [dict(zip(self._rows.names, self._rows.values, strict=True))]
         table = self._with_times()
         # A column of one chunk is an array already, and going through the table's own view of it costs more.
         columns = [column.chunk(0) if column.num_chunks == 1 else column for column in table.itercolumns()]

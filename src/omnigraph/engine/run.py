@@ -7,7 +7,7 @@ one snapshot, its work is bounded (`Limits`), and it can be stopped between oper
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,12 +18,14 @@ from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame
 from omnigraph.engine.match import Match
 from omnigraph.engine.ordered import Ordered, column_expr
+from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.text import Scores
 from omnigraph.engine.work import Limits, Profile, Work
 from omnigraph.query import ir
-from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.snapshot import Snapshot
+
+_NO_LIMITS = Limits()
 
 
 class Execution:
@@ -31,8 +33,7 @@ class Execution:
 
     def __init__(
         self,
-        plan: ir.QueryIR,
-        catalog: Catalog,
+        prepared: Prepared,
         snapshot: Snapshot,
         params: Mapping[str, Any],
         cache: DataCache,
@@ -41,10 +42,11 @@ class Execution:
         embed: EmbedQuery | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self.plan = plan
-        self._work = Work(catalog, snapshot, cache, limits or Limits())
+        self.plan = prepared.plan
+        self._live = prepared.live
+        catalog, types = prepared.catalog, prepared.types
+        self._work = Work(catalog, snapshot, cache, limits or _NO_LIMITS)
         values = {**params, ir.NOW: now_ms}
-        types = dict(_types(plan.pipeline))
         self._searcher = Searcher(catalog, values, embed, types)
         self._evaluator = Evaluator(catalog, values, self._searcher, types)
 
@@ -55,8 +57,8 @@ class Execution:
 
     def run(self) -> pa.Table:
         """The result; column names may repeat."""
-        if self.plan.is_aggregate:
-            frame = Match(self._work, self._evaluator).rows(self.plan)
+        if self._live is not None:
+            frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
             started = time.perf_counter()
             table = aggregate(self.plan, frame, self._evaluator)
         else:
@@ -71,14 +73,3 @@ class Execution:
         # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
         arrays = [pa.array(fused) if isinstance(e, ir.Rrf) else self._evaluator.value(e, frame) for e in exprs]
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.plan.columns])
-
-
-def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
-    """Variable → node type."""
-    for op in pipeline:
-        if isinstance(op, ir.NodeScan):
-            yield op.var, op.type_name
-        elif isinstance(op, ir.Expand):
-            yield op.dst_var, op.dst_type
-        elif isinstance(op, ir.AntiJoin):
-            yield from _types(op.inner)

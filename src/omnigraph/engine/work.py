@@ -59,7 +59,7 @@ class Work:
         if found is None:
             edge = self.catalog.edges[edge_type]
             ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
-            found = self._adjacencies[edge_type] = Adjacency(self.table(edge.table_key), *ends, self._cache)
+            found = self._adjacencies[edge_type] = Adjacency.of(self.table(edge.table_key), *ends, self._cache)
         return found
 
     def room(self, rows: int) -> None:

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 from omnigraph.engine.data import DataCache
+from omnigraph.engine.prepared import Prepared, prepare
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
 from omnigraph.engine.search import EmbedQuery
@@ -27,23 +28,32 @@ class Plans:
     """Compiled reads and changes, by schema and text."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, str | None], ir.AnyIR] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str | None], Prepared | ir.MutationIR] = OrderedDict()
         self._lock = Lock()
 
     def get(self, catalogs: Catalogs, snapshot: Snapshot, source: str, name: str | None, source_name: str) -> ir.AnyIR:
         """The plan of a query against a snapshot's schema."""
+        found = self.prepared(catalogs, snapshot, source, name, source_name)
+        return found.plan if isinstance(found, Prepared) else found
+
+    def prepared(
+        self, catalogs: Catalogs, snapshot: Snapshot, source: str, name: str | None, source_name: str
+    ) -> Prepared | ir.MutationIR:
+        """The plan; a read's is ready to run."""
         key = (snapshot.schema_hash, source, name)
         with self._lock:
-            plan = self._known.get(key)
-            if plan is not None:
+            known = self._known.get(key)
+            if known is not None:
                 self._known.move_to_end(key)
-                return plan
-        plan = compile_query(catalogs.of(snapshot), source, name, source_name=source_name)
+                return known
+        catalog = catalogs.of(snapshot)
+        plan = compile_query(catalog, source, name, source_name=source_name)
+        made = prepare(plan, catalog) if isinstance(plan, ir.QueryIR) else plan
         with self._lock:
-            self._known[key] = plan
+            self._known[key] = made
             while len(self._known) > _PLANS_MAX:
                 self._known.popitem(last=False)
-        return plan
+        return made
 
 
 def read(
@@ -62,13 +72,19 @@ def read(
 ) -> tuple[Result, Profile]:
     """Run one read query of `source` on a snapshot; the result, and what happened."""
     started = time.perf_counter()
-    plan = plans.get(catalogs, snapshot, source, name, source_name)
-    if not isinstance(plan, ir.QueryIR):
-        raise InputError(f"query '{plan.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
+    prepared = plans.prepared(catalogs, snapshot, source, name, source_name)
+    if not isinstance(prepared, Prepared):
+        raise InputError(f"query '{prepared.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
+    plan = prepared.plan
     bound = bind_params(plan.params, params)
+    if prepared.lookup is not None and limits is None:
+        row = prepared.lookup.run(cache.table(snapshot.table(prepared.lookup.table_key)), bound.values)
+        profile = Profile()
+        profile.note("Lookup", int(row.values is not None), started)
+        elapsed = (time.perf_counter() - started) * 1000
+        return Result(row, query_name=plan.name, commit_id=snapshot.commit_id, elapsed_ms=elapsed), profile
     execution = Execution(
-        plan,
-        catalogs.of(snapshot),
+        prepared,
         snapshot,
         bound.values,
         cache,

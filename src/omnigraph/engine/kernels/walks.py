@@ -13,25 +13,24 @@ _I32 = types.Array(int32, 1, "C", readonly=True)
 def common_counts(  # type: ignore[no-untyped-def]
     walked_offsets, walked_targets, closed_offsets, closed_targets, walkers, closers, size
 ):
-    """How many far ends of each walker are far ends of its closer; those have a bit while it is its turn."""
+    """How many far ends of each walker are far ends of its closer; those are marked while it is its turn."""
     counts = np.zeros(len(walkers), np.int64)
-    bits = np.zeros((size >> 6) + 1, np.uint64)
-    one = np.uint64(1)
+    marks = np.zeros(size, np.uint8)
     last = np.int64(-1)
     for row in range(len(walkers)):
         closer = closers[row]
         if closer != last:
             if last >= 0:
                 for place in range(closed_offsets[last], closed_offsets[last + 1]):
-                    bits[closed_targets[place] >> 6] = np.uint64(0)
+                    marks[closed_targets[place]] = 0
             last = closer
             for place in range(closed_offsets[closer], closed_offsets[closer + 1]):
-                target = closed_targets[place]
-                bits[target >> 6] |= one << np.uint64(target & 63)
-        found = np.int64(0)
-        for place in range(walked_offsets[walkers[row]], walked_offsets[walkers[row] + 1]):
-            target = walked_targets[place]
-            found += np.int64((bits[target >> 6] >> np.uint64(target & 63)) & one)
+                marks[closed_targets[place]] = 1
+        found = 0
+        walker = walkers[row]
+        for place in range(walked_offsets[walker], walked_offsets[walker + 1]):
+            # An index without a sign need not be looked at twice: this loop is all the time there is.
+            found += marks[np.uint32(walked_targets[place])]
         counts[row] = found
     return counts
 

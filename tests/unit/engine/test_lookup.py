@@ -1,0 +1,65 @@
+"""A lookup by key answers as the executor does, in every form a result has."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine.work import Limits
+from support.writes import new_graph, node
+
+SCHEMA = """
+node P { name: String @key  n: I64?  big: U64?  x: F64?  yes: Bool?  small: F32?  on: Date? }
+node N { number: I64 @key  text: String? }
+"""
+COLUMNS = "$p.name, $p.n, $p.big, $p.x, $p.yes as yes, $p.yes as yes"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(
+        tmp_path,
+        SCHEMA,
+        node("P", name="full", n=-5, big=2**64 - 1, x=0.5, yes=True, small=0.25, on="2024-02-29"),
+        node("P", name="bare"),
+        node("N", number=7, text="seven"),
+    )
+
+
+def query(columns: str, then: str = "") -> str:
+    return f"query q($k: String?) {{ match {{ $p: P {{ name: $k }} }} return {{ {columns} }} {then} }}"
+
+
+@pytest.mark.parametrize("key", ["full", "bare", "nobody", "", None])
+def test_it_answers_as_the_executor_does(graph, key):
+    fast = graph.query(query(COLUMNS), params={"k": key})
+    slow = graph.query(query(COLUMNS), params={"k": key}, limits=Limits())
+    assert "Lookup" in graph.profile(query(COLUMNS), params={"k": key})
+    assert fast.columns == slow.columns == ["p.name", "p.n", "p.big", "p.x", "yes", "yes"]
+    assert fast.to_pylist() == slow.to_pylist()
+    assert fast.to_arrow().equals(slow.to_arrow())
+    for form in ("to_rows", "to_json", "_repr_html_"):
+        again = graph.query(query(COLUMNS), params={"k": key})
+        assert getattr(again, form)() == getattr(slow, form)()
+    again = graph.query(query(COLUMNS), params={"k": key})
+    assert (len(again), list(again), pa.table(again)) == (len(slow), list(slow), pa.table(slow))
+
+
+@pytest.mark.parametrize(
+    ("columns", "then"),
+    [("$p.on", ""), ("$p.small", ""), ("$p", ""), ("$k", ""), ("count($p)", ""), ("$p.n", "order { $p.n }")],
+)
+def test_what_it_does_not_know_is_left_to_the_executor(graph, columns, then):
+    assert "Lookup" not in graph.profile(query(columns, then), params={"k": "full"})
+    assert len(graph.query(query(columns, then), params={"k": "full"})) == 1
+
+
+def test_a_limit_of_nothing_gives_nothing(graph):
+    assert graph.query(query("$p.n", "limit 0"), params={"k": "full"}).to_pylist() == []
+    assert graph.query(query("$p.n", "limit 1"), params={"k": "full"}).to_pylist() == [{"p.n": -5}]
+
+
+@pytest.mark.parametrize(("number", "found"), [("7", 1), ("8", 0)])
+def test_a_key_that_is_a_number(graph, number, found):
+    text = f"query q() {{ match {{ $p: N {{ number: {number} }} }} return {{ $p.text }} }}"
+    assert len(graph.query(text)) == found
