@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import groupby
 
 from omnigraph.errors import Damaged, HeadMoved
 from omnigraph.operations.load import (
@@ -29,7 +28,7 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import LoseWork, SettleWork, lose, settle
 from omnigraph.pipeline.staging import Source, Staging, stage_input
 from omnigraph.pipeline.sweep import Note, sweep
-from omnigraph.storage.fragments import NewPiece, Prepared, delete_pieces
+from omnigraph.storage.fragments import NewPiece, Prepared
 from omnigraph.storage.tables import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulid
@@ -63,10 +62,7 @@ def load_source(
     created = ensure_branch(repository, options, from_branch)
     load = _BulkLoad(repository, runner, source, checked, options, set_aside, environ or {}, embed, fetch)
     with on_new_branch(options, from_branch, created), load.note:
-        try:
-            commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
-        finally:
-            load.clean_up()
+        commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
     assert commit is not None
     made = load.result or remembered(commit, checked)
     return replace(made, commit_id=commit.id, base_branch=from_branch, branch_created=created)
@@ -98,15 +94,13 @@ class _BulkLoad:
         self.note = Note(repository, self.id)
         self.result: LoadResult | None = None
         self._staging: Staging | None = None
-        self._used: set[str] = set()
-        self._written: list[tuple[str, NewPiece]] = []
 
     def prepare(self, transaction: Transaction) -> None:
         """Say what to publish on this snapshot."""
         snapshot = transaction.snapshot
-        self._used = set()
+        self.note.keep(())
         if self._staging is None or self._staging.job.schema != snapshot.schema.ir:
-            self._staging = stage_input(self.runner, self.source, self._job(snapshot), self._written)
+            self._staging = stage_input(self.runner, self.source, self._job(snapshot))
         try:
             self._settle(transaction, self._staging)
         except Damaged as error:
@@ -117,16 +111,6 @@ class _BulkLoad:
                     f"branch '{self.options.branch}' moved on and was cleaned up; nothing was written", hint="try again"
                 ) from error
             raise
-
-    def clean_up(self) -> None:
-        """Remove the pieces nothing refers to.
-
-        What was handed to a transaction stays: it is published, or some version nobody pins refers to it, which goes
-        as other versions go.
-        """
-        unused = [(folder, piece) for folder, piece in self._written if piece.files[0] not in self._used]
-        for folder, pieces in groupby(sorted(unused, key=lambda item: item[0]), key=lambda item: item[0]):
-            delete_pieces(self.repository.tables, folder, [piece for _, piece in pieces])
 
     def _job(self, snapshot: Snapshot) -> Job:
         rows = sum(table.pin.row_count for table in snapshot.tables.values())
@@ -168,12 +152,11 @@ class _BulkLoad:
                     work.append(SettleWork(key, split, pieces, hits.get(key, []), excluded.get(split, [])))
         for piece_work, pieces in zip(work, self.runner.run("settle", settle, job, work), strict=True):
             order[piece_work.table_key, piece_work.split] = pieces
-            self._written += [(job.pins[piece_work.table_key][0], piece) for piece in pieces]
         for (key, _), pieces in order.items():
             final[key] += pieces
         changed, removed = self._lose(job, lost)
-        self._used = {piece.files[0] for pieces in final.values() for piece in pieces}
-        self.note.keep(self._used)
+        # From here on a version may refer to them, published or not; what no version pins goes as versions go.
+        self.note.keep(file for pieces in final.values() for piece in pieces for file in piece.files)
         for key, pieces in final.items():
             change = Prepared(
                 tuple(pieces), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"

@@ -197,28 +197,24 @@ class Staging:
         return self.source.lines_before(self.splits)
 
 
-def stage_input(runner: Runner, source: Source, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
-    """Stage an input, or raise the first record that is wrong by itself; `written` learns of every piece at once."""
-    staging = _read(runner, source, job, written)
+def stage_input(runner: Runner, source: Source, job: Job) -> Staging:
+    """Stage an input, or raise the first record that is wrong by itself."""
+    staging = _read(runner, source, job)
     aliases = _aliases(staging)
     if not aliases:
         return staging
     # Edges may use old spellings of ids, wherever in the input those were found: it is read again.
     name = job.new_name("aliases")
     job.files.write(name, json.dumps(aliases).encode())
-    again = _read(runner, source, replace(job, aliases=name), written)
+    again = _read(runner, source, replace(job, aliases=name))
     again.rejects = staging.rejects
     for key, rows in staging.tables.items():
         again.tables[key].excluded = rows.excluded
     return again
 
 
-def _read(runner: Runner, source: Source, job: Job, written: list[tuple[str, NewPiece]]) -> Staging:
-    done: dict[int, Staged] = {}
-    for staged in source.stage(runner, job):
-        done[staged.split] = staged
-        for key, table in staged.tables.items():
-            written += [(job.pins[key][0], piece) for piece in table.pieces]
+def _read(runner: Runner, source: Source, job: Job) -> Staging:
+    done = {staged.split: staged for staged in source.stage(runner, job)}
     staging = Staging(job, runner, source, done)
     _raise_faults(staging)
     for key in sorted({key for staged in done.values() for key in staged.tables}, key=_by_type):

@@ -9,25 +9,29 @@ the graph finds out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Self
 
 from omnigraph.storage import layout
 from omnigraph.storage.fragments import delete_files
-from omnigraph.storage.objects import object_store
+from omnigraph.storage.objects import ObjectStore, object_store
 from omnigraph.versioning.leases import Lease, may_live
 from omnigraph.versioning.repository import Repository
 
 _NOTE = "job.json"
 _KEPT = "kept.json"
+PIECES = "/pieces-"
+"""How the names of notes begin in which tasks say what they wrote."""
 
 
 class Note:
-    """The note of a running job; the job's folder goes with it."""
+    """The note of a running job; the job's folder goes with it, and the pieces of tables nobody is to keep."""
 
     def __init__(self, repository: Repository, job_id: str) -> None:
+        self._repository = repository
         self._files = object_store(repository.location, sync=False)
+        self._kept: set[str] = set()
         self.folder = layout.staging_folder(job_id)
         self._lease = Lease(self._files, repository.clock, f"{self.folder}/{_NOTE}", {})
 
@@ -39,11 +43,13 @@ class Note:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._lease.stop()
+        _remove_pieces(self._repository, self._files, self.folder, self._kept)
         self._files.delete_folder(self.folder)
 
     def keep(self, files: Iterable[str]) -> None:
-        """From here on these may be in use."""
-        self._files.write(f"{self.folder}/{_KEPT}", json.dumps(sorted(files)).encode())
+        """From here on these may be in use, and no others."""
+        self._kept = set(files)
+        self._files.write(f"{self.folder}/{_KEPT}", json.dumps(sorted(self._kept)).encode())
 
 
 def sweep(repository: Repository) -> list[str]:
@@ -55,12 +61,17 @@ def sweep(repository: Repository) -> list[str]:
         if data is None or may_live(json.loads(data), repository.clock()):
             # Without a note it has only just begun, or another process is removing it.
             continue
-        kept = set(json.loads(files.read(f"{folder}/{_KEPT}") or b"[]"))
-        for name in files.list(folder):
-            if "/pieces-" in name:
-                note = json.loads(files.read(name) or b'{"files": []}')
-                if note["files"]:
-                    delete_files(repository.tables, note["table"], [f for f in note["files"] if f not in kept])
+        _remove_pieces(repository, files, folder, set(json.loads(files.read(f"{folder}/{_KEPT}") or b"[]")))
         files.delete_folder(folder)
         gone.append(folder.rpartition("/")[2])
     return gone
+
+
+def _remove_pieces(repository: Repository, files: ObjectStore, folder: str, kept: Collection[str]) -> None:
+    """Remove the pieces of tables that tasks of a job noted down, whoever got their answers, but for some."""
+    for name in files.list(folder):
+        if PIECES in name:
+            note = json.loads(files.read(name) or b"{}")
+            unused = [file for file in note.get("files", ()) if file not in kept]
+            if unused:
+                delete_files(repository.tables, note["table"], unused)

@@ -137,11 +137,6 @@ def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str 
     return None if left is None else _text(left)
 
 
-def delete_pieces(store: TableStore, folder: str, pieces: Iterable[NewPiece]) -> None:
-    """Remove the files of pieces that will not be used."""
-    delete_files(store, folder, [file for piece in pieces for file in piece.files])
-
-
 def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
     """Remove files of a table nothing refers to, and the large values beside them."""
     objects = object_store(store.location, sync=False)
