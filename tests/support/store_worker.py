@@ -191,6 +191,18 @@ class Actions:
         else:
             say(done="create")
 
+    def merges(self) -> None:
+        """For each branch: create it, write pairs, change and unlink the branch's own seed, merge it into main."""
+        graph = self.open()
+        for branch, seed in self.request["branches"]:
+            graph.branch_create(branch)
+            for number in range(self.request["edits"] - 2):
+                add_pair(repository_of(graph), f"{branch}-{number}", branch=branch)
+            graph.mutate(f'query q() {{ update Item set {{ count: 1 }} where name = "{seed}" }}', branch=branch)
+            graph.mutate(f'query q() {{ delete Link where from = "{seed}" }}', branch=branch)
+            result = graph.merge(branch, delete_branch=True)
+            say(key=branch, commit=result.commit_id, outcome=result.outcome, deleted=result.branch_deleted)
+
     def optimize(self) -> None:
         """Compact and index once."""
         self.open().optimize()
