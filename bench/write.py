@@ -31,7 +31,8 @@ import pyarrow.json
 
 import omnigraph as og
 from bench.storage import Bare, commit_pair, folder, medians_ms, new_graph
-from omnigraph.engine.constraints import Delta, TableDelta, violations
+from omnigraph.engine.constraints import violations
+from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.pending import CommittedRows
 from omnigraph.graph import Graph
 from omnigraph.storage.durable import sync_tree

@@ -1,13 +1,8 @@
 """Every integrity rule of a graph, checked on Arrow columns, for every way of writing.
 
-A write is a `Delta`: per table the rows it puts in place (by id) and the ids it takes away. Rules look at
-the delta, and at committed rows only as far as the delta makes them matter. They are made from a catalog
-once (`rules_of`) and know nothing of statements, files or jobs, so a mutation, a load, a merge and a bulk
+Rules look at a write (`Delta`), and at committed rows only as far as the write makes them matter. They are made from
+a catalog once (`rules_of`) and know nothing of statements, files or jobs, so a mutation, a load, a merge and a bulk
 pipeline all run these and no others.
-
-A rule is a sequence of steps, a step one or more parts that are reported together. Each part says by which
-columns rows meet (`by`): dealt into buckets by these, every bucket can be judged alone. That is how a bulk
-pipeline checks what fits no memory, with the very same functions.
 
 The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then
 per edge type uniqueness, endpoints, cardinality. Within a rule, rows are reported in the order of the write.
@@ -16,135 +11,18 @@ per edge type uniqueness, endpoints, cardinality. Within a rule, rows are report
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import ConstraintViolation
+from omnigraph.engine.delta import Delta, Part, Rule, TableDelta, Violation, one_array, without
 from omnigraph.names import listing
 from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
 from omnigraph.types import PropertyType
 from omnigraph.values import spell_float, spell_key
-
-RuleKind = Literal["range", "check", "enum", "unique", "endpoint", "orphan", "cardinality"]
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A row that breaks a rule; `row_id` is the row, `other_id` a second one it collides with.
-
-    `position` is the row's place among the written ones. A committed row that is left behind has none, and
-    neither has the source of a cardinality: that is a node. `surplus` are the places of the written edges it has to
-    do without: the last ones of the write where it has too many, all of them where it has too few.
-    """
-
-    rule: RuleKind
-    table_key: str
-    row_id: str
-    message: str
-    property: str | None = None
-    other_id: str | None = None
-    position: int | None = None
-    surplus: tuple[int, ...] = ()
-
-    def error(self) -> ConstraintViolation:
-        """The violation as an error."""
-        return ConstraintViolation(self.message, code=f"{self.rule}_violation")
-
-
-@dataclass(frozen=True)
-class TableDelta:
-    """What a write does to one table.
-
-    `rows` are put in place by id, `deleted` ids are taken away; with `replaces`, every committed row
-    that is not among `rows` is gone too.
-    """
-
-    rows: pa.Table
-    deleted: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
-    replaces: bool = False
-
-    def written_ids(self) -> pa.Array:
-        """The ids of all rows it puts in place or takes away."""
-        return pa.concat_arrays([_array(self.rows["id"]), _array(self.deleted)])
-
-
-class Committed(Protocol):
-    """The committed rows a rule may need to see."""
-
-    def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows whose `column` is one of `values`, which are of its type."""
-
-    def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        """All rows."""
-
-
-@dataclass(frozen=True)
-class Delta:
-    """A write, and the graph it is made on."""
-
-    tables: Mapping[str, TableDelta]
-    committed: Committed
-
-    def surviving(
-        self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None
-    ) -> pa.Table:
-        """Committed rows the write leaves as they are; with `column`, those whose value there is one of `values`."""
-        table = self.tables.get(table_key)
-        wanted = [*columns] if "id" in columns else ["id", *columns]
-        if column is None or (table is not None and table.replaces):
-            rows = self.committed.read(table_key, wanted)
-        else:
-            rows = self.committed.rows_among(table_key, column, values, wanted)
-        if table is not None:
-            rows = rows.slice(0, 0) if table.replaces else _without(rows, "id", table.written_ids())
-        return rows.select([*columns])
-
-    def replaced(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        """Committed rows the write puts others in place of, or takes away."""
-        if self.tables[table_key].replaces:
-            return self.committed.read(table_key, columns)
-        return self.committed.rows_among(table_key, "id", self.tables[table_key].written_ids(), columns)
-
-
-Look = Callable[[Delta], Iterator[Violation]]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One look at a write.
-
-    `by` names the columns of each table that decide which rows meet; none: no two do. It looks only when rows of
-    the table `written` are written, or, `on_loss`, taken away, and then at committed rows of the tables `stored`
-    that stay and of the tables `lost` that go.
-    """
-
-    check: Look
-    written: str
-    by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    stored: frozenset[str] = frozenset()
-    lost: frozenset[str] = frozenset()
-    on_loss: bool = False
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What must hold for the rows of one table."""
-
-    table_key: str
-    steps: tuple[tuple[Part, ...], ...]
-
-    def __call__(self, delta: Delta) -> Iterator[Violation]:
-        """What breaks the rule, in order."""
-        for parts in self.steps:
-            if len(parts) == 1:
-                yield from parts[0].check(delta)
-            else:
-                yield from _in_order(part.check(delta) for part in parts)
 
 
 def rules_of(catalog: Catalog) -> list[Rule]:
@@ -241,15 +119,6 @@ def _bad_rows(rows: pa.Table, bad: pa.ChunkedArray, column: str) -> Iterator[tup
     yield from zip(places.to_pylist(), found["id"].to_pylist(), found[column].to_pylist(), strict=True)
 
 
-def _in_order(parts: Iterable[Iterator[Violation]]) -> Iterator[Violation]:
-    """Violations of several columns as they come in the write."""
-    yield from sorted((violation for part in parts for violation in part), key=_position)
-
-
-def _position(violation: Violation) -> int:
-    return violation.position if violation.position is not None else -1
-
-
 # -- uniqueness --------------------------------------------------------------------------------------
 
 
@@ -315,7 +184,7 @@ def _committed_collisions(
     first = next((column for column in columns if _column_type(type_, column).is_text), columns[0])
     stored = delta.surviving(type_.table_key, ["id", *columns], first, _wanted(rows[first]))
     new, old = tuples_of(rows, columns), tuples_of(stored, columns)
-    place = pc.index_in(new["key"], value_set=_array(old["key"]))
+    place = pc.index_in(new["key"], value_set=one_array(old["key"]))
     hits = pc.indices_nonzero(pc.is_valid(place))
     for position, where in zip(new["position"].take(hits).to_pylist(), place.take(hits).to_pylist(), strict=True):
         yield position, old["id"][where].as_py()
@@ -323,7 +192,7 @@ def _committed_collisions(
 
 def _wanted(column: pa.ChunkedArray) -> pa.Array:
     """The values of a column, each once, and both zeros where there is one: they are equal, and stored as they came."""
-    values = _array(pc.unique(column.drop_null()))
+    values = one_array(pc.unique(column.drop_null()))
     if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
         return values
     return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
@@ -402,12 +271,12 @@ def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) ->
     table, nodes = delta.tables.get(edge.table_key), delta.tables.get(f"node:{node_type}")
     if table is None or not table.rows.num_rows:
         return
-    wanted = _array(pc.unique(table.rows[column]))
+    wanted = one_array(pc.unique(table.rows[column]))
     if nodes is not None:
-        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=_array(nodes.rows["id"]))))
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows["id"]))))
     if len(wanted) and not (nodes is not None and nodes.replaces):
         found = delta.surviving(f"node:{node_type}", ["id"], "id", wanted)["id"]
-        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=_array(found))))
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(found))))
     if not len(wanted):
         return
     for position, id_, lost in _bad_rows(table.rows, pc.is_in(table.rows[column], value_set=wanted), column):
@@ -420,9 +289,9 @@ def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Itera
     if nodes is None or (table is not None and table.replaces):
         return
     if nodes.replaces:
-        edges = _without(delta.surviving(edge.table_key, ["id", column]), column, _array(nodes.rows["id"]))
+        edges = without(delta.surviving(edge.table_key, ["id", column]), column, one_array(nodes.rows["id"]))
     elif len(nodes.deleted):
-        edges = delta.surviving(edge.table_key, ["id", column], column, _array(nodes.deleted))
+        edges = delta.surviving(edge.table_key, ["id", column], column, one_array(nodes.deleted))
     else:
         return
     for id_, lost in zip(edges["id"].to_pylist(), edges[column].to_pylist(), strict=True):
@@ -472,12 +341,12 @@ def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[
     sources = table.rows["src"]
     # Who only loses edges can have too few of them, never too many.
     lost = delta.replaced(edge.table_key, ["src"])["src"].chunks if edge.cardinality.min else []
-    touched = _array(pc.unique(pa.chunked_array([*sources.chunks, *lost], pa.utf8())))
+    touched = one_array(pc.unique(pa.chunked_array([*sources.chunks, *lost], pa.utf8())))
     nodes = delta.tables.get(f"node:{edge.from_type}")
     if nodes is not None and nodes.replaces:
-        touched = touched.filter(pc.is_in(touched, value_set=_array(nodes.rows["id"])))
+        touched = touched.filter(pc.is_in(touched, value_set=one_array(nodes.rows["id"])))
     elif nodes is not None and len(nodes.deleted):
-        touched = touched.filter(pc.invert(pc.is_in(touched, value_set=_array(nodes.deleted))))
+        touched = touched.filter(pc.invert(pc.is_in(touched, value_set=one_array(nodes.deleted))))
     kept = [] if table.replaces else delta.surviving(edge.table_key, ["src"], "src", touched)["src"].chunks
     tally = pc.value_counts(pa.chunked_array([*sources.chunks, *kept], pa.utf8()))
     counts = tally.field("counts").take(pc.index_in(touched, value_set=tally.field("values")))
@@ -485,17 +354,6 @@ def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[
 
 
 # -- small things ------------------------------------------------------------------------------------
-
-
-def _without(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
-    """The rows whose column is none of the values."""
-    if not rows.num_rows or not len(values):
-        return rows
-    return rows.filter(pc.invert(pc.is_in(rows[column], value_set=values)))
-
-
-def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
 def _stored(scalar: pa.Scalar) -> Any:

@@ -12,7 +12,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints import Delta, TableDelta
+from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.filters import Test, sql_in
 from omnigraph.storage.tables import Change, Table
 from omnigraph.versioning.snapshot import Snapshot

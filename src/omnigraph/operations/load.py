@@ -18,7 +18,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints import Delta, TableDelta, Violation, first_failure, violations
+from omnigraph.engine.constraints import first_failure, violations
+from omnigraph.engine.delta import Delta, TableDelta, Violation
 from omnigraph.engine.embed import Embedder, Remembered, fill_vectors
 from omnigraph.engine.pending import CommittedRows
 from omnigraph.engine.records import Faults, Part, Rows, build_rows, read_dicts, read_text

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from omnigraph.engine.constraints import Delta, TableDelta, Violation, violations
+from omnigraph.engine.constraints import violations
+from omnigraph.engine.delta import Delta, TableDelta, Violation
 from omnigraph.engine.pending import CommittedRows
 from omnigraph.operations.columns import document, names_in
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema

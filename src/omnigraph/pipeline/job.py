@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Literal
 from uuid import uuid4
 
-from omnigraph.engine.constraints import Rule, rules_of
+from omnigraph.engine.constraints import rules_of
+from omnigraph.engine.delta import Rule
 from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints import Delta, Part, TableDelta, Violation
+from omnigraph.engine.delta import Delta, Part, TableDelta, Violation
 from omnigraph.operations.load import not_admitted, repeated_ids
 from omnigraph.pipeline.deals import Deal, read_parts, write_deal, write_parts
 from omnigraph.pipeline.findings import COMMITTED, Finding, position_of

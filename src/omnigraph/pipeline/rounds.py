@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from omnigraph.engine.constraints import Part
+from omnigraph.engine.delta import Part
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed
 from omnigraph.pipeline.deals import Deal

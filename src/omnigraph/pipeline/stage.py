@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.constraints import Delta, TableDelta
+from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.embed import fill_vectors
 from omnigraph.engine.records import AnyType, Faults, Part, Records, Rows, build_rows
 from omnigraph.engine.tabular import find_type, read_arrow

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.engine.constraints import Delta, TableDelta, Violation, check_delta, first_failure, violations
+from omnigraph.engine.constraints import check_delta, first_failure, violations
+from omnigraph.engine.delta import Delta, TableDelta, Violation
 from omnigraph.errors import ConstraintViolation
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
