@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
+from omnigraph.versioning.changeset import ChangeSet
 
 _AT_ONCE = 256
 """How many items one trip to a thread brings."""
@@ -54,11 +55,11 @@ class AsyncGraph:
 
 
 def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
-    if inspect.isgeneratorfunction(method):
+    if inspect.isgeneratorfunction(method) or method.__annotations__.get("return") == ChangeSet.__name__:
 
         @functools.wraps(method)
         def items(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            return _iterate(method(*args, **kwargs))
+            return _iterate(iter(method(*args, **kwargs)))
 
         return items
 

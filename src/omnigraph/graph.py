@@ -23,6 +23,8 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.work import Limits, Profile
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean
+from omnigraph.notebook.tables import side_by_side
+from omnigraph.notebook.tables import table as html_table
 from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
@@ -42,6 +44,7 @@ from omnigraph.review import Review
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
+from omnigraph.schema.text import SchemaText, picture_of
 from omnigraph.storage.sources import BlobSources
 from omnigraph.values import Fetch
 from omnigraph.versioning import maintenance, recovery, verify
@@ -101,6 +104,12 @@ class Graph(Review):
     def __repr__(self) -> str:
         return f"Graph({self.uri!r}, branch={self.branch!r})"
 
+    def _repr_html_(self) -> str:
+        snapshot = self.snapshot()
+        rows = [(key, table.pin.row_count) for key, table in snapshot.tables.items()]
+        caption = f"{self.uri} on branch {self.branch}, commit {snapshot.commit_id}"
+        return side_by_side(html_table(("table", "rows"), rows, caption=caption), picture_of(self.catalog()))
+
     @property
     def uri(self) -> str:
         """Where the graph is."""
@@ -114,9 +123,9 @@ class Graph(Review):
     # -- schema ----------------------------------------------------------------------------------
 
     @property
-    def schema(self) -> str:
+    def schema(self) -> SchemaText:
         """The schema's text, as it was accepted."""
-        return self.snapshot().schema.source
+        return SchemaText(self.snapshot().schema.source)
 
     def catalog(self, branch: str | None = None, at: At = None) -> Catalog:
         """What the schema meant at a point in time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from omnigraph.errors import TypeNotFound
@@ -15,6 +16,7 @@ from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.resolution import Resolve
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.versioning.changes import Block, ChangeFilter
+from omnigraph.versioning.changeset import ChangeSet
 from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
 from omnigraph.versioning.feed import MIB, ChangePage, Feed, PageLimits, read_block
@@ -115,12 +117,20 @@ class Review:
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
-    ) -> Iterator[RowChange]:
-        """Every node and edge that differs between two points: branches, tags, commits, versions or times."""
+    ) -> ChangeSet:
+        """Every node and edge that differs between two points: branches, tags, commits, versions or times.
+
+        Nothing is read before the first look at it, and both points stay what they were then.
+        """
         wanted = ChangeFilter.of(kinds, types, ops)
-        for change in diff_snapshots(self._point(from_), self._point(to), shown_names, wanted=wanted.has_table):
-            if wanted.has_op(change.op):
-                yield change
+        points = cache(lambda: (self._point(from_), self._point(to)))
+
+        def changes() -> Iterator[RowChange]:
+            for change in diff_snapshots(*points(), shown_names, wanted=wanted.has_table):
+                if wanted.has_op(change.op):
+                    yield change
+
+        return ChangeSet(changes, f"{from_} → {self.branch if to is None else to}")
 
     def commit_changes(
         self,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.engine.lookup import Row
+from omnigraph.engine.shape import Shape
+from omnigraph.notebook.picture import draw
+from omnigraph.notebook.tables import side_by_side
+from omnigraph.notebook.tables import table as html_table
 from omnigraph.types import PropertyType
 from omnigraph.values import format_date, format_datetime, write_json
 
@@ -32,8 +35,10 @@ class Result:
         query_name: str,
         commit_id: str,
         elapsed_ms: float,
+        shape: Callable[[], Shape] = Shape,
     ) -> None:
         self._rows = rows
+        self._shape = shape
         self.query_name = query_name
         self.commit_id = commit_id
         self.elapsed_ms = elapsed_ms
@@ -109,13 +114,12 @@ class Result:
         return pa.Table.from_arrays(columns, names=self.columns)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(value))}</td>" for value in row.values()) + "</tr>"
-            for row in self.to_rows()[:_HTML_ROWS]
-        )
-        more = f"<caption>{len(self)} rows</caption>"
-        return f"<table>{more}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        """A table of the first rows and, where nodes are returned, a picture of them."""
+        columns = [_json_column(column) for column in self._table.slice(0, _HTML_ROWS).columns]
+        shown = f"the first {_HTML_ROWS} of " if len(self) > _HTML_ROWS else ""
+        rows = html_table(self.columns, zip(*columns, strict=True), caption=f"{shown}{len(self)} rows")
+        shape = self._shape()
+        return side_by_side(rows, draw(shape.dots(columns), shape.lines(columns))) if shape.nodes else rows
 
 
 def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:

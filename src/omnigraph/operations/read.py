@@ -7,11 +7,15 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Any
 
+import pyarrow as pa
+
 from omnigraph.engine.data import DataCache
+from omnigraph.engine.lookup import Row
 from omnigraph.engine.prepared import Prepared, prepare
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
 from omnigraph.engine.search import EmbedQuery
+from omnigraph.engine.shape import shape_of
 from omnigraph.engine.work import Limits, Profile
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
@@ -82,7 +86,7 @@ def read(
         profile = Profile()
         profile.note("Lookup", int(row.values is not None), started)
         elapsed = (time.perf_counter() - started) * 1000
-        return Result(row, query_name=plan.name, commit_id=snapshot.commit_id, elapsed_ms=elapsed), profile
+        return _result(row, plan, snapshot, elapsed), profile
     execution = Execution(
         prepared,
         snapshot,
@@ -94,5 +98,14 @@ def read(
     )
     table = execution.run()
     elapsed = (time.perf_counter() - started) * 1000
-    result = Result(table, query_name=plan.name, commit_id=snapshot.commit_id, elapsed_ms=elapsed)
-    return result, execution.profile
+    return _result(table, plan, snapshot, elapsed), execution.profile
+
+
+def _result(rows: pa.Table | Row, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float) -> Result:
+    return Result(
+        rows,
+        query_name=plan.name,
+        commit_id=snapshot.commit_id,
+        elapsed_ms=elapsed_ms,
+        shape=lambda: shape_of(plan),
+    )

@@ -1,0 +1,71 @@
+"""Which columns of a result are nodes, and which of them a hop joined: what a picture of it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.notebook.picture import Dot, Line
+from omnigraph.query import ir
+
+_NAMES = ("name", "title", "label")
+"""Properties people call things by."""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Two columns of nodes that an edge, or a path, joins in every row."""
+
+    source: int
+    target: int
+    label: str
+    directed: bool
+    several: bool
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Column number → node type, and the hops between such columns."""
+
+    nodes: dict[int, str] = field(default_factory=dict)
+    hops: tuple[Hop, ...] = ()
+
+    def dots(self, columns: list[list[Any]]) -> Iterator[Dot]:
+        """Every node of the rows, row by row."""
+        for row in zip(*columns, strict=True):
+            for column, kind in self.nodes.items():
+                if row[column] is not None:
+                    yield Dot(f"{kind}:{row[column]['id']}", _label(row[column]), kind)
+
+    def lines(self, columns: list[list[Any]]) -> Iterator[Line]:
+        """What joins them."""
+        for row in zip(*columns, strict=True):
+            for hop in self.hops:
+                a, b = row[hop.source], row[hop.target]
+                if a is not None and b is not None:
+                    source, target = f"{self.nodes[hop.source]}:{a['id']}", f"{self.nodes[hop.target]}:{b['id']}"
+                    yield Line(source, target, hop.label, hop.directed, hop.several)
+
+
+def shape_of(plan: ir.QueryIR) -> Shape:
+    """The nodes a read returns, and the hops between them."""
+    nodes: dict[int, str] = {}
+    places: dict[str, int] = {}
+    for number, column in enumerate(plan.columns):
+        if isinstance(column.expr, ir.Entity):
+            nodes[number] = column.expr.type_name
+            places.setdefault(column.expr.var, number)
+    hops: list[Hop] = []
+    for step in plan.pipeline:
+        if isinstance(step, ir.Expand) and step.src_var in places and step.dst_var in places:
+            ends = places[step.src_var], places[step.dst_var]
+            source, target = ends if step.direction != "in" else ends[::-1]
+            several = (step.min_hops, step.max_hops) != (1, 1)
+            label = f"{step.edge_type}{{{step.min_hops},{step.max_hops}}}" if several else step.edge_type
+            hops.append(Hop(source, target, label, step.direction in ("in", "out"), several))
+    return Shape(nodes, tuple(hops))
+
+
+def _label(node: dict[str, Any]) -> str:
+    return str(next((node[name] for name in _NAMES if node.get(name)), node["id"]))

@@ -1,0 +1,128 @@
+"""Draws a small graph as SVG: dots placed by springs, the same every time.
+
+Every dot pushes every other away, every line pulls its ends together, and the picture cools down. Places start on a
+circle in the order of the dots, so nothing depends on chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+
+DOTS_MOST = 40
+_COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#ff9da6")
+_ROUNDS = 150
+_RADIUS = 9
+_LABEL_MOST = 22
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A node: who it is, what is written beside it, and what decides its colour."""
+
+    key: str
+    label: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """An edge between two dots, by their keys."""
+
+    source: str
+    target: str
+    label: str = ""
+    directed: bool = True
+    several: bool = False
+    """Whether it stands for a path."""
+
+
+def draw(dots: Iterable[Dot], lines: Iterable[Line], *, width: int = 460, height: int = 320) -> str:
+    """The picture; only the first dots are drawn when there are many, and that is said."""
+    everyone = list({dot.key: dot for dot in dots}.values())
+    shown = everyone[:DOTS_MOST]
+    if not shown:
+        return ""
+    known = {dot.key for dot in shown}
+    kept = [line for line in dict.fromkeys(lines) if line.source in known and line.target in known]
+    places = place([dot.key for dot in shown], [(line.source, line.target) for line in kept], width, height)
+    kinds = list(dict.fromkeys(dot.kind for dot in everyone))
+    colours = {kind: _COLOURS[number % len(_COLOURS)] for number, kind in enumerate(kinds)}
+    body = [_line(line, places) for line in kept]
+    body += [_dot(dot, places, colours) for dot in shown]
+    body += [_legend(number, kind, colours[kind]) for number, kind in enumerate(kinds)]
+    if len(everyone) > len(shown):
+        body.append(f'<text x="8" y="{height - 8}" opacity=".6">{len(shown)} of {len(everyone)} nodes</text>')
+    frame = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    style = 'font-family="sans-serif" font-size="10" fill="currentColor"'
+    arrow = (
+        '<defs><marker id="omnigraph-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" '
+        'orient="auto"><path d="M0 0L8 4L0 8z" fill="#999"/></marker></defs>'
+    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {frame} {style}>{arrow}{"".join(body)}</svg>'
+
+
+def place(keys: list[str], ends: list[tuple[str, str]], width: int, height: int) -> Mapping[str, tuple[float, float]]:
+    """Where each dot goes, within the frame."""
+    count = len(keys)
+    if count == 1:
+        return {keys[0]: (width / 2, height / 2)}
+    x = [math.cos(2 * math.pi * number / count) for number in range(count)]
+    y = [math.sin(2 * math.pi * number / count) for number in range(count)]
+    at = {key: number for number, key in enumerate(keys)}
+    pairs = [(at[a], at[b]) for a, b in ends if a != b]
+    wanted = math.sqrt(4 / count)
+    for round_ in range(_ROUNDS):
+        heat = 0.15 * (1 - round_ / _ROUNDS)
+        dx, dy = [0.0] * count, [0.0] * count
+        for i in range(count):
+            for j in range(i):
+                ax, ay = x[i] - x[j], y[i] - y[j]
+                push = wanted * wanted / max(ax * ax + ay * ay, 1e-4)
+                dx[i], dy[i], dx[j], dy[j] = dx[i] + ax * push, dy[i] + ay * push, dx[j] - ax * push, dy[j] - ay * push
+        for i, j in pairs:
+            ax, ay = x[i] - x[j], y[i] - y[j]
+            pull = math.hypot(ax, ay) / wanted
+            dx[i], dy[i], dx[j], dy[j] = dx[i] - ax * pull, dy[i] - ay * pull, dx[j] + ax * pull, dy[j] + ay * pull
+        for i in range(count):
+            # What hangs together with nothing is held by the middle.
+            dx[i], dy[i] = dx[i] - 0.3 * x[i], dy[i] - 0.3 * y[i]
+            far = max(math.hypot(dx[i], dy[i]), 1e-9)
+            step = min(far, heat) / far
+            x[i], y[i] = x[i] + dx[i] * step, y[i] + dy[i] * step
+    return {key: (_fit(x, n, 50, width - 70), _fit(y, n, 34, height - 24)) for key, n in at.items()}
+
+
+def _fit(values: list[float], number: int, low: float, high: float) -> float:
+    least, most = min(values), max(values)
+    return low + (values[number] - least) / (most - least) * (high - low) if most - least > 1e-9 else (low + high) / 2
+
+
+def _line(line: Line, places: Mapping[str, tuple[float, float]]) -> str:
+    (ax, ay), (bx, by) = places[line.source], places[line.target]
+    dashed = ' stroke-dasharray="4 3"' if line.several else ""
+    stroke = f'stroke="#999" fill="none"{dashed}'
+    arrow = ' marker-end="url(#omnigraph-arrow)"' if line.directed else ""
+    label = f"<title>{escape(line.label)}</title>"
+    if line.source == line.target:
+        return f'<path d="M{ax:.0f} {ay:.0f}c-30 -34 30 -34 0 0" {stroke}>{label}</path>'
+    far = max(math.hypot(bx - ax, by - ay), 1.0)
+    ex, ey = bx - (bx - ax) / far * (_RADIUS + 2), by - (by - ay) / far * (_RADIUS + 2)
+    drawn = f'<path d="M{ax:.0f} {ay:.0f}L{ex:.0f} {ey:.0f}" {stroke}{arrow}>{label}</path>'
+    middle = f'x="{(ax + ex) / 2:.0f}" y="{(ay + ey) / 2 - 3:.0f}"'
+    return f'{drawn}<text {middle} opacity=".55" font-size="8" text-anchor="middle">{escape(line.label)}</text>'
+
+
+def _dot(dot: Dot, places: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> str:
+    x, y = places[dot.key]
+    label = dot.label if len(dot.label) <= _LABEL_MOST else dot.label[: _LABEL_MOST - 1] + "…"
+    title = f"<title>{escape(f'{dot.kind} {dot.label}')}</title>"
+    circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{_RADIUS}" fill="{colours[dot.kind]}">{title}</circle>'
+    return circle + f'<text x="{x:.0f}" y="{y + _RADIUS + 11:.0f}" text-anchor="middle">{escape(label)}</text>'
+
+
+def _legend(number: int, kind: str, colour: str) -> str:
+    y = 12 + 13 * number
+    return f'<circle cx="10" cy="{y}" r="4" fill="{colour}"/><text x="18" y="{y + 4}">{escape(kind)}</text>'

@@ -1,0 +1,45 @@
+"""A schema's text that shows itself in a notebook: the source, coloured, and a picture of its types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from omnigraph.lang.tokens import LOWER, STRING, UPPER, lex
+from omnigraph.notebook.picture import Dot, Line, draw
+from omnigraph.notebook.tables import side_by_side
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.check import compile_schema
+
+_WORDS = ("node", "edge", "interface", "implements", "enum")
+_COLOURS = {UPPER: "#54a24b", STRING: "#b07a1a"}
+
+
+class SchemaText(str):
+    """The text of a schema; a string like any other, beside that."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        source = f'<pre style="margin:0">{"".join(_coloured(self))}</pre>'
+        return side_by_side(source, picture_of(compile_schema(str(self))))
+
+
+def picture_of(catalog: Catalog) -> str:
+    """Node types as dots, edge types as lines."""
+    dots = [Dot(name, name, "node type") for name in catalog.nodes]
+    lines = [Line(edge.from_type, edge.to_type, name) for name, edge in catalog.edges.items()]
+    return draw(dots, lines)
+
+
+def _coloured(text: str) -> Iterator[str]:
+    place = 0
+    for token in lex(text).tokens:
+        yield escape(text[place : token.start])
+        piece = escape(text[token.start : token.end])
+        if token.kind == LOWER and token.text in _WORDS:
+            piece = f"<b>{piece}</b>"
+        elif token.kind in _COLOURS:
+            piece = f'<span style="color:{_COLOURS[token.kind]}">{piece}</span>'
+        yield piece
+        place = token.end
