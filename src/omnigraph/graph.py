@@ -384,9 +384,10 @@ class Graph(Review):
             return export_data(
                 self._repository, snapshot, catalog, os.fspath(out), format, bulk, environ, types, partitioned
             ).rows
+        lines = export_lines(snapshot, catalog, types)
         count = 0
         with Path(out).open("w", encoding="utf-8", newline="\n") as file:
-            for line in export_lines(snapshot, catalog, types):
+            for line in lines:
                 file.write(line)
                 count += 1
         return count
