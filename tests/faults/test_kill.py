@@ -19,7 +19,7 @@ from omnigraph.errors import GraphExists, GraphNotFound
 from omnigraph.storage.failpoints import NAMES
 from omnigraph.versioning import maintenance
 from omnigraph.versioning.repository import Repository
-from support.store import Worker, add_pair, check_sound, check_usable, collect, new_graph, seeds, settle
+from support.store import Worker, add_pair, check_sound, check_usable, collect, new_graph, repository_of, seeds, settle
 from support.storm import storm
 
 SEEDED = 3
@@ -208,6 +208,51 @@ def test_a_commit_dies_at_store_calls(seeded, tmp_path):
 @pytest.mark.long
 def test_a_commit_dies_at_every_store_call(seeded, tmp_path):
     die_at_calls(seeded, tmp_path, step=1)
+
+
+# -- a merge -----------------------------------------------------------------------------------------
+
+
+def merge_dies_at_calls(tmp_path: Path, step: int) -> None:
+    """Both tables merged row by row, and the process gone at any call: the target is as before, or merged."""
+    root = tmp_path / "two-sides"
+    graph = new_graph(root, SEEDED)
+    repository = repository_of(graph)
+    graph.branch_create("side")
+    for key in ("one", "two"):
+        add_pair(repository, key, branch="side")
+    add_pair(repository, "mine")
+    with Worker(
+        tmp_path, Path(shutil.copytree(root, tmp_path / "counted")), "merge_call", branch="side", die_at=-1
+    ) as worker:
+        total = int(worker.finish().said()[-1]["calls"])
+    assert total > 25, "the counter sees the store"
+    outcomes: list[bool] = []
+    for number in range(0, total, step):
+        folder = tmp_path / f"merge-{number}"
+        folder.mkdir()
+        copy = Path(shutil.copytree(root, folder / "graph"))
+        die(folder, copy, "merge_call", branch="side", die_at=number)
+        settle(copy)
+        again = og.open(copy)
+        assert again.verify() == []
+        items = set(again.to_arrow("Item")["id"].to_pylist()) - seeds(SEEDED)
+        assert set(again.to_arrow("Link")["id"].to_pylist()) - seeds(SEEDED) == items, "both tables or none"
+        assert items in ({"mine"}, {"mine", "one", "two"})
+        outcomes.append(len(items) > 1)
+        assert again.merge("side").outcome == ("already_up_to_date" if outcomes[-1] else "merged")
+        assert again.verify() == []
+    assert outcomes == sorted(outcomes), "there is one point of no return"
+    assert not outcomes[0]
+
+
+def test_a_merge_dies_at_store_calls(tmp_path):
+    merge_dies_at_calls(tmp_path, step=14)
+
+
+@pytest.mark.long
+def test_a_merge_dies_at_every_store_call(tmp_path):
+    merge_dies_at_calls(tmp_path, step=1)
 
 
 # -- at any time -------------------------------------------------------------------------------------

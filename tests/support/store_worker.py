@@ -170,6 +170,15 @@ class Actions:
         sys.setprofile(None)
         say(key=self.name, commit=commit.id, calls=calls.seen)
 
+    def merge_call(self) -> None:
+        """Merge a branch under the call counter."""
+        graph = self.open()
+        calls = _Calls(self.request["die_at"])
+        sys.setprofile(calls)
+        result = graph.merge(self.request["branch"])
+        sys.setprofile(None)
+        say(commit=result.commit_id, outcome=result.outcome, calls=calls.seen)
+
     def increments(self) -> None:
         """Count up the counter."""
         repository = self.repository()

@@ -101,54 +101,69 @@ def test_operation_matrix(tmp_path, source, target):
     assert graph.verify() == []
 
 
-@pytest.mark.parametrize(
-    ("base", "ours", "theirs", "expected"),
-    [
-        (None, None, 3, 3),
-        (None, 2, None, 2),
-        (None, 3, 3, 3),
-        (None, 2, 3, "divergent_insert"),
-        (1, 1, 3, 3),
-        (1, 1, None, None),
-        (1, 2, 1, 2),
-        (1, 3, 3, 3),
-        (1, 2, 3, "divergent_update"),
-        (1, 2, None, "delete_vs_update"),
-        (1, None, 1, None),
-        (1, None, None, None),
-        (1, None, 3, "delete_vs_update"),
-    ],
-)
+TRUTH = [  # base, ours, theirs → the row after the merge, or the conflict
+    (None, None, None, None),
+    (None, None, 3, 3),
+    (None, 2, None, 2),
+    (None, 3, 3, 3),
+    (None, 2, 3, "divergent_insert"),
+    (1, 1, 1, 1),
+    (1, 1, 3, 3),
+    (1, 1, None, None),
+    (1, 2, 1, 2),
+    (1, 3, 3, 3),
+    (1, 2, 3, "divergent_update"),
+    (1, 2, None, "delete_vs_update"),
+    (1, None, 1, None),
+    (1, None, None, None),
+    (1, None, 3, "delete_vs_update"),
+]
+WEIGHED = SCHEMA.replace("edge Knows: Person -> Person", "edge Knows: Person -> Person {\n    w: I32?\n}")
+
+
 @pytest.mark.parametrize("into", ["main", "work"])
-def test_truth_table(tmp_path, base, ours, theirs, expected, into):
-    graph = make(tmp_path, records=[{"type": "Person", "data": {"name": "other"}}])
-    write(graph, None, base)
+@pytest.mark.parametrize("kind", ["node", "edge"])
+@pytest.mark.parametrize(("base", "ours", "theirs", "expected"), TRUTH)
+def test_truth_table(tmp_path, base, ours, theirs, expected, kind, into):
+    graph = make(tmp_path, WEIGHED, [{"type": "Person", "data": {"name": name}} for name in ("p", "q")])
+    write(graph, kind, None, base)
     graph.branch_create("side")
     if into != "main":
         graph.branch_create(into)
-    write(graph.on("side"), base, theirs)
-    write(graph.on(into), base, ours)
-    # Both sides have moved, whatever the row did: a fast-forward is another test's.
-    graph.on("side").mutate('query q() { insert Person { name: "s" } }')
-    graph.on(into).mutate('query q() { insert Person { name: "t" } }')
+    write(graph.on("side"), kind, base, theirs)
+    write(graph.on(into), kind, base, ours)
+    # Both sides have moved in both tables, whatever the row did: a fast-forward and an adopted table are others' tests.
+    for branch in ("side", into):
+        graph.on(branch).mutate(
+            f'query q() {{ insert Person {{ name: "{branch}" }} insert Knows {{ from: "{branch}", to: "p" }} }}'
+        )
+    head = graph.snapshot(into).commit_id
+    type_name, column = ("Person", "age") if kind == "node" else ("Knows", "w")
     if isinstance(expected, str):
         with pytest.raises(og.errors.MergeConflict) as caught:
             graph.merge("side", into=into)
         (conflict,) = caught.value.conflicts
-        assert (conflict.kind, conflict.row_id) == (expected, "x")
-        images = [row and row["age"] for row in (conflict.base, conflict.ours, conflict.theirs)]
+        assert (conflict.kind, conflict.row_id, conflict.table_key) == (expected, "x", f"{kind}:{type_name}")
+        images = [row and row[column] for row in (conflict.base, conflict.ours, conflict.theirs)]
         assert images == [base, ours, theirs]
+        assert graph.snapshot(into).commit_id == head
         return
     assert graph.merge("side", into=into).outcome == M
-    row = graph.on(into).entity_at("Person", "x", None)
-    assert (row and row["age"]) == expected
+    row = graph.on(into).entity_at(type_name, "x", None)
+    assert (row and row[column]) == expected
 
 
-def write(graph, before, after):
+def write(graph, kind, before, after):
     if after is None and before is not None:
-        graph.mutate('query q() { delete Person where name = "x" }')
+        what = 'delete Person where name = "x"' if kind == "node" else 'delete Knows where from = "p"'
+        graph.mutate(f"query q() {{ {what} }}")
     elif after is not None and after != before:
-        graph.mutate(f'query q() {{ insert Person {{ name: "x", age: {after} }} }}')
+        record = (
+            {"type": "Person", "data": {"name": "x", "age": after}}
+            if kind == "node"
+            else {"edge": "Knows", "from": "p", "to": "q", "data": {"id": "x", "w": after}}
+        )
+        graph.load([record], mode="merge", branch=graph.branch)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +244,102 @@ def test_ancestry_survives_the_deletion_of_the_middle_branch(tmp_path):
     assert (result.outcome, result.branch_deleted, graph.branches()) == (FF, True, ["main", "end"])
     assert graph.merge("end").outcome == FF
     assert graph.entity_at("Person", "Alice", None)["age"] == 31
+
+
+def test_merged_and_merged_back(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 31)
+    do(graph, "AddEdge", 0)
+    assert graph.merge("side").outcome == M
+    assert graph.merge("side").outcome == UTD
+    assert graph.merge("main", into="side").outcome == FF
+    assert list(graph.diff("main", "side")) == []
+    assert graph.merge("main", into="side").outcome == UTD
+
+
+@pytest.mark.parametrize("delete_middle", [False, True])
+def test_three_branches_in_a_diamond(tmp_path, delete_middle):
+    graph = make(tmp_path)
+    for branch in ("s", "t", "u"):
+        graph.branch_create(branch)
+    do(graph.on("s"), "SetProperty", 31)
+    do(graph.on("t"), "AddEdge", 0)
+    do(graph.on("u"), "RemoveEdge", 0)
+    assert graph.merge("s", into="t").outcome == M
+    assert graph.merge("t", into="u", delete_branch=delete_middle).outcome == M
+    assert graph.merge("s", into="u").outcome == UTD, "it is in there already"
+    do(graph.on("u"), "SetProperty", 40)
+    do(graph.on("s"), "AddNode", 5)
+    assert graph.merge("s", into="u").outcome == M, "what was merged before is no conflict now"
+    people, edges = rows(graph.on("u"))
+    assert (people["Alice"], people["Eve"], edges) == (40, 5, [("Alice", "Carol")])
+
+
+def test_the_past_stays_readable_through_merge_and_compaction(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 31)
+    do(graph, "RemoveEdge", 0)
+    before, state = graph.snapshot().commit_id, rows(graph)
+    merged = graph.merge("side", delete_branch=True).commit_id
+    after = rows(graph)
+    graph.optimize()
+    do(graph, "RemoveNode", 0)
+    for at, expected in ((before, state), (merged, after)):
+        people = {r["data"]["name"]: r["data"]["age"] for r in graph.export(types=["Person"], at=at)}
+        edges = sorted((r["from"], r["to"]) for r in graph.export(types=["Knows"], at=at))
+        assert (people, edges) == expected
+    assert graph.commit(merged).merged_parent_id in {commit.id for commit in graph.commits()}
+
+
+def test_a_type_that_was_dropped_and_added_again_is_another_table(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    side = graph.on("side")
+    side.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", ""))
+    side.apply_schema(SCHEMA)
+    side.mutate('query q() { insert Knows { from: "Alice", to: "Dan" } }')
+    do(graph, "SetProperty", 32)
+    assert graph.merge("side").outcome == M
+    assert rows(graph)[1] == [("Alice", "Dan")]
+    assert graph.verify() == []
+
+
+def test_values_that_look_alike_are_not_the_same(tmp_path):
+    schema = "node N {\n    k: String @key\n    s: String?\n    f: F64?\n    l: [String]?\n    b: Blob?\n}\n"
+    start = {"k": "x", "s": None, "f": 0.0, "l": ["a", "b"], "b": "base64:AAEC"}
+    changes = {"s": "", "f": -0.0, "l": ["b", "a"], "b": "base64:AAED"}
+    graph = make(tmp_path, schema, [{"type": "N", "data": start}])
+    commit = graph.snapshot().commit_id
+    graph.load([{"type": "N", "data": start}], mode="merge")
+    assert list(graph.diff(commit)) == [], "the same values, written again"
+    for name, value in changes.items():
+        graph.branch_create(f"here-{name}", at=commit, from_branch="main")
+        graph.branch_create(f"there-{name}", at=commit, from_branch="main")
+        graph.load([{"type": "N", "data": {**start, name: value}}], mode="merge", branch=f"there-{name}")
+        (change,) = graph.diff(f"here-{name}", f"there-{name}")
+        assert change.properties == [name]
+        # The same on both sides agrees, a missing change is none, and another value is a conflict.
+        graph.load([{"type": "N", "data": {**start, name: value}}], mode="merge", branch=f"here-{name}")
+        assert graph.merge_preview(f"there-{name}", into=f"here-{name}").conflicts == []
+        graph.load([{"type": "N", "data": {**start, name: None, "s": "?"}}], mode="merge", branch=f"here-{name}")
+        (conflict,) = graph.merge_preview(f"there-{name}", into=f"here-{name}").conflicts
+        assert conflict.kind == "divergent_update"
+
+
+def test_values_given_for_a_conflict_must_obey_the_schema(tmp_path):
+    schema = SCHEMA.replace("age: I32?", "age: I32?\n    mood: enum(glad, sad)?\n    @range(age, 0..150)")
+    graph = make(tmp_path, schema)
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 31)
+    do(graph, "SetProperty", 32)
+    for values in ({"age": 999}, {"age": 1, "mood": "calm"}):
+        with pytest.raises(og.errors.MergeConflict) as caught:
+            graph.merge("side", resolve={"node:Person:Alice": values})
+        (conflict,) = caught.value.conflicts
+        assert (conflict.kind, conflict.row_id) == ("value_constraint_violation", None)
+    assert graph.merge("side", resolve={"node:Person:Alice": {"age": 1, "mood": "glad"}}).outcome == M
 
 
 def test_a_schema_changed_on_one_side_is_taken_over(tmp_path):
