@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import bucket_store, object_store_error
+from omnigraph.storage.objects import BucketFile, bucket_store, object_store_error
 
 _MAGIC = "*?["
+_BUFFER_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +61,17 @@ class DataFile:
         with _reading(self):
             if self.location.path is not None:
                 return pa.OSFile(str(self.location.path))
-            import obstore  # noqa: PLC0415
-
-            return pa.PythonFile(obstore.open_reader(bucket_store(self.location), self.location.prefix), mode="r")
+            return pa.PythonFile(self._in_bucket(), mode="r")
 
     def open_text(self) -> IO[bytes]:
         """The file as a stream of bytes."""
         with _reading(self):
             if self.location.path is not None:
                 return self.location.path.open("rb")
-            import obstore  # noqa: PLC0415
+            return io.BufferedReader(self._in_bucket(), _BUFFER_BYTES)
 
-            reader: Any = obstore.open_reader(bucket_store(self.location), self.location.prefix)
-            return reader  # type: ignore[no-any-return]
+    def _in_bucket(self) -> BucketFile:
+        return BucketFile(bucket_store(self.location), self.location.prefix, self.size)
 
 
 class _reading:  # noqa: N801 (used as a statement)

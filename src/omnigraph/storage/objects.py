@@ -8,6 +8,7 @@ are object stores that accept the condition and ignore it.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import tempfile
@@ -271,7 +272,8 @@ class S3Objects(ObjectStore):
         import obstore  # noqa: PLC0415
 
         try:
-            return pa.PythonFile(obstore.open_reader(self._store, self._key(name)), mode="r")
+            key = self._key(name)
+            return pa.PythonFile(BucketFile(self._store, key, int(obstore.head(self._store, key)["size"])), mode="r")
         except Exception as error:
             raise self._error(error) from error
 
@@ -376,6 +378,45 @@ class S3Objects(ObjectStore):
 
     def _error(self, error: Exception) -> OmniGraphError:
         return object_store_error(error, self._where)
+
+
+class BucketFile(io.RawIOBase):
+    """An object as a file: each read asks for the bytes it needs, and no others."""
+
+    def __init__(self, store: S3Store, key: str, size: int) -> None:
+        self._store = store
+        self._key = key
+        self._size = size
+        self._place = 0
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place; nothing is read yet."""
+        self._place = offset + (0, self._place, self._size)[whence]
+        return self._place
+
+    def tell(self) -> int:
+        """Where the next read begins."""
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as there are bytes."""
+        import obstore  # noqa: PLC0415
+
+        end = min(self._place + len(buffer), self._size)
+        if end <= self._place:
+            return 0
+        data = bytes(obstore.get_range(self._store, self._key, start=self._place, end=end))
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
 
 
 def bucket_store(location: Location) -> S3Store:

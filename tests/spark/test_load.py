@@ -1,0 +1,69 @@
+"""Bulk loads on Spark: the same tasks on workers that may die."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import ConstraintViolation
+from omnigraph.spark import SparkRunner
+from support.bulk import MODES, Inputs, Twins
+from support.killing import ONCE, KillingRunner
+from support.writes import SHELVES, beside, ids_of, new_graph, rows_of, shelf, write_jsonl
+
+
+@pytest.fixture
+def runner(spark):
+    return SparkRunner(spark)
+
+
+@pytest.mark.parametrize("seed", [3, 8, 21])
+def test_same_as_memory(tmp_path, runner, seed):
+    twins = Twins.below(tmp_path, runner=runner)
+    twins.split_bytes = 700
+    chooser, inputs = random.Random(seed), Inputs(seed)
+    for number in range(3):
+        inputs.wrong, inputs.tidy = chooser.choice([0, 0, 0.05]), True
+        inputs.look_at(twins.memory)
+        twins.load(inputs.files(tmp_path, f"input-{number}"), chooser.choice(MODES), set_aside=number == 1)
+    assert twins.bulk.verify() == []
+    assert not list((tmp_path / "bulk" / "__staging").glob("*"))
+
+
+def test_a_graph_loads_exports_and_loads_again(tmp_path, spark):
+    graph = new_graph(tmp_path, SHELVES, shelf("a"))
+    told = []
+    path = write_jsonl(tmp_path / "x.jsonl", [shelf("b"), shelf("a", note="new"), beside("a", "b")])
+    result = graph.load(path, mode="merge", engine="spark", spark=spark, job_id="j", watch=told.append)
+    assert result.tables == (("edge:Beside", 1), ("node:Shelf", 2))
+    assert {progress.step for progress in told} >= {"read", "check", "settle"}
+    assert graph.load(path, mode="merge", engine="spark", spark=spark, job_id="j").commit_id == result.commit_id
+    assert graph.export(tmp_path / "out", format="parquet", partitioned=True, spark=spark) == 3
+    graph.load(tmp_path / "out", mode="overwrite", spark=spark)
+    assert rows_of(graph, "Shelf") == {
+        "a": {"code": "a", "note": "new", "cap": None},
+        "b": {"code": "b", "note": None, "cap": None},
+    }
+
+
+def test_the_line_of_a_record_that_is_wrong_because_of_others(tmp_path, spark):
+    graph = new_graph(tmp_path, SHELVES)
+    lines = ["", "// a remark", *map(json.dumps, [shelf("a"), beside("a", "nobody")])]
+    with pytest.raises(ConstraintViolation, match=r"^line 4: edge Beside: dst 'nobody' not found in Shelf$"):
+        graph.load(write_jsonl(tmp_path / "x.jsonl", lines), mode="append", spark=spark)
+    assert ids_of(graph, "Shelf") == []
+
+
+def test_a_worker_that_dies_is_replaced_and_nothing_is_twice(tmp_path, runner):
+    twins = Twins.below(tmp_path, SHELVES, KillingRunner(runner))
+    twins.split_bytes = 200
+    mark = Path(twins.bulk.uri) / ONCE
+    mark.touch()
+    twins.load([write_jsonl(tmp_path / "x.jsonl", [shelf(f"s{n}") for n in range(40)])], "append")
+    assert not mark.exists(), "nobody died"
+    table = twins.bulk.snapshot().table("node:Shelf")
+    files = {file.name for file in Path(twins.bulk.uri).glob("nodes/*/data/*.lance")}
+    assert files == {file.path for fragment in table.dataset.get_fragments() for file in fragment.metadata.files}

@@ -1,0 +1,46 @@
+"""Tasks that die the first time they are run, for workers to import."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.splits import Split
+from omnigraph.pipeline.stage import Staged, stage
+
+ONCE = "die-once"
+"""In the graph's folder: whoever removes this file dies."""
+
+
+def stage_and_die(job: Job, split: Split) -> Staged:
+    """Stage a split; the first time, leave no answer."""
+    staged = stage(job, split)
+    assert job.location.path is not None
+    mark = job.location.path / ONCE
+    if staged.tables and _taken(mark):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return staged
+
+
+def _taken(mark: Path) -> bool:
+    try:
+        mark.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+class KillingRunner:
+    """Runs the tasks of another runner, and lets one worker die after it has written its pieces."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self.parallelism = runner.parallelism
+
+    def run(self, step: str, task: Any, job: Any, work: Any) -> Any:
+        """See `Runner`."""
+        return self._runner.run(step, stage_and_die if task is stage else task, job, work)
