@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 def test_the_public_names():
     assert omnigraph.__all__ == [
         "AsyncGraph",
+        "Cancellation",
         "Graph",
         "Result",
         "Snapshot",

@@ -17,14 +17,27 @@ from omnigraph.version import __version__
 
 if TYPE_CHECKING:
     from omnigraph.aio import AsyncGraph, aopen
+    from omnigraph.engine.watch import Cancellation
     from omnigraph.graph import Graph, init, open
     from omnigraph.versioning.snapshot import Snapshot
 
-__all__ = ["AsyncGraph", "Graph", "Result", "Snapshot", "__version__", "aopen", "errors", "init", "open"]
+__all__ = [
+    "AsyncGraph",
+    "Cancellation",
+    "Graph",
+    "Result",
+    "Snapshot",
+    "__version__",
+    "aopen",
+    "errors",
+    "init",
+    "open",
+]
 
 _HOMES = {
     "AsyncGraph": "omnigraph.aio",
     "aopen": "omnigraph.aio",
+    "Cancellation": "omnigraph.engine.watch",
     "Graph": "omnigraph.graph",
     "Result": "omnigraph.engine.result",
     "init": "omnigraph.graph",

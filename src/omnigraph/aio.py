@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from typing import Any, Self
 
+from omnigraph.engine.watch import Cancellation
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
 from omnigraph.versioning.changeset import ChangeSet
@@ -63,9 +64,19 @@ def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
 
         return items
 
+    stoppable = "cancel" in inspect.signature(method).parameters
+
     @functools.wraps(method)
     async def call(*args: Any, **kwargs: Any) -> Any:
-        found = await asyncio.to_thread(method, *args, **kwargs)
+        if stoppable and kwargs.get("cancel") is None:
+            kwargs["cancel"] = Cancellation()
+        try:
+            found = await asyncio.to_thread(method, *args, **kwargs)
+        except asyncio.CancelledError:
+            # The thread goes on by itself, so the query in it is stopped as well.
+            if stoppable:
+                kwargs["cancel"].cancel()
+            raise
         if isinstance(found, Graph):
             return AsyncGraph(found)
         return _iterate(found) if isinstance(found, Iterator) else found

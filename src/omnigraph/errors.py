@@ -12,7 +12,7 @@
     │  ├─ SchemaChangeError the planner cannot carry out a schema change
     │  ├─ ModelMismatch     stored vectors were made by another model than the configured one
     │  ├─ ChangeCursorRejected a token of the change feed that cannot be used here
-    │  ├─ LimitReached      a query asked for more rows or time than it may have
+    │  ├─ LimitReached      a query asked for more rows than it may have; QueryTimeout: for more time
     │  └─ ConstraintViolation
     ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
     │                       ChangeFeedGap
@@ -23,6 +23,10 @@
     ├─ StorageError         the disk or object store failed, or cannot keep the promises a graph needs
     ├─ EmbeddingError       a text could not be embedded: configuration, the provider, or its answer
     ├─ SparkError           Spark or its Java is missing, does not start, or a job of ours failed on it
+
+
+    ├─ Cancelled            somebody stopped the query
+    ├─ MissingPackage       a result was asked for in the form of a package that is not installed
     ├─ OutcomeUnknown       the reply to a publish was lost: read the head before trying again
     ├─ IncompatibleFormat   the graph was written by another release
     └─ Damaged              what is stored contradicts an invariant: never retried, never swallowed
@@ -239,6 +243,12 @@ class ChangeCursorRejected(InputError):
         )
 
 
+class QueryTimeout(LimitReached):
+    """A query did not end in the time it was given."""
+
+    default_code = "timeout"
+
+
 class ConstraintViolation(InputError):
     """Data that breaks a declared constraint."""
 
@@ -420,6 +430,18 @@ class SparkError(OmniGraphError):
     """Spark or its Java is missing, does not start, or a job failed on it."""
 
     default_code = "spark_error"
+
+
+class Cancelled(OmniGraphError):
+    """Somebody stopped the query; nothing is wrong with it, and nothing was changed."""
+
+    default_code = "cancelled"
+
+
+class MissingPackage(OmniGraphError, ImportError):
+    """Something needs a package that is not installed."""
+
+    default_code = "missing_package"
 
 
 class OutcomeUnknown(OmniGraphError):

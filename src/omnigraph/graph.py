@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +18,13 @@ import pyarrow as pa
 
 from omnigraph.bulk import BulkOptions, Rejects, export_data, keep_rejects, load_data
 from omnigraph.engine.data import DataCache
+from omnigraph.engine.explained import Explained
 from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
+from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.result import Result
-from omnigraph.engine.work import Limits, Profile
+from omnigraph.engine.run import Execution
+from omnigraph.engine.watch import Cancellation
+from omnigraph.engine.work import Limits
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean
 from omnigraph.notebook.tables import side_by_side
@@ -40,6 +44,7 @@ from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
+from omnigraph.query.params import bind_params
 from omnigraph.review import Review
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
@@ -160,15 +165,37 @@ class Graph(Review):
         *,
         branch: str | None = None,
         at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
         limits: Limits | None = None,
     ) -> Result:
-        """Run one read query, given as text or as the path of a `.gq` file, on one snapshot."""
+        """Run one read query, given as text or as the path of a `.gq` file, on one snapshot.
+
+        `timeout` is in seconds; `cancel` lets another thread stop the query; `limits` bounds what it may hold.
+        """
+        if timeout is not None or cancel is not None:
+            limits = replace(limits or Limits(), timeout_s=timeout, cancellation=cancel)
         return self._read(source, name, params, branch, at, limits)[0]
 
-    def explain(self, source: str | Path, name: str | None = None, *, branch: str | None = None, at: At = None) -> str:
-        """How a query will run, as text."""
+    def explain(
+        self,
+        source: str | Path,
+        name: str | None = None,
+        params: dict[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+    ) -> str:
+        """How a query will run, as text: its operations, the rows to expect, and what is used to find them."""
         text, source_name = _read_source(source)
-        return explain(self._shared.plans.get(self._catalogs, self.snapshot(branch, at), text, name, source_name))
+        snapshot = self.snapshot(branch, at)
+        prepared = self._shared.plans.prepared(self._catalogs, snapshot, text, name, source_name)
+        plan = prepared.plan if isinstance(prepared, Prepared) else prepared
+        if params is not None:
+            bind_params(plan.params, params)
+        if not isinstance(prepared, Prepared):
+            return explain(prepared)
+        return Explained(prepared, snapshot, self._shared.cache).before()
 
     def profile(
         self,
@@ -178,11 +205,16 @@ class Graph(Review):
         *,
         branch: str | None = None,
         at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
     ) -> str:
-        """Run a query and say what each operation did: rows after it, and milliseconds."""
-        result, profile = self._read(source, name, params, branch, at, None)
-        lines = [f"{what:<10}{rows:>12,} rows {ms:>10.2f} ms" for what, rows, ms in profile.steps]
-        return "\n".join([*lines, f"{'total':<10}{len(result):>12,} rows {result.elapsed_ms:>10.2f} ms"]) + "\n"
+        """Run a query and say what each operation did: rows after it beside those expected, milliseconds, and how."""
+        snapshot = self.snapshot(branch, at)
+        limits = Limits(timeout_s=timeout, cancellation=cancel)
+        result, execution = self._read(source, name, params, branch, at, limits, snapshot=snapshot, listening=True)
+        assert execution is not None, "whoever listens has one"
+        explained = Explained(execution.prepared, snapshot, self._shared.cache)
+        return explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms)
 
     def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
         """Check every query of a text or file against the branch's schema."""
@@ -199,10 +231,13 @@ class Graph(Review):
         branch: str | None,
         at: At,
         limits: Limits | None,
-    ) -> tuple[Result, Profile]:
+        *,
+        snapshot: Snapshot | None = None,
+        listening: bool = False,
+    ) -> tuple[Result, Execution | None]:
         text, source_name = _read_source(source)
         return read(
-            self.snapshot(branch, at),
+            snapshot or self.snapshot(branch, at),
             self._catalogs,
             self._shared.plans,
             self._shared.cache,
@@ -213,6 +248,7 @@ class Graph(Review):
             embed=self._shared.embedder.embed_query,
             limits=limits,
             source_name=source_name,
+            listening=listening,
         )
 
     def analyze(

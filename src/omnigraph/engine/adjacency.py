@@ -30,6 +30,7 @@ from omnigraph.engine.neighbours import (
     build_edge_rows,
     build_few,
 )
+from omnigraph.engine.watch import checkpoint, say
 from omnigraph.errors import Damaged
 from omnigraph.query.ir import Direction
 
@@ -212,6 +213,8 @@ class Adjacency:
     @contextmanager
     def _telling(self, what: str) -> Iterator[None]:
         """Say what takes long, before and after."""
+        checkpoint()
+        say(what)
         told = self.edges.row_count >= _TOLD_FROM
         started = time.perf_counter()
         if told:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.watch import checkpoint, say
 from omnigraph.storage.tables import Piece, Table
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -150,6 +151,7 @@ class TableData:
     def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:
         """A column in row order, of all pieces or of some, chunk by chunk; it is not kept."""
         for batch in self._table.batches([name], pieces=pieces):
+            checkpoint()
             yield batch.column(0)
 
     def field_id(self, name: str) -> int:
@@ -167,6 +169,7 @@ class TableData:
         return f"column:{self._table.field_ids[name]}"
 
     def _read(self, name: str) -> pa.Array:
+        say(f"'{name}' read")
         earlier = self.cache.earlier(self, self._column_key(name))
         if earlier is not None:
             known, fragments = earlier

@@ -14,6 +14,7 @@ from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import Neighbours
 from omnigraph.engine.walks import reach
+from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
 from omnigraph.types import PropertyType
@@ -55,7 +56,8 @@ class Match:
             if live is not None and counted is not None:
                 place += counted[1]
                 frame = _forget(counted[0], live[place - 1])
-                self._work.profile.note("Count", frame.count, started)
+                say("counted, not written out")
+                self._work.profile.note(pipeline[place - 1], frame.count, started)
                 continue
             match op:
                 case ir.NodeScan():
@@ -69,7 +71,7 @@ class Match:
                     frame = self._anti_join(op, frame)
             if live is not None:
                 frame = _forget(frame, live[place])
-            self._work.profile.note(type(op).__name__, frame.count, started)
+            self._work.profile.note(op, frame.count, started)
             place += 1
         return frame
 
@@ -102,6 +104,7 @@ class Match:
             if isinstance(left, ir.Prop) and left.name == key[0] and isinstance(right, ir.Const | ir.ParamRef):
                 id_ = _spelt(self._evaluator.constant(right), left.type)
                 if id_ is not None:
+                    say("found by its key")
                     row = data.find(id_)
                     numbers = np.array([] if row is None else [row], np.int64)
                     return Bound(data, numbers), op.filters[:place] + op.filters[place + 1 :]

@@ -20,6 +20,7 @@ from omnigraph.engine.match import Match
 from omnigraph.engine.ranks import id_ranks_of
 from omnigraph.engine.search import Searcher
 from omnigraph.engine.text import Scores
+from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
 
@@ -48,7 +49,7 @@ class Ordered:
         frame, keys = self._ranked(rank)
         started = time.perf_counter()
         order = self._order(frame, keys, _variable(rank))
-        self._work.profile.note("Order", len(order), started)
+        self._work.profile.note("order", len(order), started)
         return frame.take(order), -keys[0][order] if isinstance(rank, ir.Rrf) else None
 
     # -- ranks -----------------------------------------------------------------------------------
@@ -60,6 +61,7 @@ class Ordered:
         if not early:
             return self._rank(rank, self._match.rows(self._plan.pipeline))
         every = self._match.run((first,), Frame())
+        say("before the rest of the match")
         if isinstance(rank, ir.Rrf):
             return self._fused_early(rank, every, rest)
         for some in self._best(rank, every):
@@ -117,7 +119,7 @@ class Ordered:
         else:
             rows, scores = self._searcher.relevant(rank, bound, limit)
             keys = [-scores]
-        self._work.profile.note("Rank", len(rows), started)
+        self._work.profile.note("rank", len(rows), started)
         return frame.take(rows), keys
 
     # -- sorting ---------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ class Ordered:
             return frame if limit is None or limit >= frame.count else frame.take(np.arange(limit))
         started = time.perf_counter()
         order = self._order(frame, keys, ranked)
-        self._work.profile.note("Order", len(order), started)
+        self._work.profile.note("order", len(order), started)
         return frame.take(order)
 
     def _order(self, frame: Frame, keys: Keys, ranked: str | None) -> Numbers:

@@ -52,6 +52,11 @@ def load(folder: Path | None, what: What) -> Kept | None:
         return None
 
 
+def is_kept(folder: Path | None, what: What) -> bool:
+    """Whether an earlier process kept something; it may be of another version."""
+    return folder is not None and (folder / _name(what) / "about.json").exists()
+
+
 def save(folder: Path | None, what: What, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
     """Keep some arrays, whole or not at all. A folder that cannot be written keeps nothing."""
     if folder is None:

@@ -21,6 +21,7 @@ from omnigraph.engine import kernels, persisted
 from omnigraph.engine.carried import Carried, Layout, carry
 from omnigraph.engine.data import DataCache, Mask, Numbers, TableData
 from omnigraph.engine.text import Scores, analyse_word, cut, within
+from omnigraph.engine.watch import checkpoint, say
 
 _K1, _B = 1.2, 0.75
 _CHUNK_BYTES = 16_000_000
@@ -145,6 +146,7 @@ class TextIndex:
             holding = sum(len(rows) if row_of is None else np.count_nonzero(row_of[rows] >= 0) for rows, _ in found)
             if not holding:
                 continue
+            say(f"'{word}' in {holding:,} rows")
             idf = math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
             for rows, counts in found:
                 _add(scores, rows, counts, self._norms, idf * (_K1 + 1), row_of)
@@ -225,10 +227,13 @@ def index_of(data: TableData, name: str) -> TextIndex:
             if carried is not None:
                 cache.bases[what] = base
                 if not carried.new:
+                    say(f"words of '{name}' as they were kept")
                     return TextIndex(base.postings, None, carried)
                 added = build_postings(data.stream(name, carried.new), len(base.postings.lengths))
+                say(f"words of '{name}' grown by {len(added.lengths):,} rows")
                 return TextIndex(base.postings, added, carried)
         made = _Base(Layout.of(data), data.key[1], build_postings(data.stream(name)))
+        say(f"words of '{name}' built from {data.row_count:,} rows")
         if base is None or base.version < made.version:
             made = _save(cache, what, made)
             cache.bases[what] = made
@@ -250,6 +255,7 @@ def build_postings(chunks: Iterable[pa.Array], first: int = 0) -> Postings:
     lengths: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     start = first
     for texts in _larger(chunks):
+        checkpoint()
         found, places = _words(texts, codes)
         count = np.bincount(places, minlength=len(texts)).astype(np.int32)
         count[np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool)] = -1

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.engine.lookup import Row
+from omnigraph.engine.projection import Projection
 from omnigraph.engine.shape import Shape
+from omnigraph.errors import InputError, MissingPackage
 from omnigraph.notebook.picture import draw
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
@@ -19,6 +22,7 @@ from omnigraph.types import PropertyType
 from omnigraph.values import format_date, format_datetime, write_json
 
 _HTML_ROWS = 50
+_ROWS_AT_ONCE = 8192
 _I64, _F64 = PropertyType("I64"), PropertyType("F64")
 _WRITTEN = {pa.int64(): _I64, pa.uint64(): _I64, pa.float32(): _F64, pa.float64(): _F64}
 """Numbers that JSON does not always show as numbers."""
@@ -26,11 +30,15 @@ _MAY_HOLD_TIMES = frozenset({pa.date64().id, pa.list_(pa.int8()).id, pa.struct([
 
 
 class Result:
-    """The rows of a query, as an Arrow table; iterate it for dicts."""
+    """The rows of a query; iterate it for dicts.
+
+    The rows of a large result are known, but their properties are fetched as they are asked for: `batches`, iteration
+    and the Arrow stream never hold more than a batch; `to_arrow` and what builds on it hold everything.
+    """
 
     def __init__(
         self,
-        rows: pa.Table | Row,
+        rows: pa.Table | Projection | Row,
         *,
         query_name: str,
         commit_id: str,
@@ -44,82 +52,111 @@ class Result:
         self.elapsed_ms = elapsed_ms
 
     @property
-    def _table(self) -> pa.Table:
-        if isinstance(self._rows, Row):
-            self._rows = self._rows.to_table()
-        return self._rows
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+        return self._arrow.schema
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns; a name may occur twice."""
-        return list(self._rows.names) if isinstance(self._rows, Row) else list(self._rows.column_names)
+        return list(self._rows.names) if isinstance(self._rows, Row) else list(self._rows.schema.names)
+
+    @property
+    def _arrow(self) -> pa.Table | Projection:
+        if isinstance(self._rows, Row):
+            self._rows = self._rows.to_table()
+        return self._rows
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return len(self._arrow)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self._with_times().to_batches(max_chunksize=8192):
-            yield from _dicts(batch.schema.names, batch.columns)
+        names = self.columns
+        for batch in self.batches(_ROWS_AT_ONCE):
+            yield from _dicts(names, _timed(batch.columns))
 
     def __repr__(self) -> str:
         return f"Result({len(self)} rows of {', '.join(self.columns)})"
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._table.__arrow_c_stream__(requested_schema)
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """The rows in Arrow batches of at most `rows`, each made when it is asked for."""
+        if rows < 1:
+            raise InputError(f"a batch has at least one row, not {rows}")
+        arrow = self._arrow
+        return arrow.batches(rows) if isinstance(arrow, Projection) else iter(arrow.to_batches(max_chunksize=rows))
+
+    def to_batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """`batches` under the name Arrow has for it."""
+        return self.batches(rows)
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
-        return self._table
-
-    def to_batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
-        """The rows in Arrow batches."""
-        yield from self._table.to_batches(max_chunksize=rows)
+        arrow = self._arrow
+        if isinstance(arrow, Projection):
+            arrow = self._rows = pa.Table.from_batches(arrow.batches(65_536), arrow.schema)
+        return arrow
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts of Python values."""
         if isinstance(self._rows, Row):
             return [] if self._rows.values is None else [dict(zip(self._rows.names, self._rows.values, strict=True))]
-        table = self._with_times()
+        if isinstance(self._rows, Projection):
+            return list(self)
         # A column of one chunk is an array already, and going through the table's own view of it costs more.
-        columns = [column.chunk(0) if column.num_chunks == 1 else column for column in table.itercolumns()]
-        return _dicts(self.columns, columns)
+        columns = [column.chunk(0) if column.num_chunks == 1 else column for column in self._rows.itercolumns()]
+        return _dicts(self.columns, _timed(columns))
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; pandas must be installed."""
-        return self._with_times().to_pandas()
+        _need("pandas")
+        return pa.Table.from_arrays(_timed(self.to_arrow().columns), names=self.columns).to_pandas()
 
     def to_polars(self) -> Any:
         """The rows as a polars frame; polars must be installed."""
-        import polars  # noqa: PLC0415
+        return _need("polars").from_arrow(self.to_arrow())
 
-        return polars.from_arrow(self._table)
+    def json_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows as JSON values, one by one: dates as text, integers JavaScript cannot hold as decimal strings."""
+        names = self.columns
+        for batch in self.batches(_ROWS_AT_ONCE):
+            columns = [_json_column(column) for column in batch.columns]
+            for row in zip(*columns, strict=True):
+                yield dict(zip(names, row, strict=True))
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """The rows as JSON values: dates as text, integers JavaScript cannot hold as decimal strings."""
-        return [dict(zip(self.columns, row, strict=True)) for row in zip(*self.to_columns(), strict=True)]
+        """`json_rows` as a list."""
+        return list(self.json_rows())
 
     def to_columns(self) -> list[list[Any]]:
         """The same column by column, also those that share a name."""
-        return [_json_column(column) for column in self._table.columns]
+        return [_json_column(column) for column in self.to_arrow().columns]
 
     def to_json(self) -> str:
         """The rows as a JSON array."""
         return json.dumps(self.to_rows(), ensure_ascii=False)
 
-    def _with_times(self) -> pa.Table:
-        schema = self._table.schema
-        if not any(map(_may_hold_times, schema.types)):
-            return self._table
-        columns = [column.cast(_with_times(column.type)) for column in self._table.columns]
-        return pa.Table.from_arrays(columns, names=self.columns)
-
     def _repr_html_(self) -> str:
         """A table of the first rows and, where nodes are returned, a picture of them."""
-        columns = [_json_column(column) for column in self._table.slice(0, _HTML_ROWS).columns]
+        first = next(iter(self.batches(_HTML_ROWS)), None)
+        columns = (
+            [_json_column(column) for column in first.columns] if first is not None else [[] for _ in self.columns]
+        )
         shown = f"the first {_HTML_ROWS} of " if len(self) > _HTML_ROWS else ""
         rows = html_table(self.columns, zip(*columns, strict=True), caption=f"{shown}{len(self)} rows")
         shape = self._shape()
         return side_by_side(rows, draw(shape.dots(columns), shape.lines(columns))) if shape.nodes else rows
+
+
+def _need(package: str) -> Any:
+    """A package that is only needed for one form of a result."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackage(f"'{package}' is not installed", hint=f"install it: pip install {package}") from error
 
 
 def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
@@ -152,6 +189,11 @@ def _finite(element: float) -> float | None:
 def _dicts(names: list[str], columns: list[Any]) -> list[dict[str, Any]]:
     values = [column.to_pylist() for column in columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _timed(columns: list[Any]) -> list[Any]:
+    """Columns with datetimes as Arrow's instants."""
+    return [column.cast(_with_times(column.type)) if _may_hold_times(column.type) else column for column in columns]
 
 
 def _may_hold_times(type_: pa.DataType) -> bool:

@@ -15,17 +15,19 @@ import pyarrow as pa
 from omnigraph.engine.aggregate import aggregate
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.evaluate import Evaluator
-from omnigraph.engine.frames import Frame
 from omnigraph.engine.match import Match
-from omnigraph.engine.ordered import Ordered, column_expr
+from omnigraph.engine.ordered import Ordered
 from omnigraph.engine.prepared import Prepared
+from omnigraph.engine.projection import Projection
 from omnigraph.engine.search import EmbedQuery, Searcher
-from omnigraph.engine.text import Scores
+from omnigraph.engine.watch import watching
 from omnigraph.engine.work import Limits, Profile, Work
 from omnigraph.query import ir
 from omnigraph.versioning.snapshot import Snapshot
 
 _NO_LIMITS = Limits()
+_ROWS_AT_ONCE = 65_536
+"""The properties of a result with more rows than this are fetched as they are asked for."""
 
 
 class Execution:
@@ -42,6 +44,7 @@ class Execution:
         embed: EmbedQuery | None = None,
         limits: Limits | None = None,
     ) -> None:
+        self.prepared = prepared
         self.plan = prepared.plan
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
@@ -55,21 +58,26 @@ class Execution:
         """What happened so far."""
         return self._work.profile
 
-    def run(self) -> pa.Table:
-        """The result; column names may repeat."""
-        if self._live is not None:
-            frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
-            started = time.perf_counter()
-            table = aggregate(self.plan, frame, self._evaluator)
-        else:
-            rows = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
-            started = time.perf_counter()
-            table = self._project(*rows)
-        self.profile.note("result", table.num_rows, started)
-        return table
+    def run(self, *, listening: bool = False) -> pa.Table | Projection:
+        """The result, of which a large one is fetched in batches; column names may repeat.
 
-    def _project(self, frame: Frame, fused: Scores | None) -> pa.Table:
-        exprs = [column_expr(self.plan, column.expr) for column in self.plan.columns]
-        # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
-        arrays = [pa.array(fused) if isinstance(e, ir.Rrf) else self._evaluator.value(e, frame) for e in exprs]
-        return pa.Table.from_arrays(arrays, names=[column.name for column in self.plan.columns])
+        `listening` keeps what the operations say about themselves.
+        """
+        self._work.watch.listening = listening
+        with watching(self._work.watch):
+            self._work.check()
+            if self._live is not None:
+                frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
+                started = time.perf_counter()
+                table = aggregate(self.plan, frame, self._evaluator)
+                self.profile.note("group", table.num_rows, started)
+                return table
+            frame, fused = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
+            self._work.check()
+            rows = Projection(self.plan, frame, fused, self._evaluator, self._work.watch)
+            if len(rows) > _ROWS_AT_ONCE:
+                return rows
+            started = time.perf_counter()
+            table = rows.table()
+            self.profile.note("return", table.num_rows, started)
+            return table

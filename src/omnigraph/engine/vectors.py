@@ -20,6 +20,7 @@ import pyarrow as pa
 from omnigraph.engine import kernels, persisted
 from omnigraph.engine.carried import Carried, Layout, carry
 from omnigraph.engine.data import DataCache, Numbers, TableData
+from omnigraph.engine.watch import checkpoint, say
 from omnigraph.errors import Damaged
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -30,6 +31,8 @@ _CODE_MAX, _QUERY_MAX = 127, 32767
 _SUM_MAX = 16_000_000
 """The sum of a query's whole numbers, so that no product with a code leaves 32 bits."""
 _ROWS_AT_ONCE = 8192
+_ELEMENTS_AT_ONCE = 65_536
+"""A product of so few numbers stays in one thread: many threads wait for one another longer than they compute."""
 _FEW = 512
 """So few vectors are compared in full at once."""
 _KEPT_BYTES_MIN = 8_000_000
@@ -85,6 +88,11 @@ class Block:
 
     def promising(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
         """The places of the rows (all, without `rows`) that can be among the `wanted` nearest, ties included."""
+        found = self._found(query, rows, wanted)
+        say(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
+        return found
+
+    def _found(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
         loops = kernels.find("vectors")
         if loops is not None:
             some = _NO_ROWS if rows is None else rows
@@ -101,8 +109,10 @@ class Block:
         count = len(self.codes) if rows is None else len(rows)
         unit = query.unit.astype(np.float32)
         likeness = np.empty(count, np.float32)
-        for start in range(0, count, _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
+        step = max(_ELEMENTS_AT_ONCE // len(unit), 1)
+        for start in range(0, count, step):
+            some = slice(start, start + step)
+            checkpoint()
             likeness[some] = self.codes[some if rows is None else rows[some]].astype(np.float32) @ unit
         likeness *= self.scales if rows is None else self.scales[rows]
         errors = (self.errors if rows is None else self.errors[rows]) + np.float32((len(unit) + 8) * _F32)
@@ -135,6 +145,7 @@ class Vectors:
         dots, norms = np.empty(len(numbers)), np.empty(len(numbers))
         for start in range(0, len(numbers), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
+            checkpoint()
             rows, norms[some] = self._rows(numbers[some])
             # Row by row, not as a product of matrices: that one rounds a row differently from place to place.
             dots[some] = (rows.astype(np.float64) * query.vector).sum(axis=1)
@@ -218,8 +229,11 @@ def vectors_of(data: TableData, name: str, dim: int) -> Vectors:
             if carried is not None:
                 cache.bases[what] = base
                 added = _memory_block(data.stream(name, carried.new), dim) if carried.new else None
+                grown = f"grown by {len(added.norms):,} rows" if added is not None else "as they were kept"
+                say(f"vectors of '{name}' {grown}")
                 return Vectors(base.block, added, carried)
         made = _Base(Layout.of(data), data.key[1], _build(data, cache, what, name, dim))
+        say(f"vectors of '{name}' built from {data.row_count:,} rows")
         if base is None or base.version < made.version:
             cache.bases[what] = made
         return Vectors(made.block)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.data import DataCache, TableData
+from omnigraph.engine.watch import Cancellation, Watch
 from omnigraph.errors import LimitReached
+from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -19,17 +21,32 @@ class Limits:
     rows_max: int = 50_000_000
     """Rows at any point of the match."""
     timeout_s: float | None = None
+    cancellation: Cancellation | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation that was done."""
+
+    what: ir.Op | str
+    rows: int
+    """Rows after it."""
+    ms: float
+    how: tuple[str, ...]
 
 
 @dataclass
 class Profile:
-    """What happened: one line per operation."""
+    """What happened."""
 
-    steps: list[tuple[str, int, float]] = field(default_factory=list)
+    watch: Watch
+    steps: list[Step] = field(default_factory=list)
 
-    def note(self, what: str, rows: int, started: float) -> None:
-        """Remember an operation, the rows after it, and how long it took."""
-        self.steps.append((what, rows, (time.perf_counter() - started) * 1000))
+    def note(self, what: ir.Op | str, rows: int, started: float) -> None:
+        """Remember an operation, the rows after it, how long it took, and what was said meanwhile."""
+        said = tuple(dict.fromkeys(self.watch.said))
+        self.watch.said.clear()
+        self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))
 
 
 class Work:
@@ -39,12 +56,11 @@ class Work:
         self.catalog = catalog
         self.snapshot = snapshot
         self.limits = limits
-        self.profile = Profile()
         self._cache = cache
         self._tables: dict[str, TableData] = {}
         self._adjacencies: dict[str, Adjacency] = {}
-        timeout = limits.timeout_s
-        self._deadline = time.monotonic() + timeout if timeout is not None else None
+        self.watch = Watch(limits.timeout_s, limits.cancellation)
+        self.profile = Profile(self.watch)
 
     def table(self, key: str) -> TableData:
         """A table of the snapshot."""
@@ -72,8 +88,5 @@ class Work:
             )
 
     def check(self) -> None:
-        """Stop a query that has run too long."""
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise LimitReached(
-                f"the query took longer than {self.limits.timeout_s} s", hint="raise timeout_s, or narrow the match"
-            )
+        """Stop a query that has run too long, or that somebody cancelled."""
+        self.watch.check()

@@ -12,11 +12,12 @@ import pyarrow as pa
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.lookup import Row
 from omnigraph.engine.prepared import Prepared, prepare
+from omnigraph.engine.projection import Projection
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
 from omnigraph.engine.search import EmbedQuery
 from omnigraph.engine.shape import shape_of
-from omnigraph.engine.work import Limits, Profile
+from omnigraph.engine.work import Limits
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir
@@ -73,20 +74,22 @@ def read(
     embed: EmbedQuery | None = None,
     limits: Limits | None = None,
     source_name: str = "<query>",
-) -> tuple[Result, Profile]:
-    """Run one read query of `source` on a snapshot; the result, and what happened."""
+    listening: bool = False,
+) -> tuple[Result, Execution | None]:
+    """Run one read query of `source` on a snapshot; the result, and the execution it took, if it took one.
+
+    With `listening` it does, and keeps what its operations say about themselves.
+    """
     started = time.perf_counter()
     prepared = plans.prepared(catalogs, snapshot, source, name, source_name)
     if not isinstance(prepared, Prepared):
         raise InputError(f"query '{prepared.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
     plan = prepared.plan
     bound = bind_params(plan.params, params)
-    if prepared.lookup is not None and limits is None:
+    if prepared.lookup is not None and limits is None and not listening:
         row = prepared.lookup.run(cache.table(snapshot.table(prepared.lookup.table_key)), bound.values)
-        profile = Profile()
-        profile.note("Lookup", int(row.values is not None), started)
         elapsed = (time.perf_counter() - started) * 1000
-        return _result(row, plan, snapshot, elapsed), profile
+        return _result(row, plan, snapshot, elapsed), None
     execution = Execution(
         prepared,
         snapshot,
@@ -96,12 +99,12 @@ def read(
         embed=embed,
         limits=limits,
     )
-    table = execution.run()
+    rows = execution.run(listening=listening)
     elapsed = (time.perf_counter() - started) * 1000
-    return _result(table, plan, snapshot, elapsed), execution.profile
+    return _result(rows, plan, snapshot, elapsed), execution
 
 
-def _result(rows: pa.Table | Row, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float) -> Result:
+def _result(rows: pa.Table | Projection | Row, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float) -> Result:
     return Result(
         rows,
         query_name=plan.name,

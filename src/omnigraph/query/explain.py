@@ -6,7 +6,7 @@ inside the operation; a line of its own is a filter over whole rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from omnigraph.lang.layout import quote
@@ -14,17 +14,30 @@ from omnigraph.query import ir
 from omnigraph.values import spell_float, write_json
 
 _OPS = {"contains_item": "contains", "contains_text": "contains"}
+_WIDTH_MAX = 90
+
+Part = ir.Op | str
+"""A line of a plan: an operation, or the word it begins with."""
+Beside = Callable[[Part], str]
+"""What to write beside a line."""
 
 
-def explain(plan: ir.AnyIR) -> str:
-    """Return the plan as text, a newline at its end."""
+def explain(plan: ir.AnyIR, beside: Beside | None = None) -> str:
+    """Return the plan as text, a newline at its end; with `beside`, with notes in a column of their own."""
     params = ", ".join(f"${param.name}: {param.type}" for param in plan.params)
-    lines = [f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"]
-    lines += _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
-    return "\n".join(lines) + "\n"
+    head = f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"
+    lines = _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
+    if beside is None:
+        return "\n".join([head, *(text for text, _ in lines)]) + "\n"
+    width = min(max(len(text) for text, _ in lines), _WIDTH_MAX)
+    noted = [f"{text:<{width}}  {beside(part)}".rstrip() for text, part in lines]
+    return "\n".join([f"{head:<{width}}  {beside('')}".rstrip(), *noted]) + "\n"
 
 
-def _read(plan: ir.QueryIR) -> list[str]:
+_Line = tuple[str, Part]
+
+
+def _read(plan: ir.QueryIR) -> list[_Line]:
     lines = _pipeline(plan.pipeline, 1)
     keys = [column for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
     if plan.is_aggregate:
@@ -42,19 +55,19 @@ def _read(plan: ir.QueryIR) -> list[str]:
     return lines
 
 
-def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[str]:
-    lines: list[str] = []
+def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
+    lines: list[_Line] = []
     for op in pipeline:
         match op:
             case ir.NodeScan():
-                lines.append(_line(depth, "scan", f"${op.var}: {op.type_name}{_where(op.filters)}"))
+                lines.append(_line(depth, "scan", f"${op.var}: {op.type_name}{_where(op.filters)}", op))
             case ir.Expand():
-                lines.append(_line(depth, "check" if op.dst_bound else "expand", _expand(op)))
+                lines.append(_line(depth, "check" if op.dst_bound else "expand", _expand(op), op))
             case ir.Filter():
-                lines.append(_line(depth, "filter", _expr(op.condition)))
+                lines.append(_line(depth, "filter", _expr(op.condition), op))
             case ir.AntiJoin():
                 outer = ", ".join(f"${var}" for var in op.outer_vars)
-                lines.append(_line(depth, "without", f"any match, for each {outer}:"))
+                lines.append(_line(depth, "without", f"any match, for each {outer}:", op))
                 lines += _pipeline(op.inner, depth + 1)
     return lines
 
@@ -69,8 +82,8 @@ def _expand(op: ir.Expand) -> str:
     return f"${op.src_var} {arrow} {target}{_where((*op.edge_filters, *op.dst_filters))}"
 
 
-def _mutation(plan: ir.MutationIR) -> list[str]:
-    lines: list[str] = []
+def _mutation(plan: ir.MutationIR) -> list[_Line]:
+    lines: list[_Line] = []
     for op in plan.ops:
         match op:
             case ir.InsertNode():
@@ -87,8 +100,8 @@ def _mutation(plan: ir.MutationIR) -> list[str]:
     return lines
 
 
-def _line(depth: int, word: str, rest: str) -> str:
-    return f"{'  ' * depth}{word:<8}{rest}"
+def _line(depth: int, word: str, rest: str, part: Part | None = None) -> _Line:
+    return f"{'  ' * depth}{word:<8}{rest}", word if part is None else part
 
 
 def _where(conditions: Iterable[ir.Condition]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib.util
 import json
+import sys
 
 import pyarrow as pa
 import pytest
 
+import omnigraph as og
+from omnigraph.engine import run
+from omnigraph.engine.projection import Projection
 from omnigraph.engine.result import Result
 from support.writes import new_graph, node
 
@@ -155,13 +158,93 @@ def test_html_is_escaped_and_short(graph):
     assert "102 rows" in page
 
 
+# -- large results -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def streamed(graph, monkeypatch):
+    """Results whose properties are fetched as they are asked for, however small; and how often they were."""
+    fetched: list[int] = []
+    columns = Projection._columns
+
+    def counting(self, frame, fused):
+        fetched.append(frame.count)
+        return columns(self, frame, fused)
+
+    monkeypatch.setattr(run, "_ROWS_AT_ONCE", 0)
+    monkeypatch.setattr(Projection, "_columns", counting)
+    return fetched
+
+
+def test_a_large_result_is_the_same_in_every_form(graph, monkeypatch):
+    eager = everything(graph)
+    monkeypatch.setattr(run, "_ROWS_AT_ONCE", 0)
+    for form in ("to_pylist", "to_rows", "to_json", "to_arrow", "_repr_html_", "to_columns", "__len__", "__repr__"):
+        assert getattr(everything(graph), form)() == getattr(eager, form)(), form
+    lazy = everything(graph)
+    assert list(lazy) == list(eager)
+    assert list(lazy.json_rows()) == eager.to_rows()
+    assert lazy.schema == eager.schema == lazy.to_arrow().schema
+    assert pa.table(everything(graph)) == eager.to_arrow()
+    assert pa.Table.from_batches(everything(graph).batches(1)) == eager.to_arrow()
+
+
+def test_a_large_result_is_fetched_batch_by_batch(graph, streamed):
+    found = everything(graph)
+    assert streamed == [], "nothing is fetched before somebody asks"
+    assert len(found) == 2
+    batches = found.batches(1)
+    assert streamed == []
+    assert next(batches).num_rows == 1
+    assert streamed == [1]
+    assert next(batches).num_rows == 1
+    assert next(batches, None) is None
+    assert streamed == [1, 1]
+    reader = pa.RecordBatchReader.from_stream(found)
+    assert streamed[2:] == [0], "the stream needs the types first"
+    assert reader.read_all() == found.to_arrow()
+    streamed.clear()
+    found.to_arrow()
+    assert streamed == [], "all of it is held now"
+
+
+def test_fused_scores_stay_with_their_rows(graph, monkeypatch):
+    monkeypatch.setattr(run, "_ROWS_AT_ONCE", 0)
+    text = """query q() { match { $t: T } return { $t.name, rrf(nearest($t.vec, [1, 0]), bm25($t.name, "z")) as s }
+        order { s } limit 5 }"""
+    found = graph.query(text)
+    assert [batch.column(1)[0].as_py() for batch in found.batches(1)] == found.to_arrow()["s"].to_pylist()
+
+
+def test_the_clock_goes_on_while_batches_are_fetched(graph, monkeypatch):
+    monkeypatch.setattr(run, "_ROWS_AT_ONCE", 0)
+    stop = og.Cancellation()
+    found = graph.query("query q() { match { $t: T } return { $t.name } }", cancel=stop)
+    batches = found.batches(1)
+    next(batches)
+    stop.cancel()
+    with pytest.raises(og.errors.Cancelled):
+        next(batches)
+
+
+def test_a_batch_has_rows(graph):
+    with pytest.raises(og.errors.InputError, match="at least one row"):
+        everything(graph).batches(0)
+
+
+@pytest.mark.parametrize("module", ["pandas", "polars"])
+def test_a_package_that_is_not_installed_is_named(graph, monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(og.errors.MissingPackage, match=f"'{module}' is not installed") as caught:
+        getattr(everything(graph), f"to_{module}")()
+    assert isinstance(caught.value, ImportError)
+    assert caught.value.hint == f"install it: pip install {module}"
+
+
 @pytest.mark.parametrize("module", ["pandas", "polars"])
 def test_other_frames(graph, module):
+    pytest.importorskip(module)
     found = everything(graph)
-    if importlib.util.find_spec(module) is None:
-        with pytest.raises(ImportError):
-            getattr(found, f"to_{module}")()
-        return
     frame = getattr(found, f"to_{module}")()
     assert list(frame.columns) == found.columns
     assert str(frame["at"][0]).startswith("2020-02-29 10:11:12.345")

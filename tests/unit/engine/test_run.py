@@ -212,22 +212,21 @@ def test_every_way_to_make_rows_is_counted(graph, match):
 def test_a_query_that_takes_too_long_is_stopped(graph):
     with pytest.raises(LimitReached, match=r"the query took longer than 0\.0 s") as caught:
         graph.query(CROSS, limits=Limits(timeout_s=0.0))
-    assert caught.value.hint == "raise timeout_s, or narrow the match"
+    assert caught.value.hint == "raise the timeout, or narrow the match"
     assert len(graph.query(CROSS, limits=Limits(timeout_s=600.0))) == 64
 
 
 def test_profile_names_each_operation_and_its_rows(graph):
     text = graph.profile("query q() { match { $a: P $a knows $b $b.n > 1 not { $b has $_ } } return { $a.name } }")
-    steps = [re.fullmatch(r"(\w+) +(\d+) rows +[\d.]+ ms", line) for line in text.splitlines()]
+    steps = [re.match(r" +(\w+) .*?  +(\d+) +(?:~\d+)? +[\d.]+", line) for line in text.splitlines()]
     assert [(step[1], int(step[2])) for step in steps if step] == [
-        ("NodeScan", 4),
-        ("Expand", 3),
-        ("Expand", 0),  # inside the next one
-        ("AntiJoin", 3),
-        ("result", 3),
-        ("total", 3),
+        ("scan", 4),
+        ("expand", 3),
+        ("without", 3),
+        ("expand", 0),
+        ("return", 3),
     ]
-    assert len(steps) == 6
+    assert text.splitlines()[-1].startswith("  total   3 rows in ")
 
 
 # -- one snapshot ------------------------------------------------------------------------------------

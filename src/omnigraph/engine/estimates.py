@@ -1,0 +1,92 @@
+"""How many rows a plan will have at each step: guesses from row counts, degrees and simple shares.
+
+They choose nothing; they tell a person where a query gets large before it is run, and beside the real figures where
+the guess was wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from omnigraph.query import ir
+from omnigraph.schema.catalog import Catalog
+
+_SHARES = {"=": 0.1, "!=": 0.9, "contains_item": 0.1, "contains_text": 0.1, "starts_with": 0.1}
+_RANGE_SHARE = 1 / 3
+_TEXT_SHARE = 0.05
+_NOT_SHARE = 0.5
+
+
+class Estimates:
+    """Rows after each operation of a plan."""
+
+    def __init__(self, plan: ir.QueryIR, catalog: Catalog, counts: Mapping[str, int]) -> None:
+        self._catalog = catalog
+        self._counts = counts
+        self._types: dict[str, str] = {}
+        self._after: dict[int, float] = {}
+        rows = self._run(plan.pipeline, 1.0)
+        if plan.is_aggregate:
+            keys = [column for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
+            rows = rows**0.5 if keys else 1.0
+        self.result = min(rows, rows if plan.limit is None else plan.limit)
+
+    def after(self, op: ir.Op) -> float:
+        """The rows after an operation."""
+        return self._after[id(op)]
+
+    def _run(self, pipeline: ir.Pipeline, rows: float) -> float:
+        for op in pipeline:
+            match op:
+                case ir.NodeScan():
+                    self._types[op.var] = op.type_name
+                    rows *= self._count(f"node:{op.type_name}") * self._share(op.filters)
+                case ir.Expand():
+                    rows *= self._hop(op)
+                case ir.Filter():
+                    rows *= self._share((op.condition,))
+                case ir.AntiJoin():
+                    self._run(op.inner, rows)
+                    rows *= _NOT_SHARE
+            self._after[id(op)] = rows
+        return rows
+
+    def _hop(self, op: ir.Expand) -> float:
+        edge = self._catalog.edges[op.edge_type]
+        self._types.setdefault(op.dst_var, op.dst_type)
+        edges, far = self._count(edge.table_key), self._count(f"node:{op.dst_type}")
+        near = edge.to_type if op.direction == "in" else edge.from_type
+        degree = edges * (2 if op.direction == "both" else 1) / max(self._count(f"node:{near}"), 1)
+        reached = min(sum(degree**hops for hops in range(op.min_hops, op.max_hops + 1)), max(far, degree))
+        share = self._share((*op.dst_filters, *op.edge_filters))
+        return min(reached / max(far, 1), 1.0) * share if op.dst_bound else reached * share
+
+    def _share(self, conditions: tuple[ir.Condition, ...]) -> float:
+        """The part of the rows that pass some conditions."""
+        share = 1.0
+        for condition in conditions:
+            share *= _TEXT_SHARE if isinstance(condition, ir.TextMatch) else self._compared(condition)
+        return share
+
+    def _compared(self, condition: ir.Compare) -> float:
+        prop = next((side for side in (condition.left, condition.right) if isinstance(side, ir.Prop)), None)
+        if condition.op == "=" and prop is not None:
+            node = self._catalog.nodes.get(self._types.get(prop.var, ""))
+            if node is not None and node.key == (prop.name,):
+                return 1 / max(self._count(node.table_key), 1)
+            if prop.type.scalar == "Bool":
+                return 0.5
+            if prop.type.enum_values:
+                return 1 / len(prop.type.enum_values)
+        return _SHARES.get(condition.op, _RANGE_SHARE)
+
+    def _count(self, table_key: str) -> int:
+        return self._counts.get(table_key, 0)
+
+
+def about(rows: float) -> str:
+    """A guess as people say it: two digits."""
+    if rows < 10:
+        return f"~{max(round(rows), 1 if rows > 0 else 0)}"
+    digits = len(str(int(rows)))
+    return f"~{round(rows, 2 - digits):,.0f}"

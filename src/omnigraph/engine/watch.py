@@ -1,0 +1,77 @@
+"""A query under way: when it has to end, who may stop it, and what it tells about itself.
+
+Whatever takes long calls `checkpoint` now and then, however deep it is; what is worth knowing about how something was
+done is `say`'d. Both reach the query of the calling thread, and do nothing where there is none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from omnigraph.errors import Cancelled, QueryTimeout
+
+
+class Cancellation:
+    """Stops queries from another thread: give it to `query`, then call `cancel`."""
+
+    __slots__ = ("cancelled",)
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Stop the queries that were given this, at their next checkpoint; later ones do not start."""
+        self.cancelled = True
+
+
+class Watch:
+    """What one query has to mind."""
+
+    __slots__ = ("_cancellation", "_deadline", "_timeout_s", "listening", "said")
+
+    def __init__(self, timeout_s: float | None = None, cancellation: Cancellation | None = None) -> None:
+        self._timeout_s = timeout_s
+        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self._cancellation = cancellation
+        self.listening = False
+        """Whether anybody wants to know what is said."""
+        self.said: list[str] = []
+
+    def check(self) -> None:
+        """Stop a query that has run too long, or that somebody cancelled."""
+        if self._cancellation is not None and self._cancellation.cancelled:
+            raise Cancelled("the query was cancelled")
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise QueryTimeout(
+                f"the query took longer than {self._timeout_s} s", hint="raise the timeout, or narrow the match"
+            )
+
+
+_current: ContextVar[Watch | None] = ContextVar("omnigraph_query", default=None)
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """While a query runs."""
+    token = _current.set(watch)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def checkpoint() -> None:
+    """Stop here if the query of this thread has to."""
+    watch = _current.get()
+    if watch is not None:
+        watch.check()
+
+
+def say(what: str) -> None:
+    """Tell how something was done, for `profile`."""
+    watch = _current.get()
+    if watch is not None and watch.listening:
+        watch.said.append(what)
