@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import persisted
-from omnigraph.engine.data import DataCache, Fragments, Numbers, TableData
+from omnigraph.engine.data import DataCache, Fragments, Mask, Numbers, TableData
 from omnigraph.engine.neighbours import (
     I32,
     NONE,
@@ -90,6 +90,11 @@ class Adjacency:
         if isinstance(walked, Neighbours):
             return walked
         return self.edges.derived(self._names["whole", direction], walked.whole)
+
+    def linked(self, direction: Direction, nodes: int) -> Mask:
+        """Which nodes have a far end at all."""
+        name = f"linked:{direction}:{self._key}"
+        return self.edges.derived(name, lambda: self.neighbours(direction).degrees(np.arange(nodes)) > 0)
 
     def loops(self, direction: Direction) -> Numbers:
         """The nodes with an edge to themselves, ascending."""

@@ -41,9 +41,9 @@ class Match:
             return None
         if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
             return None
-        neighbours = self._work.adjacency(op.edge_type).neighbours(op.direction)
-        mask: Mask = neighbours.degrees(frame.bound[op.src_var].numbers) > 0
-        return mask
+        bound = frame.bound[op.src_var]
+        linked = self._work.adjacency(op.edge_type).linked(op.direction, bound.data.row_count)
+        return linked if bound.whole else linked[bound.numbers]
 
     def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
         """Run some operations; with `live`, rows are only counted, and what nobody asks for is not kept."""

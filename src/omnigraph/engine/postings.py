@@ -139,7 +139,14 @@ class TextIndex:
 
     def bm25(self, words: Iterable[str]) -> Scores:
         """The relevance of every row; 0 where no word is held."""
+        return self.scored(words)[0]
+
+    def scored(self, words: Iterable[str]) -> tuple[Scores, Numbers]:
+        """The relevance of every row, and the rows where it is above 0, ascending."""
         scores = np.zeros(len(self._lengths))
+        loops = kernels.find("words")
+        touched: Numbers = np.empty(len(scores) if loops is not None else 0, np.int64)
+        size = 0
         row_of = self.carried.row_of
         for word in dict.fromkeys(words):
             found = self._find(word)
@@ -149,18 +156,23 @@ class TextIndex:
             say(f"'{word}' in {holding:,} rows")
             idf = math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
             for rows, counts in found:
-                _add(scores, rows, counts, self._norms, idf * (_K1 + 1), row_of)
-        return scores
+                weight = idf * (_K1 + 1)
+                if loops is None:
+                    _add(scores, rows, counts, self._norms, weight, row_of)
+                    continue
+                places = _NO_PLACES if row_of is None else row_of
+                size = int(
+                    loops.add(scores, rows, counts, self._norms, weight, places, row_of is not None, touched, size)
+                )
+        if loops is None or size * 8 > len(scores):
+            return scores, np.flatnonzero(scores)
+        return scores, np.sort(touched[:size])
 
 
 def _add(
     scores: Scores, rows: Rows, counts: Counts, norms: Scores, weight: float, row_of: np.ndarray[Any, Any] | None
 ) -> None:
     """Add what one word is worth to the scores of the rows that hold it."""
-    loops = kernels.find("words")
-    if loops is not None:
-        loops.add(scores, rows, counts, norms, weight, _NO_PLACES if row_of is None else row_of, row_of is not None)
-        return
     with kernels.twin():
         places = rows if row_of is None else row_of[rows]
         if row_of is not None:

@@ -25,6 +25,7 @@ from omnigraph.schema.catalog import Catalog
 _NOWHERE = np.iinfo(np.int64).max
 """The place of what is not in a ranking: behind everything."""
 
+_NONE = np.zeros(0, np.int64)
 _MANY = 4096
 """For the ids of more rows than this the order of all ids of the table is made, once."""
 
@@ -43,7 +44,7 @@ class Searcher:
         self._embed = embed
         self._types = types
         self._queries: dict[tuple[ir.Prop, str | int], Query] = {}
-        self._scored: tuple[tuple[Any, ...], Scores] | None = None
+        self._scored: tuple[tuple[Any, ...], tuple[Scores, Numbers]] | None = None
 
     # -- words -----------------------------------------------------------------------------------
 
@@ -65,23 +66,25 @@ class Searcher:
 
     def scores(self, rank: ir.Bm25, bound: Bound) -> Scores:
         """The relevance of each row."""
-        scores = self._all_scores(rank, bound.data)
+        scores, _ = self._scores(rank, bound.data)
         return scores if bound.whole else scores[bound.numbers]
 
     def relevant(self, rank: ir.Bm25, bound: Bound, limit: int | None) -> tuple[Numbers, Scores]:
         """The rows that match and can be among the first `limit`, ties included; and how relevant they are."""
-        scores = self._all_scores(rank, bound.data)
+        scores, held = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
-        places = best(scores, None if bound.whole else bound.numbers, wanted)
-        return places, scores[bound.take(places).numbers]
+        numbers = held if bound.whole else bound.numbers
+        places = best(scores, numbers, wanted)
+        return (held[places] if bound.whole else places), scores[numbers[places]]
 
-    def _all_scores(self, rank: ir.Bm25, data: TableData) -> Scores:
+    def _scores(self, rank: ir.Bm25, data: TableData) -> tuple[Scores, Numbers]:
+        """The relevance of every row of a table, and the rows where it is above 0."""
         text = self._constant(rank.query)
         key = (data.key, rank.prop.name, text)
         if self._scored is None or self._scored[0] != key:
             # Ranked rows often show their score as well.
-            scores = np.zeros(data.row_count) if text is None else index_of(data, rank.prop.name).bm25(analyse(text))
-            self._scored = key, scores
+            words = [] if text is None else analyse(text)
+            self._scored = key, index_of(data, rank.prop.name).scored(words)
         return self._scored[1]
 
     # -- vectors ---------------------------------------------------------------------------------
@@ -165,15 +168,16 @@ class Searcher:
 
     def _places(self, arm: ir.Bm25, bound: Bound, wanted: Numbers) -> Numbers:
         """The places of a few entities in a ranking of words, without ranking all."""
-        scores = self._all_scores(arm, bound.data)
+        scores, held = self._scores(arm, bound.data)
         own = scores[bound.take(wanted).numbers]
-        above, equal = standing(scores, None if bound.whole else bound.numbers, own)
+        numbers = held if bound.whole else bound.numbers
+        above, equal = standing(scores, numbers, own)
         places = np.where(own > 0, above + 1, _NOWHERE)
         tied = np.flatnonzero((own > 0) & (equal > 1))
         if len(tied):
-            mine = self.scores(arm, bound)
+            mine = scores[numbers]
             for at in tied.tolist():
-                others = bound.take(np.flatnonzero(mine == own[at]))
+                others = Bound(bound.data, numbers[mine == own[at]])
                 places[at] += _before(others, bound.take(wanted[at : at + 1]))
         return places
 
@@ -196,8 +200,8 @@ def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, N
 
     That gives the rows, and for each which of the chosen it is of.
     """
-    numbers = bound.numbers
-    if bound.whole or bool((numbers[1:] > numbers[:-1]).all()):
+    numbers = _NONE if bound.whole else bound.numbers
+    if bool((numbers[1:] > numbers[:-1]).all()):
         return bound, lambda chosen: (chosen, np.arange(len(chosen)))
     entities, entity_of = np.unique(numbers, return_inverse=True)
 

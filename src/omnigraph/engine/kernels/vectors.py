@@ -24,7 +24,8 @@ def promising(codes, scales, errors, query, step, slack, rows, whole, wanted):  
         code = codes[row]
         for at in range(width):
             total += np.int32(code[at]) * np.int32(query[at])
-        similarity = np.float32(total * (scales[row] * step))
+        # Cut to 32 bits, which the sum never leaves: the loop above then runs in them.
+        similarity = np.float32(np.int32(total)) * np.float32(scales[row] * step)
         error = errors[row] + slack
         upper[place] = similarity + error
         lower = similarity - error

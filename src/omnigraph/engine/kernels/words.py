@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, types, uint16, uint32, void
+from numba import boolean, float64, int32, int64, njit, types, uint16, uint32
 
 _ROWS = types.Array(uint32, 1, "C", readonly=True)
 _NORMS = types.Array(float64, 1, "C", readonly=True)
@@ -14,17 +14,21 @@ _COUNTS = [types.Array(kind, 1, "C", readonly=True) for kind in (uint16, uint32)
 
 
 @njit(
-    [void(float64[::1], _ROWS, counts, _NORMS, float64, _PLACES, boolean) for counts in _COUNTS],
+    [int64(float64[::1], _ROWS, counts, _NORMS, float64, _PLACES, boolean, int64[::1], int64) for counts in _COUNTS],
     nogil=True,
     cache=True,
 )
-def add(scores, rows, counts, norms, weight, places, moved):  # type: ignore[no-untyped-def]
-    """Add what one word is worth to the scores of the rows that hold it."""
+def add(scores, rows, counts, norms, weight, places, moved, touched, size):  # type: ignore[no-untyped-def]
+    """Add what one word is worth to the scores of the rows that hold it; note the rows that had none before."""
     for at in range(len(rows)):
         row = np.int64(places[rows[at]]) if moved else np.int64(rows[at])
         if row >= 0:
             count = np.float64(counts[at])
+            if scores[row] == 0:
+                touched[size] = row
+                size += 1
             scores[row] += weight * count / (count + norms[row])
+    return size
 
 
 @njit([int64[::1](_NORMS, _I64, boolean, int64)], nogil=True, cache=True)
