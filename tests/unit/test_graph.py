@@ -33,7 +33,7 @@ POSITIONAL = {
     "ingest": ["data"],
     "query": ["source", "name", "params"],
     "mutate": ["source", "name", "params"],
-    "explain": ["source", "name"],
+    "explain": ["source", "name", "params"],
     "lint": ["source"],
     "branch_create": ["name", "from_branch", "at"],
     "branch_delete": ["name"],

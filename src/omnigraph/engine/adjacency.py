@@ -93,7 +93,7 @@ class Adjacency:
 
     def linked(self, direction: Direction, nodes: int) -> Mask:
         """Which nodes have a far end at all."""
-        name = f"linked:{direction}:{self._key}"
+        name = self._names["linked", direction]
         return self.edges.derived(name, lambda: self.neighbours(direction).degrees(np.arange(nodes)) > 0)
 
     def loops(self, direction: Direction) -> Numbers:
@@ -229,7 +229,7 @@ class Adjacency:
             _log.info("%s: %s: %.1f s", self.edges.folder, what, time.perf_counter() - started)
 
 
-_KINDS = ("neighbours", "whole", "edge_rows", "ends")
+_KINDS = ("neighbours", "whole", "edge_rows", "ends", "linked")
 _PIECES = ("edges", "sources", "targets")
 _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
 """What is kept of neighbours, and of ends."""

@@ -70,8 +70,9 @@ def test_early_and_late_give_the_same_rows(tmp_path, monkeypatch, limit):
     monkeypatch.setattr(ordered, "_FIRST_MIN", 1)
     monkeypatch.setattr(ordered, "_AHEAD", 2)
     early = [graph.query(text).to_rows() for text in texts]
-    late = lambda self, rank: self._rank(rank, self._match.rows(self._plan.pipeline))  # noqa: E731
-    monkeypatch.setattr(ordered.Ordered, "_ranked", late)
+    monkeypatch.setattr(
+        ordered.Ordered, "_ranked", lambda self, rank: self._rank(rank, self._match.rows(self._plan.pipeline))
+    )
     for text, rows in zip(texts, early, strict=True):
         assert graph.query(text).to_rows() == rows, text
 
