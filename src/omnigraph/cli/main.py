@@ -21,9 +21,11 @@ from omnigraph.cli import (
     fmt,
     history,
     lint,
+    load,
     maintain,
     schema,
     settings,
+    tags,
 )
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
 from omnigraph.cli.help import Program
@@ -67,8 +69,8 @@ START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and revi
 
 app.command("demo", rich_help_panel=START)(demo.demo_command)
 app.command("init", rich_help_panel=START)(create.init_command)
-app.command("load", rich_help_panel=START)(data.load_command)
-app.command("ingest", rich_help_panel=START)(data.ingest_command)
+app.command("load", rich_help_panel=START)(load.load_command)
+app.command("ingest", rich_help_panel=START)(load.ingest_command)
 app.command("export", rich_help_panel=START)(data.export_command)
 app.command("embed", rich_help_panel=START)(embed.embed_command)
 for name in ("read", "query"):
@@ -83,6 +85,7 @@ app.command("revert", rich_help_panel=REVIEW)(branches.revert_command)
 app.command("history", rich_help_panel=REVIEW)(history.history_command)
 app.command("blame", rich_help_panel=REVIEW)(history.blame_command)
 app.add_typer(history.app, name="commit", rich_help_panel=REVIEW)
+app.add_typer(tags.app, name="tag", rich_help_panel=REVIEW)
 app.add_typer(changes.app, name="changes", rich_help_panel=REVIEW)
 app.add_typer(schema.app, name="schema", rich_help_panel=MODEL)
 for name in ("lint", "check"):

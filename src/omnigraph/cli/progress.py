@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager as Context
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-
-def working(what: str, *, wanted: bool) -> Context[None]:
-    """Show `what` and the time that passed, until the work is done."""
-    return _spinner(what) if wanted and sys.stderr.isatty() else nullcontext()
+if TYPE_CHECKING:
+    from omnigraph.pipeline.runner import Watch
 
 
 @contextmanager
-def _spinner(what: str) -> Iterator[None]:
+def working(what: str, *, wanted: bool) -> Iterator[Watch | None]:
+    """Show `what` and the time that passed until the work is done; what is given back can be told how far it is."""
+    if not (wanted and sys.stderr.isatty()):
+        yield None
+        return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    console = Console(file=sys.stderr)
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, refresh_per_second=10) as progress:
-        progress.add_task(what, total=None)
-        yield
+    from omnigraph.pipeline.runner import Progress as Step
+
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True, refresh_per_second=10) as bar:
+        task = bar.add_task(what, total=None)
+
+        def watch(step: Step) -> None:
+            bar.update(task, description=f"{what}: {step.step}", completed=step.done, total=step.total)
+
+        yield watch

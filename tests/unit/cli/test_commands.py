@@ -189,6 +189,35 @@ def test_export_loads_back(graph, say):
     assert say("export", "h.omni")[1] == out
 
 
+def test_export_as_files(graph, say):
+    code, out, err = say("export", "--format", "parquet", "--out", "files")
+    assert (code, out, err) == (0, "", "note: 4 rows written to files\n")
+    assert say("init", "--schema", "s.pg", "h.omni")[0] == 0
+    assert say("load", "-d", "files", "--mode", "append", "h.omni")[0] == 0
+    assert say("export", "h.omni")[1] == say("export")[1]
+    assert say("export", "--format", "csv", "--type", "Person", "--out", "csv", "--quiet")[0] == 0
+    assert any(path.suffix == ".csv" for path in Path("csv").iterdir())
+    assert say("export", "--format", "parquet")[0] == 2
+    assert say("export", "--format", "xml", "--out", "x")[0] == 2
+
+
+def test_where_a_load_runs(graph, say):
+    answer = document(
+        say("load", "-d", "people.jsonl", "--mode", "merge", "--engine", "memory", "--job-id", "j1", "--json")
+    )
+    again = document(
+        say("load", "-d", "people.jsonl", "--mode", "merge", "--engine", "memory", "--job-id", "j1", "--json")
+    )
+    assert again["commit"]["graph_commit_id"] == answer["commit"]["graph_commit_id"]
+    for words in (
+        ["--engine", "abacus"],
+        ["--engine", "memory", "--master", "local[2]"],
+        ["--conf", "spark.ui.enabled"],
+        ["--embed", "maybe"],
+    ):
+        assert say("load", "-d", "people.jsonl", "--mode", "merge", *words)[0] == 2, words
+
+
 def test_snapshot(graph, say):
     say("branch", "create", "x")
     say("change", "-q", "q.gq", "-n", "birthday", "-p", "name=Bo", "-p", "age=18", "-b", "x")
@@ -377,6 +406,24 @@ def test_a_commit_is_taken_back(graph, say):
     assert "--resolve ours|theirs|columns" in err
     assert say("revert", answer["commit_id"], "--resolve", "theirs", "--quiet")[0] == 0
     assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n18\n"
+
+
+def test_tags(graph, say):
+    code, out, _ = say("tag", "create", "first", "--quiet", "-m", "as it began", "--as", "ana")
+    head = document(say("commit", "list", "--json", "--limit", "1"))["commits"][0]["graph_commit_id"]
+    assert (code, out) == (0, f"tag first names {head}\n")
+    set_age(say, "Bo", 18, "main")
+    assert say("diff", "first", "main")[1] == "update node Person Bo\n  age: 17 -> 18\n1 change\n"
+    assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv", "--at", "first")[1] == "p.age\n17\n"
+    line = say("tag", "list")[1]
+    assert line.startswith(f"first  {head}  20")
+    assert line.endswith("  ana  as it began\n")
+    assert [tag["name"] for tag in document(say("tag", "list", "--json"))["tags"]] == ["first"]
+    assert say("tag", "create", "first")[0] == 1
+    assert document(say("tag", "create", "zero", "--at", "1", "--json"))["name"] == "zero"
+    assert say("branch", "create", "again", "--at", "first", "--quiet")[1] == "branch again created at first\n"
+    assert say("tag", "delete", "first", "--quiet") == (0, "tag first deleted\n", "")
+    assert say("tag", "delete", "first")[0] == 1
 
 
 def test_history_and_blame(graph, say):

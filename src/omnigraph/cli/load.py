@@ -1,0 +1,255 @@
+"""`omnigraph load` and `omnigraph ingest`: files in, one commit out."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.files import STDIN
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.output import print_json, remark
+from omnigraph.cli.progress import working
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.operations.load import LoadResult
+    from omnigraph.spark.session import SessionOptions
+
+MODES = ("overwrite", "append", "merge")
+ENGINES = ("auto", "spark", "memory")
+
+Data = Annotated[
+    list[str],
+    typer.Option(
+        "--data",
+        "-d",
+        metavar="FILE",
+        help="A .jsonl, .csv, .parquet or .arrow file, a folder or glob; '-' reads JSONL from stdin; may be repeated.",
+    ),
+]
+Rejects = Annotated[
+    str | None,
+    typer.Option(
+        "--rejects", metavar="FILE", help="Set wrong records aside in this file (.jsonl, .parquet) and load the rest."
+    ),
+]
+Embed = Annotated[str, typer.Option("--embed", metavar="fill|off", help="Whether texts are embedded while loading.")]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="ENGINE", help="auto (by size), spark or memory; the result is the same.")
+]
+Master = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="The Spark cluster; else Spark runs in the process.")
+]
+Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server, sc://host:port.")]
+Conf = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
+]
+JobId = Annotated[
+    str | None,
+    typer.Option(
+        "--job-id", metavar="ID", help="A second load with the same id does nothing and tells the first's result."
+    ),
+]
+
+
+@takes_graph
+def load_command(
+    run: Invocation,
+    data: Data,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            "--mode", metavar="MODE", help="merge (add or replace), append (add only), overwrite (replace whole types)."
+        ),
+    ] = None,
+    branch: Branch = None,
+    from_branch: Annotated[
+        str | None, typer.Option("--from", metavar="BASE", help="Create a missing branch from this one.")
+    ] = None,
+    rejects: Rejects = None,
+    embed: Embed = "fill",
+    engine: Engine = "auto",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    job_id: JobId = None,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Load files onto a branch as one commit: all of it or nothing.
+
+    omnigraph load --data people.jsonl --mode merge ./my.omni
+    """
+    if mode is None:
+        raise UsageFault("say how to load: --mode merge (add or replace), append (add only) or overwrite")
+    _check_words(mode, embed, engine)
+    address = run.storage()
+    on = run.branch(branch)
+    if mode == "overwrite":
+        run.consent(address, as_json=as_json)
+    run.announce(address)
+    graph = run.open(address)
+    where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote, conf)}
+    if from_branch is not None:
+        where["from_branch"] = from_branch
+    result = _load(run, graph, data, mode, on, rejects, embed, job_id, message, where, as_json=as_json)
+    counts = _counts(result)
+    if as_json:
+        document = {"uri": address.uri, "branch": on, "mode": mode, **counts, **_common(run, graph, result)}
+        print_json(document)
+        return
+    nodes = f"{counts['nodes_loaded']} nodes in {counts['node_types_loaded']} types"
+    edges = f"{counts['edges_loaded']} edges in {counts['edge_types_loaded']} types"
+    print(f"load {address.uri} branch={on} mode={mode}: {nodes}, {edges}")
+
+
+@takes_graph
+def ingest_command(
+    run: Invocation,
+    data: Data,
+    branch: Branch = None,
+    from_branch: Annotated[
+        str | None, typer.Option("--from", metavar="BASE", help="Where a missing branch starts.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="merge, append or overwrite.")] = "merge",
+    rejects: Rejects = None,
+    embed: Embed = "fill",
+    engine: Engine = "auto",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    job_id: JobId = None,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Load files onto a branch that is created if it is missing.
+
+    omnigraph ingest --data may.jsonl --branch intake/may ./my.omni
+    """
+    _check_words(mode, embed, engine)
+    address = run.storage()
+    on, base = run.branch(branch), run.branch(from_branch)
+    run.announce(address)
+    graph = run.open(address)
+    where = {"engine": engine, "spark": spark_options(engine, master, remote, conf), "from_branch": base}
+    result = _load(run, graph, data, mode, on, rejects, embed, job_id, message, where, as_json=as_json)
+    if as_json:
+        tables = [{"table_key": key, "rows_loaded": rows} for key, rows in sorted(result.tables)]
+        document = {"uri": address.uri, "branch": on, "base_branch": base, "branch_created": result.branch_created}
+        print_json({**document, "mode": mode, "tables": tables, **_common(run, graph, result)})
+        return
+    life = "new branch" if result.branch_created else "existing branch"
+    print(f"ingest {address.uri} branch={on} base={base} mode={mode} ({life})")
+    for key, rows in sorted(result.tables):
+        print(f"  {key} {rows} rows")
+    if run.actor:
+        print(f"actor: {run.actor}")
+
+
+def _load(
+    run: Invocation,
+    graph: Graph,
+    data: Sequence[str],
+    mode: str,
+    branch: str,
+    rejects: str | None,
+    embed: str,
+    job_id: str | None,
+    message: str | None,
+    where: dict[str, Any],
+    *,
+    as_json: bool,
+) -> LoadResult:
+    load = graph.ingest if "from_branch" in where else graph.load
+    with (
+        _sources(data) as sources,
+        working(f"loading onto {branch}", wanted=not (as_json or run.options.quiet)) as watch,
+    ):
+        result = load(
+            sources,
+            mode=mode,
+            branch=branch,
+            message=message,
+            rejects=rejects,
+            embed=embed == "fill",
+            job_id=job_id,
+            watch=watch,
+            **where,
+        )
+    if result.rejected:
+        remark("warning", f"{len(result.rejected)} wrong records were set aside in {rejects}")
+    if result.pending_embeddings:
+        remark(
+            "warning",
+            f"{result.pending_embeddings} rows wait for a vector: no embedding provider is configured "
+            "(set GEMINI_API_KEY or OPENAI_API_KEY, or OMNIGRAPH_EMBED_PROVIDER=local for vectors made offline)",
+        )
+    return result
+
+
+def _check_words(mode: str, embed: str, engine: str) -> None:
+    if mode not in MODES:
+        raise UsageFault(f"there is no load mode '{mode}'; the modes are {', '.join(MODES)}")
+    if embed not in ("fill", "off"):
+        raise UsageFault("--embed is fill or off")
+    if engine not in ENGINES:
+        raise UsageFault(f"there is no engine '{engine}'; the engines are {', '.join(ENGINES)}")
+
+
+def spark_options(
+    engine: str, master: str | None, remote: str | None, conf: Sequence[str] | None = None
+) -> SessionOptions | None:
+    """Where Spark is to run; None when nothing was said."""
+    settings: dict[str, str] = {}
+    for setting in conf or ():
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageFault(f"'{setting}' is no setting; write --conf spark.name=value")
+        settings[name] = value
+    if master is None and remote is None and not settings:
+        return None
+    if engine == "memory":
+        raise UsageFault("--engine memory takes no --master, --remote or --conf")
+    from omnigraph.spark.session import SessionOptions
+
+    return SessionOptions(master, remote, settings)
+
+
+@contextmanager
+def _sources(data: Sequence[str]) -> Iterator[list[str]]:
+    """The files to load; what comes on stdin is kept in one, because a write may have to read it again."""
+    if STDIN not in data:
+        yield list(data)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "stdin.jsonl"
+        with kept.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [str(kept) if name == STDIN else name for name in data]
+
+
+def _counts(result: LoadResult) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for kind in ("node", "edge"):
+        rows = [rows for key, rows in result.tables if key.startswith(f"{kind}:")]
+        counts[f"{kind}s_loaded"] = sum(rows)
+        counts[f"{kind}_types_loaded"] = len(rows)
+    return counts
+
+
+def _common(run: Invocation, graph: Graph, result: LoadResult) -> dict[str, Any]:
+    """What `load` and `ingest` both tell."""
+    commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
+    data = {"actor_id": run.actor, "commit": commit, "rejected": len(result.rejected)}
+    if any(node.embeds for node in graph.catalog(result.branch).nodes.values()):
+        data["embedded_rows"] = result.embedded_rows
+        data["pending_embeddings"] = result.pending_embeddings
+    return data
