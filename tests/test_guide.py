@@ -1,4 +1,4 @@
-"""The guide runs from top to bottom."""
+"""The pages that tell a story run from top to bottom."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-GUIDE = Path(__file__).parent.parent / "docs/guide.md"
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
-def test_the_guide_runs(tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) >= 9
+@pytest.mark.parametrize(("page", "blocks_min"), [("guide.md", 9), ("review.md", 9)])
+def test_the_page_runs(tmp_path, page, blocks_min):
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) >= blocks_min
     script = "\n".join(blocks)
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
