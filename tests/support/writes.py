@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import omnigraph as og
@@ -135,3 +136,8 @@ def interfere(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Non
 def reopened(graph: Graph) -> Graph:
     """Another handle on the same graph, as another process would have it."""
     return og.open(graph.uri, sync=False, environ={})
+
+
+def called(name: str) -> Callable[[int], pa.Array]:
+    """Ids for rows that have none: all the same."""
+    return lambda count: pa.array([name] * count, pa.utf8())

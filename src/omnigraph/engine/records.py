@@ -13,11 +13,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,6 +41,9 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?"
 AnyType = NodeType | EdgeType
 Wrong = tuple[str, str, str, str | None]
 """What is wrong with a row: the reason, the property, the rule, a hint."""
+
+NewIds = Callable[[int], pa.Array]
+"""Makes up as many ids as are asked for."""
 
 _TEXT = PropertyType("String", nullable=True)
 
@@ -285,7 +288,7 @@ class _Sorter:
 # -- records to rows ---------------------------------------------------------------------------------
 
 
-def build_rows(parts: Sequence[Part], faults: Faults, new_id: Callable[[], str], fetch: Fetch | None = None) -> Rows:
+def build_rows(parts: Sequence[Part], faults: Faults, new_ids: NewIds, fetch: Fetch | None = None) -> Rows:
     """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out."""
     type_ = parts[0].type
     wrong: dict[int, Wrong] = {}
@@ -302,13 +305,13 @@ def build_rows(parts: Sequence[Part], faults: Faults, new_id: Callable[[], str],
             reason = f"{type_.name}.{name} is required ({type_.properties[name].type})"
             wrong.setdefault(position, (reason, name, "required", None))
     explicit = fields["id"]
-    fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_id)
+    fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_ids)
     schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
     rows = Rows(
         type_,
         pa.table({name: fields[name] for name in schema.names}, schema=schema),
         pa.concat_arrays([pa.repeat(pa.scalar(part.source, pa.utf8()), len(part.lines)) for part in parts]),
-        pa.concat_arrays([pa.array(part.lines, pa.int64()) for part in parts]),
+        pa.concat_arrays([_numbers(part.lines) for part in parts]),
         aliases,
         fresh=not (isinstance(type_, NodeType) and type_.key) and explicit.null_count == count,
     )
@@ -317,6 +320,10 @@ def build_rows(parts: Sequence[Part], faults: Faults, new_id: Callable[[], str],
     if wrong:
         rows.keep(pa.array([position not in wrong for position in range(count)]))
     return rows
+
+
+def _numbers(lines: Sequence[int]) -> pa.Array:
+    return pa.array(np.arange(lines.start, lines.stop) if isinstance(lines, range) else lines, pa.int64())
 
 
 def _typed(records: Records, first: int, wrong: dict[int, Wrong], fetch: Fetch | None) -> dict[str, pa.Array]:
@@ -367,11 +374,11 @@ def _ids(
     explicit: pa.Array,
     fields: Mapping[str, pa.Array],
     wrong: dict[int, Wrong],
-    new_id: Callable[[], str],
+    new_ids: NewIds,
 ) -> tuple[pa.Array, dict[str, str]]:
     if not isinstance(type_, NodeType) or not type_.key:
-        made = pa.array(list(islice(iter(new_id, None), explicit.null_count)), pa.utf8())
-        return pc.replace_with_mask(explicit, pc.is_null(explicit), made), {}
+        made = new_ids(explicit.null_count)
+        return made if len(made) == len(explicit) else pc.replace_with_mask(explicit, pc.is_null(explicit), made), {}
     derived = _derived_ids(type_, fields)
     aliases: dict[str, str] = {}
     for position in pc.indices_nonzero(pc.fill_null(pc.not_equal(explicit, derived), False)).to_pylist():

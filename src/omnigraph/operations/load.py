@@ -254,9 +254,8 @@ def _tables(
 ) -> dict[str, Rows]:
     """One set of rows per table, types by name; edge ends written in old spellings are put right."""
     tables: dict[str, Rows] = {}
-    new_id = new_ulids(repository.clock).__next__
     for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
-        tables[key] = build_rows(parts[key], faults, new_id, fetch)
+        tables[key] = build_rows(parts[key], faults, lambda count: new_ulids(repository.clock(), count), fetch)
     for rows in tables.values():
         if isinstance(rows.type, EdgeType):
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):

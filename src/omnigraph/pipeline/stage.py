@@ -107,7 +107,7 @@ def locate(job: Job, work: tuple[Split, Mapping[str, Sequence[int]]]) -> dict[tu
     found: dict[tuple[str, int], tuple[str | None, int]] = {}
     for parts in reading.chunks():
         for key in parts:
-            rows = build_rows(parts[key], reading.faults, lambda: "", job.fetch)
+            rows = build_rows(parts[key], reading.faults, _no_ids, job.fetch)
             first = before.get(key, 0)
             before[key] = first + rows.table.num_rows
             for place in wanted.get(key, ()):
@@ -143,7 +143,6 @@ class _Staging:
         self.job = job
         self.number = number
         self.done = Staged(number)
-        self._new_id = new_ulids(system_clock).__next__
         self._aliases = _read_aliases(job)
 
     def take(self, key: str, parts: list[Part], faults: Faults) -> None:
@@ -152,7 +151,7 @@ class _Staging:
         if key in self.done.values:
             return
         try:
-            rows = build_rows(parts, faults, self._new_id, self.job.fetch)
+            rows = build_rows(parts, faults, _new_ids, self.job.fetch)
         except RecordError as error:
             # The first of its table; a table that is earlier in the order may still have one.
             self.done.values[key] = Fault.of(self.number, error)
@@ -241,6 +240,15 @@ def note_pieces(job: Job, key: str, pieces: Sequence[NewPiece]) -> None:
     if files:
         document = {"table": job.pins[key][0], "files": files}
         job.files.write(job.new_name("pieces"), json.dumps(document).encode())
+
+
+def _new_ids(count: int) -> pa.Array:
+    return new_ulids(system_clock(), count)
+
+
+def _no_ids(count: int) -> pa.Array:
+    """For who only wants to know where rows came from."""
+    return pa.array([""] * count, pa.utf8())
 
 
 def _read_aliases(job: Job) -> dict[str, dict[str, str]]:

@@ -13,6 +13,7 @@ from omnigraph.engine.blocks import BlockReader
 from omnigraph.engine.records import Faults, Part, build_rows, iterate_lines, read_jsonl, read_text
 from omnigraph.errors import RecordError
 from omnigraph.schema.check import compile_schema
+from support.writes import called
 
 CATALOG = compile_schema("""
 node Person {
@@ -84,7 +85,7 @@ def outcome(parts: dict[str, list[Part]], faults: Faults) -> dict[str, Any]:
     """Every row with its line, but for the ids that are made up."""
     found: dict[str, Any] = {}
     for key in sorted(parts):
-        rows = build_rows(parts[key], faults, lambda: "new")
+        rows = build_rows(parts[key], faults, called("new"))
         found[key] = list(zip(rows.lines.to_pylist(), rows.table.to_pylist(), strict=True))
     return found
 

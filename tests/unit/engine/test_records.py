@@ -7,13 +7,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.engine import records
 from omnigraph.engine.records import Faults, build_rows, iterate_lines, read_dicts, read_jsonl
 from omnigraph.errors import RecordError
 from omnigraph.schema.check import compile_schema
-from support.writes import everything, named, new_graph
+from support.writes import called, everything, named, new_graph
 
 SCHEMA = """
 node Person {
@@ -416,14 +417,14 @@ def test_the_first_line_is_reported_whatever_comes_first_in_the_type():
     lines = [person('"score":"x"'), person('"age":"x"')]
     parts = list(read_jsonl(iterate_lines("\n".join(lines).encode()), CATALOG, Faults()).values())
     with pytest.raises(RecordError, match=r"^line 1: Person.score: "):
-        build_rows(parts, Faults(), lambda: "id")
+        build_rows(parts, Faults(), called("id"))
 
 
 def test_wrong_records_can_be_collected():
     lines = [person('"score":"x"'), "nonsense", ADA, person('"age":"x","score":1e99'), '{"type":"Nobody"}']
     faults = Faults(collect=True)
     found = read_jsonl(iterate_lines("\n".join(lines).encode()), CATALOG, faults, "f.jsonl")
-    rows = build_rows(list(found.values()), faults, lambda: "id")
+    rows = build_rows(list(found.values()), faults, called("id"))
     assert rows.table["id"].to_pylist() == ["ada"]
     assert rows.lines.to_pylist() == [3]
     assert rows.sources.to_pylist() == ["f.jsonl"]
@@ -458,7 +459,7 @@ def test_dicts_are_numbered_from_one():
 def test_half_a_character_from_python(record, reason):
     (part,) = read_dicts([record], CATALOG, Faults()).values()
     with pytest.raises(RecordError) as caught:
-        build_rows([part], Faults(), lambda: "id")
+        build_rows([part], Faults(), called("id"))
     assert caught.value.reason.startswith(reason)
     assert caught.value.line == 1
 
@@ -487,7 +488,11 @@ def ids(*rows: dict[str, Any], type_name: str) -> list[str]:
     ends = {"from": "a", "to": "b"} if kind == "edge" else {}
     (part,) = read_dicts([{kind: type_name, **ends, "data": row} for row in rows], KEYS, Faults()).values()
     made = (f"made{number}" for number in count())
-    found: list[str] = build_rows([part], Faults(), lambda: next(made)).table["id"].to_pylist()
+    found: list[str] = (
+        build_rows([part], Faults(), lambda many: pa.array([next(made) for _ in range(many)], pa.utf8()))
+        .table["id"]
+        .to_pylist()
+    )
     return found
 
 
@@ -542,7 +547,7 @@ def test_without_a_key_the_id_is_given_or_made():
 )
 def test_an_old_spelling_stands_for_its_key(type_name, value, old):
     (part,) = read_dicts([{"type": type_name, "data": {"k": value, "id": old}}], KEYS, Faults()).values()
-    rows = build_rows([part], Faults(), lambda: "id")
+    rows = build_rows([part], Faults(), called("id"))
     assert rows.aliases == {old: ids({"k": value}, type_name=type_name)[0]}
 
 
@@ -550,7 +555,7 @@ def test_an_old_spelling_stands_for_its_key(type_name, value, old):
 def test_an_old_spelling_of_one_column_of_several(old):
     row = {"a": 1, "b": "x", "c": 7.0, "id": old}
     (part,) = read_dicts([{"type": "C", "data": row}], KEYS, Faults()).values()
-    assert build_rows([part], Faults(), lambda: "id").aliases == {old: '["1","x","7"]'}
+    assert build_rows([part], Faults(), called("id")).aliases == {old: '["1","x","7"]'}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.errors import InputError, RecordError, TypeNotFound
 from omnigraph.schema.check import compile_schema
 from omnigraph.storage.files import find_files
+from support.writes import called
 
 SCHEMA = """
 node T {
@@ -34,7 +35,7 @@ CATALOG = compile_schema(SCHEMA)
 def rows_of(found: dict[str, Any], faults: Faults | None = None) -> list[dict[str, Any]]:
     """The rows a table's records become, nulls left out, dates as numbers."""
     (part,) = found.values()
-    rows: Rows = build_rows([part], faults or Faults(), lambda: "made")
+    rows: Rows = build_rows([part], faults or Faults(), called("made"))
     table = rows.table
     for name in ("day", "at", "days", "times"):
         if name in table.column_names:
