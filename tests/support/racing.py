@@ -53,7 +53,7 @@ def on_one_branch(
 ) -> float:
     """Many processes on one branch; the seconds it took."""
     started = time.monotonic()
-    requests = [{"do": "commits", "count": commits}] * processes
+    requests = [{"do": "commits", "count": commits, "seconds": timeout_s}] * processes
     workers = race(folder, graph.uri, *requests, timeout_s=timeout_s, environ=environ)
     took = time.monotonic() - started
     assert [error for worker in workers for error in worker.errors()] == []
@@ -75,7 +75,7 @@ def on_many_branches(
     branches = [f"branch/{number}" for number in range(processes)]
     for branch in branches:
         graph.branch_create(branch)
-    requests = [{"do": "commits", "count": commits, "branch": branch} for branch in branches]
+    requests = [{"do": "commits", "count": commits, "seconds": timeout_s, "branch": branch} for branch in branches]
     started = time.monotonic()
     workers = race(folder, graph.uri, *requests, timeout_s=timeout_s, environ=environ)
     took = time.monotonic() - started
