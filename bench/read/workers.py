@@ -85,7 +85,7 @@ def _handle(
 ) -> Any:
     match what:
         case "prepare":
-            return _prepare(system, data, folder)
+            return prepare(system, data, folder)
         case "answers":
             workload = workloads[arguments[0]]
             if not system.can(workload):
@@ -98,7 +98,8 @@ def _handle(
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _prepare(system: System, data: Data, folder: Path) -> dict[str, Any]:
+def prepare(system: System, data: Data, folder: Path) -> dict[str, Any]:
+    """Fill a system if that has not been done, and open it: its version, and seconds to fill."""
     done = folder / "filled"
     took = None
     if not done.exists():
