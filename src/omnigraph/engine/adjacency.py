@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,19 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import persisted
-from omnigraph.engine.data import DataCache, Fragments, Mask, Numbers, TableData
+from omnigraph.engine.carried import Layout
+from omnigraph.engine.data import DataCache, Mask, Numbers, TableData
+from omnigraph.engine.grown import Arrays, Changes, Made, carried_ends, changes, dangling, grow, removed_pairs
 from omnigraph.engine.neighbours import (
     I32,
-    NONE,
     EdgeRows,
     Layered,
     Neighbours,
     build,
     build_edge_rows,
-    build_few,
+    contains,
+    high,
+    low,
 )
 from omnigraph.engine.watch import checkpoint, say
-from omnigraph.errors import Damaged
 from omnigraph.query.ir import Direction
 
 AnyNeighbours = Neighbours | Layered
@@ -44,16 +45,6 @@ _KEPT_MIN = 50_000
 _log = logging.getLogger(__name__)
 _TOLD_FROM = 2_000_000
 """Building for this many edges takes long enough to say so."""
-
-
-@dataclass(frozen=True)
-class Made:
-    """Something that was made in full, and the pieces of the tables it was made from."""
-
-    edges: Fragments
-    sources: Fragments
-    targets: Fragments
-    arrays: tuple[np.ndarray[Any, Any], ...]
 
 
 class Adjacency:
@@ -114,12 +105,11 @@ class Adjacency:
         return self.edges.derived(self._names["neighbours", direction], lambda: self._neighbours(direction))
 
     def _neighbours(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
-        """On top of what was made before, in this process or an earlier one, if it is the same and more."""
+        """On top of what was made before, in this process or an earlier one, if they have enough in common."""
         made = self._made(direction)
-        new = self._new_ends(made) if made is not None else None
-        if made is not None and new is not None:
-            offsets, targets, loops = made.arrays
-            return self._grown(Neighbours(offsets, targets), loops, direction, *new)
+        grown = self._grown(made, direction) if made is not None else None
+        if grown is not None:
+            return grown
         src, dst = self.ends()
         near, far = _turned(src, dst, direction)
         with self._telling(f"arranging {len(src):,} edges by node"):
@@ -128,27 +118,40 @@ class Adjacency:
         self._keep(direction, (built.offsets, built.targets, loops))
         return built, loops
 
-    def _grown(
-        self, base: Neighbours, loops: Numbers, direction: Direction, src: Numbers, dst: Numbers
-    ) -> tuple[AnyNeighbours, Numbers]:
+    def _grown(self, made: Made, direction: Direction) -> tuple[AnyNeighbours, Numbers] | None:
+        found = self._changes(made)
+        if found is None:
+            return None
+        offsets, targets, loops = made.arrays
+        base = Neighbours(offsets, targets)
         count = self._near(direction).row_count
-        if not len(src) and base.count == count:
+        moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
+        if not len(found.src) and not len(found.lost) and moved == (None, None) and base.count == count:
             return base, loops
-        near, far = _turned(src, dst, direction)
-        old = near < base.count
-        fresh = np.ones(len(near), bool)
-        fresh[old] = ~base.connected(near[old], far[old])
-        grown = Layered(base, build_few(near[fresh], far[fresh], count))
-        return grown, np.union1d(loops, src[src == dst])
+        removed = np.zeros(0, np.uint64)
+        if len(found.lost):
+            ends = self._made("ends")
+            if ends is None or not ends.is_of(made):
+                return None
+            src, dst = ends.arrays
+            gone = found.lost if direction != "both" else np.concatenate([found.lost, found.lost + len(src)])
+            near, far = _turned(src, dst, direction)
+            removed = removed_pairs(near, far, gone, parallel=len(near) != len(base.targets))
+            loops = loops[~contains(low(removed)[high(removed) == low(removed)], loops)]
+        if found.sources is not None:
+            loops = np.sort(found.sources.now[loops])
+            loops = loops[loops >= 0]
+        gained_near, gained_far = _turned(found.src, found.dst, direction)
+        grown = grow(base, (gained_near, moved[0], count), (gained_far, moved[1]), removed)
+        return grown, np.union1d(loops, found.src[found.src == found.dst])
 
     def _ends(self) -> Ends:
         made = self._made("ends")
-        new = self._new_ends(made) if made is not None else None
-        if made is not None and new is not None:
-            src, dst = made.arrays
-            if not len(new[0]):
-                return src, dst
-            return np.concatenate([src, new[0].astype(np.int32)]), np.concatenate([dst, new[1].astype(np.int32)])
+        found = self._changes(made) if made is not None else None
+        if made is not None and found is not None:
+            carried = carried_ends(made, self.edges, found)
+            if carried is not None:
+                return carried
         with self._telling(f"numbering the ends of {self.edges.row_count:,} edges"):
             ends = (
                 _numbers(self.edges.read("src"), self._source_nodes.column("id"), self.edges),
@@ -179,41 +182,28 @@ class Adjacency:
             kept = persisted.load(self._cache.folder, what)
             if kept is None:
                 return None
-            edges, sources, targets = (persisted.pieces_of(kept.about[name]) for name in _PIECES)
+            edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
             made = Made(edges, sources, targets, tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"]))
             self._cache.bases[what] = made
         return made
 
-    def _keep(self, kind: str, arrays: tuple[np.ndarray[Any, Any], ...]) -> None:
-        tables = (self.edges.fragments, self._source_nodes.fragments, self._target_nodes.fragments)
+    def _keep(self, kind: str, arrays: Arrays) -> None:
+        layouts = tuple(map(Layout.of, (self.edges, self._source_nodes, self._target_nodes)))
+        edges, sources, targets = layouts
         what = self._what(kind)
-        self._cache.bases[what] = Made(*tables, arrays)
+        self._cache.bases[what] = Made(edges, sources, targets, arrays)
         if self.edges.row_count >= _KEPT_MIN:
-            about = dict(zip(_PIECES, tables, strict=True))
-            persisted.save(self._cache.folder, what, about, dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True)))
+            about: dict[str, Any] = {}
+            kept = dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True))
+            for name, layout in zip(_TABLES, layouts, strict=True):
+                layout.write(name, about, kept)
+            persisted.save(self._cache.folder, what, about, kept)
+
+    def _changes(self, made: Made) -> Changes | None:
+        return changes(made, self.edges, self._source_nodes, self._target_nodes)
 
     def _what(self, kind: str) -> persisted.What:
         return ("adjacency", self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, kind)
-
-    def _new_ends(self, made: Made) -> tuple[Numbers, Numbers] | None:
-        """The ends of the edges added since; None when rows were changed or removed, or too many added."""
-        sources, targets = self._source_nodes, self._target_nodes
-        if not (sources.extends(made.sources) and targets.extends(made.targets) and self.edges.extends(made.edges)):
-            return None
-        if self.edges.row_count > sum(rows for _, rows, _ in made.edges) * 1.1 + _KEPT_MIN:
-            return None
-        new = self.edges.added_since(made.edges, ["src", "dst"])
-        assert new is not None
-        if not new.num_rows:
-            return NONE, NONE
-        return self._find(new["src"], sources), self._find(new["dst"], targets)
-
-    def _find(self, ends: pa.ChunkedArray, nodes: TableData) -> Numbers:
-        places = nodes.find_all(ends.to_pylist())
-        if places is None:
-            missing = pc.sum(pc.invert(pc.is_in(ends, value_set=nodes.column("id")))).as_py()
-            raise _dangling(missing, self.edges)
-        return places
 
     @contextmanager
     def _telling(self, what: str) -> Iterator[None]:
@@ -230,7 +220,7 @@ class Adjacency:
 
 
 _KINDS = ("neighbours", "whole", "edge_rows", "ends", "linked")
-_PIECES = ("edges", "sources", "targets")
+_TABLES = ("edges", "sources", "targets")
 _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
 """What is kept of neighbours, and of ends."""
 
@@ -242,12 +232,8 @@ def _turned(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]
     return (dst, src) if direction == "in" else (src, dst)
 
 
-def _dangling(count: int, edges: TableData) -> Damaged:
-    return Damaged(f"{count} edges of '{edges.folder}' end at nodes that do not exist", code="dangling_edge")
-
-
 def _numbers(ends: pa.ChunkedArray, ids: pa.Array, edges: TableData) -> I32:
     places = pc.index_in(ends, value_set=ids)
     if places.null_count:
-        raise _dangling(places.null_count, edges)
+        raise dangling(places.null_count, edges)
     return np.asarray(places.to_numpy(), dtype=np.int32)

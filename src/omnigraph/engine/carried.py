@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine.data import Fragments, Numbers, TableData
+from omnigraph.engine.persisted import Kept, pieces_of
 
 Places = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -32,6 +33,17 @@ class Layout:
     def of(cls, data: TableData) -> Layout:
         """How a version's rows lie."""
         return cls(data.fragments, {at: data.left(at) for at, piece in enumerate(data.fragments) if piece[2]})
+
+    def write(self, name: str, about: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Put it among what is kept on disk, under a name."""
+        about[name] = {"pieces": self.pieces, "left": sorted(self.left)}
+        arrays |= {f"{name}-left{at}": left for at, left in self.left.items()}
+
+    @classmethod
+    def read(cls, kept: Kept, name: str) -> Layout:
+        """What `write` put there."""
+        about = kept.about[name]
+        return cls(pieces_of(about["pieces"]), {at: kept.arrays[f"{name}-left{at}"] for at in about["left"]})
 
     def rows(self, at: int) -> int:
         """How many rows a piece has."""
@@ -86,6 +98,31 @@ def carry(earlier: Layout, data: TableData) -> Carried | None:
     row_of[known_of] = np.arange(len(known_of), dtype=np.int32)
     assert known <= end
     return Carried(new, known_of, row_of)
+
+
+def lost(earlier: Layout, data: TableData) -> Numbers | None:
+    """The rows of an earlier version that are not where they were, ascending; None when this one is older."""
+    places = lost_places(earlier, data)
+    return None if places is None else np.concatenate([*(rows for _, _, rows in places), np.zeros(0, np.int64)])
+
+
+def lost_places(earlier: Layout, data: TableData) -> list[tuple[int | None, Numbers, Numbers]] | None:
+    """The same piece by piece: (the piece now, if it is still there; the places in it; the rows then)."""
+    now = {files: at for at, (files, _, _) in enumerate(data.fragments)}
+    found: list[tuple[int | None, Numbers, Numbers]] = []
+    start = 0
+    for then, (files, rows, gone) in enumerate(earlier.pieces):
+        at, before = now.get(files), earlier.left.get(then)
+        left = np.zeros(rows, bool)
+        if at is not None:
+            left[data.left(at) if data.fragments[at][2] != gone else slice(None)] = True
+        if at is None or data.fragments[at][2] != gone:
+            if before is not None and int(left.sum()) != int(left[before].sum()):
+                return None
+            missing = np.flatnonzero(~left if before is None else ~left[before])
+            found.append((at, missing if before is None else before[missing], start + missing))
+        start += earlier.rows(then)
+    return found
 
 
 def _few(new: list[int], rows: int) -> bool:

@@ -154,6 +154,16 @@ class TableData:
             checkpoint()
             yield batch.column(0)
 
+    def read_pieces(self, names: Sequence[str], pieces: Sequence[int]) -> pa.Table:
+        """Some columns of some pieces, in row order; they are not kept."""
+        schema = pa.schema([self._table.schema.field(name) for name in names])
+        return pa.Table.from_batches(self._table.batches(names, pieces=pieces), schema)
+
+    def removed(self, piece: int, name: str, places: Numbers) -> pa.Array:
+        """What rows of a piece held that are gone."""
+        column = self._table.read_removed(name, piece)
+        return column.take(pa.array(places))
+
     def field_id(self, name: str) -> int:
         """What tells a column through its renames."""
         return self._table.field_ids[name]
@@ -162,15 +172,16 @@ class TableData:
         """A whole column in row order, as one chunk."""
         key = self._keys.get(name)
         if key is None:
-            key = self._keys[name] = self._column_key(name)
+            key = self._keys[name] = self.column_key(name)
         return self.derived(key, lambda: self._read(name))
 
-    def _column_key(self, name: str) -> str:
+    def column_key(self, name: str) -> str:
+        """Under what a column is kept."""
         return f"column:{self._table.field_ids[name]}"
 
     def _read(self, name: str) -> pa.Array:
         say(f"'{name}' read")
-        earlier = self.cache.earlier(self, self._column_key(name))
+        earlier = self.cache.earlier(self, self.column_key(name))
         if earlier is not None:
             known, fragments = earlier
             added = self.added_since(fragments, [name])
@@ -181,7 +192,7 @@ class TableData:
 
     def codes(self, name: str) -> Codes | None:
         """A text column with few different values as numbers; None when there are many."""
-        return self.derived(f"codes:{self._column_key(name)}", lambda: _coded(self.column(name))).codes
+        return self.derived(f"codes:{self.column_key(name)}", lambda: _coded(self.column(name))).codes
 
     def read(self, name: str) -> pa.ChunkedArray:
         """A whole column in row order, for one use: it is not kept."""
@@ -271,6 +282,15 @@ class DataCache:
                     found = self._kept.get((folder, other, name))
                     if found is not None:
                         return found[0], pieces
+        return None
+
+    def column_of(self, data: TableData, pieces: Fragments, name: str) -> pa.Array | None:
+        """A column of that version of a table which has these pieces, if it is in memory."""
+        with self._lock:
+            versions = list(self._versions.get(data.folder, {}).values())
+        for other in versions:
+            if other.fragments == pieces:
+                return self.find((*other.key, other.column_key(name)))
         return None
 
     def find(self, key: tuple[Any, ...]) -> Any:

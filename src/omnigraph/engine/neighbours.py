@@ -168,11 +168,27 @@ class Few:
 
 
 @dataclass(frozen=True)
+class Renumbered:
+    """The nodes at one end, which had other numbers when an adjacency was made; -1 is a node that was not there."""
+
+    now: Numbers
+    """Then → now."""
+    then: Numbers
+    """Now → then."""
+
+
+@dataclass(frozen=True)
 class Layered:
-    """The far ends as they were, and those added since: what a small commit costs is what it added."""
+    """The far ends as they were, without those removed since, with those added: a commit costs what it changed.
+
+    The base and what was removed of it speak of nodes by the numbers they had then, `added` by those they have now.
+    """
 
     base: Neighbours
     added: Few
+    removed: Few | None = None
+    near: Renumbered | None = None
+    far_: Renumbered | None = None
 
     @property
     def count(self) -> int:
@@ -181,45 +197,59 @@ class Layered:
 
     def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
         """As in `Walkable`."""
-        old, known = self._known(sources)
-        positions, targets = self.base.expand(known)
+        positions, targets = self._old(sources)
         more, others = self.added.expand(sources)
-        if old is not None:
-            positions = old[positions]
-        return (
-            (np.concatenate([positions, more]), np.concatenate([targets, others]))
-            if len(more)
-            else (positions, targets)
-        )
+        if not len(more):
+            return positions, targets
+        return np.concatenate([positions, more]), np.concatenate([targets, others])
 
     def far(self, sources: Numbers) -> Numbers:
         """As in `Walkable`."""
-        return np.concatenate([self.base.far(self._known(sources)[1]), self.added.far(sources)])
+        return np.concatenate([self._old(sources)[1], self.added.far(sources)])
 
     def degrees(self, sources: Numbers) -> Numbers:
         """As in `Walkable`."""
         degrees = self.added.degrees(sources)
         old, known = self._known(sources)
-        degrees[slice(None) if old is None else old] += self.base.degrees(known)
+        before = self.base.degrees(known)
+        if self.removed is not None:
+            before = before - self.removed.degrees(known)
+        degrees[slice(None) if old is None else old] += before
         return degrees
 
     def totals(self, values: Numbers | None) -> Numbers:
         """As in `Walkable`."""
+        then = values
+        if values is not None and self.far_ is not None:
+            then = np.where(self.far_.now >= 0, values[self.far_.now], 0)
+        before = self.base.totals(then)
+        if self.removed is not None:
+            before = before - self.removed.totals(then)
         totals = self.added.totals(values)
-        totals[: self.base.count] += self.base.totals(values)
+        if self.near is None:
+            totals[: self.base.count] += before
+        else:
+            known = np.flatnonzero(self.near.then >= 0)
+            totals[known] += before[self.near.then[known]]
         return totals
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
         """As in `Walkable`."""
         found = self.added.connected(sources, targets)
         old, known = self._known(sources)
-        if old is None:
-            return found | self.base.connected(sources, targets)
-        found[old] |= self.base.connected(known, targets[old])
+        ends = targets if old is None else targets[old]
+        if self.far_ is not None:
+            ends = self.far_.then[ends]
+        before = self.base.connected(known, ends)
+        if self.removed is not None:
+            before &= ~self.removed.connected(known, ends)
+        found[slice(None) if old is None else old] |= before
         return found
 
     def whole(self) -> Neighbours:
-        """Both layers in one, as if it had been made so."""
+        """All layers in one, as if it had been made so."""
+        if self.removed is not None or self.near is not None or self.far_ is not None:
+            return build(*self.expand(np.arange(self.count)), self.count)
         base, few = self.base, self.added.rows
         near = np.repeat(self.added.sources, np.diff(few.offsets))
         offsets = np.full(self.count + 1, len(base.targets), np.int64)
@@ -229,8 +259,23 @@ class Layered:
         offsets[1:] += np.cumsum(np.bincount(near, minlength=self.count))
         return Neighbours(offsets, grown)
 
+    def _old(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+        """What is left of the base: (position in `sources`, far end)."""
+        old, known = self._known(sources)
+        positions, targets = self.base.expand(known)
+        if self.removed is not None:
+            kept = ~self.removed.connected(known[positions], targets)
+            positions, targets = positions[kept], targets[kept]
+        if self.far_ is not None:
+            targets = self.far_.now[targets]
+        return positions if old is None else old[positions], targets
+
     def _known(self, sources: Numbers) -> tuple[Numbers | None, Numbers]:
-        """The sources the base knows, and where they are; None when it knows them all."""
+        """(which of the sources the base knows, by what number); None when it knows them all."""
+        if self.near is not None:
+            then = self.near.then[sources]
+            old = np.flatnonzero(then >= 0)
+            return old, then[old]
         if not len(sources) or int(sources.max()) < self.base.count:
             return None, sources
         old = np.flatnonzero(sources < self.base.count)

@@ -225,6 +225,13 @@ class Table:
         offsets: np.ndarray[Any, np.dtype[np.int64]] = (addresses.to_numpy() & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return offsets
 
+    def read_removed(self, name: str, piece: int) -> pa.Array:
+        """A column of a piece with the rows in it that are gone: all places, in order."""
+        with self.reading():
+            chosen = [self.dataset.get_fragments()[piece]]
+            scanner = self.dataset.scanner([name], fragments=chosen, with_row_id=True, include_deleted_rows=True)
+            return _one_chunk(scanner.to_table()[name])
+
     @cached_property
     def fragments(self) -> tuple[Piece, ...]:
         """The pieces the version is made of, in row order: equal pieces of any two versions hold equal rows."""
