@@ -85,7 +85,8 @@ def answer(query: ast.Query, world: World, params: Mapping[str, Any], now_ms: in
     """The answer of a read that compiles; `params` as JSON has them."""
     assert isinstance(query.body, ast.Read)
     values = {param.name.text: _read_param(params.get(param.name.text), param) for param in query.params}
-    return _Reading(world, values, now_ms).read(query.body)
+    declared = {param.name.text: param.type_name.text for param in query.params}
+    return _Reading(world, values, declared, now_ms).read(query.body)
 
 
 # -- values ------------------------------------------------------------------------------------------
@@ -218,8 +219,48 @@ def compare(op: str, left: Any, right: Any) -> bool:
             return right in left
         case "starts_with":
             return bool(left.startswith(right))
+        case "ends_with":
+            return bool(left.endswith(right))
+        case "icontains":
+            return right.lower() in left.lower()
+        case "istarts_with":
+            return bool(left.lower().startswith(right.lower()))
+        case "iends_with":
+            return bool(left.lower().endswith(right.lower()))
+        case "matches":
+            return re.search(right, left) is not None
+        case "in":
+            return left in right
+        case "not in":
+            return left not in right
         case _:
             raise AssertionError(op)
+
+
+def any_of(values: list[bool | None]) -> bool | None:
+    """`or` of three values: true beats unknown, unknown beats false."""
+    return True if True in values else None if None in values else False
+
+
+def all_of(values: list[bool | None]) -> bool | None:
+    """`and` of three values: false beats unknown, unknown beats true."""
+    return False if False in values else None if None in values else True
+
+
+def _within(number: Any, scalar: str) -> Any:
+    if isinstance(number, float):
+        return number
+    low, high = (0, 2**64 - 1) if scalar == "U64" else (-(2**63), 2**63 - 1)
+    return number if low <= number <= high else None
+
+
+def _computed(function: str, values: list[Any]) -> Any:
+    if function == "coalesce":
+        return next((value for value in values if value is not None), None)
+    (value,) = values
+    if value is None:
+        return None
+    return len(value) if function == "length" else value.lower() if function == "lower" else value.upper()
 
 
 # -- reading -----------------------------------------------------------------------------------------
@@ -249,8 +290,9 @@ class _Leap:
 
 
 class _Reading:
-    def __init__(self, world: World, params: Mapping[str, Any], now_ms: int) -> None:
+    def __init__(self, world: World, params: Mapping[str, Any], declared: Mapping[str, str], now_ms: int) -> None:
         self.world = world
+        self.declared = declared
         self.catalog = world.catalog
         self.params = params
         self.now_ms = now_ms
@@ -454,11 +496,18 @@ class _Reading:
     # -- expressions -----------------------------------------------------------------------------
 
     def holds(self, expr: ast.Expr, row: Row) -> bool:
-        if not isinstance(expr, ast.Compare):
-            return self.value(expr, row) is True
+        """Whether a condition is definitely true; unknown is not."""
+        return self.value(expr, row) is True
+
+    def compared(self, expr: ast.Compare, row: Row) -> bool | None:
+        """A comparison: None, unknown, when an operand is null."""
         left, right = self.value(expr.left, row), self.value(expr.right, row)
+        if expr.op in ("in", "not in") and isinstance(expr.right, ast.ListLiteral):
+            equal = [self.compared(ast.Compare("=", expr.left, item), row) for item in expr.right.items]
+            found = any_of(equal) if left is not None else None
+            return found if expr.op == "in" or found is None else not found
         if left is None or right is None:
-            return False
+            return None
         if self.is_f32(expr.left, row):
             right = [round_f32(item) for item in right] if isinstance(right, list) else round_f32(right)
         if self.is_f32(expr.right, row):
@@ -489,10 +538,64 @@ class _Reading:
                 return self.world.props(row[var.text]).get(prop.text)
             case ast.Call(function="now"):
                 return self.now_ms
+            case ast.Call(function="lower" | "upper" | "length" | "coalesce"):
+                return _computed(expr.function, [self.value(argument, row) for argument in expr.arguments])
             case ast.Call():
                 return self.function(expr, row)
+            case ast.Word(name="null"):
+                return None
+            case ast.Compare():
+                return self.compared(expr, row)
+            case ast.Logic(op=op, parts=parts):
+                values = [self.value(part, row) for part in parts]
+                return any_of(values) if op == "or" else all_of(values)
+            case ast.Not(expr=inner):
+                known = self.value(inner, row)
+                return None if known is None else not known
+            case ast.IsNull(expr=inner, negated=negated):
+                return (self.value(inner, row) is None) != negated
+            case ast.Arithmetic(op=op, left=left, right=right):
+                return self.arithmetic(op, left, right, row)
+            case ast.Negative(expr=inner):
+                number = self.value(inner, row)
+                return None if number is None else _within(-number, "I64")
             case _:
                 raise AssertionError(expr)
+
+    def arithmetic(self, op: str, left: ast.Expr, right: ast.Expr, row: Row) -> Any:
+        """What two values make; None when one is null or nothing comes out."""
+        a, b = self.value(left, row), self.value(right, row)
+        if a is None or b is None or (op in "/%" and b == 0):
+            return None
+        if isinstance(a, str):
+            return a + b
+        if op == "/" or isinstance(a, float) or isinstance(b, float):
+            x, y = float(a), float(b)
+            try:
+                result = {"+": x + y, "-": x - y, "*": x * y}[op] if op != "/" else x / y
+            except OverflowError:
+                return None
+            return result if math.isfinite(result) else None
+        whole = {"+": a + b, "-": a - b, "*": a * b}
+        number = whole[op] if op in whole else int(math.copysign(1, a)) * (abs(a) % abs(b))
+        return _within(number, self.scalar(ast.Arithmetic(op, left, right), row))
+
+    def scalar(self, expr: ast.Expr, row: Row) -> str:
+        """Which whole number an expression is: U64 only where nothing signed takes part."""
+        match expr:
+            case ast.PropertyOf(var=var, property=prop):
+                entity = row[var.text]
+                types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
+                return types[entity.type].properties[prop.text].type.scalar
+            case ast.Var(name=name):
+                return self.declared[name]
+            case ast.Literal(value=int() as number):
+                return "U32" if 0 <= number < 2**63 else "U64" if number >= 0 else "I64"
+            case ast.Arithmetic(op="+" | "-" | "*" | "%", left=left, right=right):
+                kinds = {self.scalar(left, row), self.scalar(right, row)}
+                return "U64" if "U64" in kinds and kinds <= {"U32", "U64"} else "I64"
+            case _:
+                return "I64"
 
     def function(self, call: ast.Call, row: Row) -> Any:
         of, query = call.arguments[0], self.value(call.arguments[1], row)
@@ -524,7 +627,8 @@ class _Reading:
     def meant(self, expr: ast.Expr) -> ast.Expr:
         """A bare word means the returned item of that alias."""
         if isinstance(expr, ast.Word):
-            return self.meant(next(item.expr for item in self.items if item.alias and item.alias.text == expr.name))
+            named = [item.expr for item in self.items if item.alias and item.alias.text == expr.name]
+            return self.meant(named[0]) if named else expr
         return expr
 
     def shown(self, expr: ast.Expr, row: Row, rrf: Mapping[str, float]) -> Any:
@@ -671,20 +775,24 @@ def _column(item: ast.ReturnItem) -> str:
             return name
         case ast.Call(function=function):
             return function
-        case _:
+        case ast.Literal() | ast.ListLiteral():
             return "literal"
+        case _:
+            return "value"
 
 
 def _variables(expr: ast.Expr) -> Iterable[str]:
     match expr:
         case ast.PropertyOf(var=var):
             yield var.text
-        case ast.Compare(left=left, right=right):
+        case ast.Compare(left=left, right=right) | ast.Arithmetic(left=left, right=right):
             yield from _variables(left)
             yield from _variables(right)
-        case ast.Call(arguments=arguments):
-            for argument in arguments:
-                yield from _variables(argument)
+        case ast.Not(expr=inner) | ast.IsNull(expr=inner) | ast.Negative(expr=inner):
+            yield from _variables(inner)
+        case ast.Call(arguments=parts) | ast.Logic(parts=parts) | ast.ListLiteral(items=parts):
+            for part in parts:
+                yield from _variables(part)
         case _:
             return
 

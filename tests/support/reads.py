@@ -437,6 +437,8 @@ _NAMES = "abcdkmpwxyz"
 _BOUNDS = ["", "", "", "", "{1,1}", "{1,2}", "{1,3}", "{2,2}", "{2,3}", "{3,3}", "{1,5}", "{2,4}"]
 _COMPARE = ["=", "!=", "<", "<=", ">", ">="]
 _LIMITS = [0, 1, 2, 2, 3, 3, 5, 5, 10, 100, 100, 100]
+_PATTERNS = ["^a", "b$", "[a-c]+", "(?i)RED|Z", "é", "^$", ".", "^.{2,3}$", "[0-9]{4}"]
+"""Regular expressions that mean the same to RE2 and to Python."""
 _NUMBERS = ("I32", "I64", "U32", "U64", "F32", "F64")
 Scope = dict[str, NodeType | EdgeType]
 
@@ -588,7 +590,66 @@ class Asking:
 
     # -- conditions ------------------------------------------------------------------------------
 
-    def condition(self, scope: Scope, names: Sequence[str]) -> str:
+    def condition(self, scope: Scope, names: Sequence[str], depth: int = 0) -> str:
+        """A condition; now and then one put together from others."""
+        chance = self.random.random()
+        if chance < 0.25 and depth < 3:
+            parts = [self.condition(scope, names, depth + 1) for _ in range(self.random.choice((2, 2, 3)))]
+            joined = self.random.choice((" and ", " or ")).join(part for part in parts if part)
+            return f"({joined})" if joined and depth else joined
+        if chance < 0.35 and depth < 3:
+            inner = self.condition(scope, names, depth + 1)
+            return f"not {inner}" if inner else ""
+        if chance < 0.5:
+            return self.newer_test(scope, names)
+        return self.plain_test(scope, names)
+
+    def newer_test(self, scope: Scope, names: Sequence[str]) -> str:
+        """A test that came later than the six comparisons."""
+        random = self.random
+        props = [(n, p) for n in names for p in scope[n].properties.values() if p.type.scalar != "Vector"]
+        if not props:
+            return ""
+        name, prop = random.choice(props)
+        own, type_ = f"${name}.{prop.name}", prop.type
+        if random.random() < 0.25 or type_.is_list:
+            return f"{own} is {random.choice(('', 'not '))}null"
+        if random.random() < 0.4:
+            return f"{own} {random.choice(('in', 'not in'))} {self.listing(type_)}"
+        if random.random() < 0.3:
+            items = ", ".join(self.operand(scope, type_, prop.name) for _ in range(random.randint(1, 3)))
+            return f"{own} {random.choice(('in', 'not in'))} [{items}]"
+        if type_.scalar == "Bool" and random.random() < 0.6:
+            return own
+        if type_.is_text:
+            op = random.choice(("ends_with", "icontains", "istarts_with", "iends_with", "matches"))
+            if op == "matches":
+                return f"{own} matches {quoted(random.choice(_PATTERNS))}"
+            return f"{own} {op} {self.atom(type_, prop.name)}"
+        if type_.scalar in _NUMBERS:
+            return f"{self.number(scope, own)} {random.choice(_COMPARE)} {self.number(scope, None)}"
+        return f"coalesce({own}, {self.atom(type_, prop.name)}) {random.choice(_COMPARE)} {self.atom(type_, prop.name)}"
+
+    def number(self, scope: Scope, own: str | None, depth: int = 0) -> str:
+        """A number, computed or not."""
+        random = self.random
+        known = [of for scalar in _NUMBERS for of in self.properties(scope, scalar)]
+        if own is None:
+            own = random.choice(known) if known and random.random() < 0.5 else str(random.choice((0, 1, 2, 7, -3, 2.5)))
+        if depth > 1 or random.random() < 0.3:
+            return own
+        match random.randrange(8):
+            case 0:
+                return f"-({own})"
+            case 1:
+                return f"length({random.choice([*self.properties(scope, 'String'), quoted('aé')])})"
+            case 2:
+                return f"coalesce({own}, {random.choice(('0', '1.5', '-2'))})"
+            case _:
+                op = random.choice(("+", "-", "*", "/", "+", "-", "*", "%"))
+                return f"({own} {op} {self.number(scope, None, depth + 1)})"
+
+    def plain_test(self, scope: Scope, names: Sequence[str]) -> str:
         random = self.random
         props = [(n, p) for n in names for p in scope[n].properties.values() if p.type.scalar != "Vector"]
         if not props:

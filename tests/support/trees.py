@@ -14,6 +14,7 @@ from omnigraph.lang.spans import Name
 from omnigraph.lang.tokens import END, STRING, Token, lex
 from omnigraph.query import ast as q
 from omnigraph.query.functions import FUNCTIONS, TEXT
+from omnigraph.query.parse_expressions import OPERATOR_WORDS
 from omnigraph.schema import ast as s
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
 
@@ -24,7 +25,8 @@ WORDS = (
     "a", "b", "name", "_x", "camelCase", "x1", "node", "edge", "interface", "implements", "enum", "key", "unique",
     "index", "range", "check", "card", "embed", "description", "instruction", "query", "match", "return", "order",
     "limit", "not", "as", "asc", "desc", "contains", "starts_with", "insert", "update", "delete", "set", "where",
-    "from", "to", "now", "count", "search", "nearest", "date", "null", "trueish", "falsey", "id",
+    "from", "to", "now", "count", "search", "nearest", "date", "null", "trueish", "falsey", "id", "in", "is", "and",
+    "or", "matches", "ends_with", "e5", "lower",
 )  # fmt: skip
 TYPE_WORDS = ("A", "B", "Person", "String", "Vector", "Blob", "Z9_", "Node", "I32")
 
@@ -135,8 +137,8 @@ _DATES = st.dates().map(lambda day: day.isoformat())
 _DATETIMES = st.datetimes().map(lambda time: time.isoformat()) | _DATES
 LITERALS = (
     TEXTS.map(lambda text: q.Literal("string", text))
-    | st.integers(0, U64_MAX).map(lambda number: q.Literal("int", number))
-    | st.floats(0, allow_infinity=False, allow_nan=False).map(lambda number: q.Literal("decimal", abs(number)))
+    | st.integers(-(2**63), U64_MAX).map(lambda number: q.Literal("int", number))
+    | st.floats(allow_infinity=False, allow_nan=False).map(lambda number: q.Literal("decimal", number))
     | st.booleans().map(lambda value: q.Literal("bool", value))
     | _DATES.map(lambda text: q.Literal("date", text))
     | _DATETIMES.map(lambda text: q.Literal("datetime", text))
@@ -148,7 +150,7 @@ VARS = VARIABLES.map(q.Var)
 NOW = st.just(q.Call("now", ()))
 ATOMS = LITERALS | LISTS | VARS | NOW
 FIELDS = st.builds(q.PropertyOf, VARIABLE_NAMES, LOWER)
-BARE_WORDS = lowers(but=("true", "false")).map(q.Word)
+BARE_WORDS = lowers(but=("true", "false", "where", "null", "asc", "desc", "as", *OPERATOR_WORDS)).map(q.Word)
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -160,19 +162,73 @@ def calls(draw: st.DrawFn, inner: st.SearchStrategy[q.Expr], names: tuple[str, .
     return q.Call(function.name, tuple(arguments))
 
 
-OPERANDS = st.recursive(FIELDS | VARS | LITERALS | LISTS | BARE_WORDS, calls, max_leaves=4)
+def operators(inner: st.SearchStrategy[q.Expr]) -> st.SearchStrategy[q.Expr]:
+    """Everything that puts expressions together."""
+    compare = st.builds(q.Compare, st.sampled_from(EVERY_COMPARISON), inner, inner)
+    return (
+        calls(inner)
+        | compare
+        | st.builds(q.Logic, st.sampled_from(("and", "or")), _tuples(inner, 2))
+        | st.builds(q.Not, inner)
+        | st.builds(q.IsNull, inner, st.booleans())
+        | st.builds(q.Arithmetic, st.sampled_from(("+", "-", "*", "/", "%")), inner, inner)
+        | st.builds(q.Negative, inner)
+        | _tuples(inner).map(q.ListLiteral)
+    )
+
+
+def tame(expr: q.Expr) -> q.Expr:
+    """The same tree without what reads like an arrow of another language."""
+    match expr:
+        case q.Compare("<", q.Var(), right) if begins_with_sign(right):
+            return q.Compare(">", expr.left, right)  # `$a <-e` reads like an arrow
+        case q.Arithmetic("-", left, q.ListLiteral() | q.Negative() as right):
+            return q.Arithmetic("+", left, right)  # `a -[` and `a --` read like arrows
+    return expr
+
+
+def begins_with_sign(expr: q.Expr) -> bool:
+    match expr:
+        case q.Negative():
+            return True
+        case q.Arithmetic(_, left) | q.Compare(_, left):
+            return begins_with_sign(left)
+    return False
+
+
+def first_of(expr: q.Expr) -> q.Expr:
+    """What the text of an expression begins with."""
+    match expr:
+        case q.Compare(_, left) | q.Arithmetic(_, left) | q.IsNull(left):
+            return first_of(left)
+        case q.Logic(_, parts):
+            return first_of(parts[0])
+    return expr
+
+
+EVERY_COMPARISON = (
+    *COMPARISONS, "contains", "starts_with", "ends_with", "icontains", "istarts_with", "iends_with", "matches", "in",
+    "not in",
+)  # fmt: skip
+OPERANDS = st.recursive(
+    FIELDS | VARS | LITERALS | LISTS | BARE_WORDS, lambda inner: operators(inner).map(tame), max_leaves=6
+)
 
 
 @st.composite
 def filters(draw: st.DrawFn) -> q.Condition:
-    """A comparison that does not read as another clause, or as part of the one before it."""
-    left, right = draw(OPERANDS), draw(OPERANDS)
-    op = draw(st.sampled_from((*COMPARISONS, "contains", "starts_with")))
-    if isinstance(left, q.Word) and left.name in ("and", "or", "where", "contains", "starts_with"):
-        left = q.Word("other")
-    if isinstance(left, q.Var) and isinstance(right, q.Var) and op in ("contains", "starts_with"):
-        op = "="  # `$a contains $b` is a hop
-    return q.Condition(q.Compare(op, left, right))
+    """A condition that does not read as another clause, or as part of the one before it."""
+    expr = draw(OPERANDS)
+    if not isinstance(expr, q.Compare | q.Logic | q.IsNull):
+        expr = q.Compare(draw(st.sampled_from(EVERY_COMPARISON)), draw(FIELDS), expr)
+    first = first_of(expr)
+    if not isinstance(first, q.PropertyOf | q.Call | q.ListLiteral) or _is_signed(first):
+        expr = q.Logic("and", (q.IsNull(draw(FIELDS)), expr))
+    return q.Condition(expr)
+
+
+def _is_signed(expr: q.Expr) -> bool:
+    return isinstance(expr, q.Literal) and str(expr.value).startswith("-")
 
 
 @st.composite
@@ -211,8 +267,10 @@ READS = st.builds(
     _tuples(sort_items()),
     st.none() | st.integers(0, U64_MAX),
 )
-ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS))
-WHERES = st.builds(q.Compare, st.sampled_from(COMPARISONS), lowers().map(q.Word), ATOMS)
+ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS | OPERANDS))
+WHERES = st.builds(q.Compare, st.sampled_from(COMPARISONS), lowers().map(q.Word), ATOMS) | filters().map(
+    lambda condition: q.Not(condition.expr)
+)
 WRITES = _tuples(
     st.builds(q.Insert, UPPER, ASSIGNS)
     | st.builds(q.Update, UPPER, ASSIGNS, WHERES)
@@ -259,6 +317,8 @@ def rewrite(text: str, random: Random) -> tuple[str, list[str]]:
                 comment = random.choice(_COMMENTS)
                 comments.append(comment.rstrip())
                 gap += [random.choice(("", "", *_SPACES)), comment, "\n" if comment.startswith("//") else ""]
+            if gap and before is not None and before.text == "/":
+                gap.insert(0, " ")  # with a slash before it, a comment begins one sooner
             if not gap and before is not None and before.end < token.start:
                 gap.append(random.choice(_SPACES))
             pieces += gap

@@ -6,6 +6,7 @@ the guess was wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from omnigraph.query import ir
@@ -13,6 +14,7 @@ from omnigraph.schema.catalog import Catalog
 
 _SHARES = {"=": 0.1, "!=": 0.9, "contains_item": 0.1, "contains_text": 0.1, "starts_with": 0.1}
 _RANGE_SHARE = 1 / 3
+_NULL_SHARE = 0.1
 _TEXT_SHARE = 0.05
 _NOT_SHARE = 0.5
 
@@ -65,8 +67,24 @@ class Estimates:
         """The part of the rows that pass some conditions."""
         share = 1.0
         for condition in conditions:
-            share *= _TEXT_SHARE if isinstance(condition, ir.TextMatch) else self._compared(condition)
+            share *= self._passing(condition)
         return share
+
+    def _passing(self, condition: ir.Condition) -> float:
+        match condition:
+            case ir.TextMatch():
+                return _TEXT_SHARE
+            case ir.Compare():
+                return self._compared(condition)
+            case ir.Not():
+                return 1 - self._passing(condition.part)
+            case ir.Logic():
+                shares = [self._passing(part) for part in condition.parts]
+                return math.prod(shares) if condition.op == "and" else 1 - math.prod(1 - share for share in shares)
+            case ir.IsNull():
+                return _NULL_SHARE
+            case _:
+                return 0.5
 
     def _compared(self, condition: ir.Compare) -> float:
         prop = next((side for side in (condition.left, condition.right) if isinstance(side, ir.Prop)), None)

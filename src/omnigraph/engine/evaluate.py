@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import logic
+from omnigraph.engine.arithmetic import arithmetic, function, matching, negative
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
@@ -28,10 +30,18 @@ class Evaluator:
     """Evaluates the expressions of one execution."""
 
     def __init__(
-        self, catalog: Catalog, params: Mapping[str, Any], searcher: Searcher, types: Mapping[str, str]
+        self,
+        catalog: Catalog,
+        params: Mapping[str, Any],
+        searcher: Searcher,
+        types: Mapping[str, str],
+        *,
+        strict: bool = False,
     ) -> None:
         self.types = types
         """Variable → node type."""
+        self.strict = strict
+        """An operation without a result is an error, not null: for values that are stored."""
         self.catalog = catalog
         self.params = params
         self.searcher = searcher
@@ -40,7 +50,7 @@ class Evaluator:
 
     def mask(self, condition: ir.Condition, frame: Frame) -> Mask:
         """Where the condition is definitely true."""
-        variables = list(dict.fromkeys(variables_of(condition)))
+        variables = list(dict.fromkeys(ir.variables_of(condition)))
         if len(variables) == 1:
             bound = frame.bound[variables[0]]
             if not bound.whole and frame.count >= bound.data.row_count:
@@ -52,6 +62,8 @@ class Evaluator:
     def _mask(self, condition: ir.Condition, frame: Frame) -> Mask:
         if isinstance(condition, ir.TextMatch):
             return self.searcher.matches(condition, frame.bound[condition.prop.var])
+        if not isinstance(condition, ir.Compare):
+            return logic.holds(self, condition, frame)
         result = self._compare(condition, frame)
         if isinstance(result, np.ndarray):
             return result
@@ -68,18 +80,39 @@ class Evaluator:
             and not isinstance(right, ir.Const | ir.ParamRef)
         ):
             left, right, op = right, left, flipped(cast(Op, op))
-        if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop):
+        if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop | ir.Computed):
             return self._with_constant(left, op, self.constant(right), frame)
-        if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, ir.Prop):
+        column = ir.Prop | ir.Computed
+        if isinstance(right, ir.Computed) and isinstance(left, column) and not any(ir.variables_of(right)):
+            return self._with_constant(left, op, plain(self.value(right, Frame()))[0], frame)
+        if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, column):
             return self._one_of(right, self.constant(left), frame)
         a, b = self.value(left, frame), self.value(right, frame)
         if _is_f32(left) or _is_f32(right):
             a, b = _rounded(a), _rounded(b)
         return _general(op, a, b)
 
-    def _with_constant(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> pa.Array | Mask | bool:
+    def _with_constant(self, prop: ir.Prop | ir.Computed, op: str, value: Any, frame: Frame) -> pa.Array | Mask | bool:
         if value is None:
             return False
+        quick = self._by_number(prop, op, value, frame) if isinstance(prop, ir.Prop) else None
+        if quick is not None:
+            return quick
+        column = self.value(prop, frame)
+        if op == "ends_with":
+            return pc.ends_with(column, pattern=value)
+        if op == "matches":
+            return matching(column, value)
+        if op == "contains_text":
+            return pc.match_substring(column, pattern=value)
+        if op == "starts_with":
+            return pc.starts_with(column, pattern=value)
+        if op == "contains_item":
+            return _holds(column, prop.type.item, value)
+        return make_test("value", prop.type, cast(Op, op), value).mask(column)
+
+    def _by_number(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> Mask | None:
+        """A comparison on plain numbers, or on the numbers of texts that repeat; None where there are none."""
         bound = frame.bound[prop.var]
         if op in NUMPY and not prop.type.is_list:
             if prop.type.is_integer or prop.type.is_float:
@@ -93,18 +126,11 @@ class Evaluator:
                     rows = codes.rows if bound.whole else codes.rows[bound.numbers]
                     code = codes.of.get(value, -2)
                     return cast(Mask, rows == code) if op == "=" else cast(Mask, (rows != code) & (rows >= 0))
-        column = self.value(prop, frame)
-        if op == "contains_text":
-            return pc.match_substring(column, pattern=value)
-        if op == "starts_with":
-            return pc.starts_with(column, pattern=value)
-        if op == "contains_item":
-            return _holds(column, prop.type.item, value)
-        return make_test(prop.name, prop.type, cast(Op, op), value).mask(column)
+        return None
 
-    def _one_of(self, prop: ir.Prop, values: list[Any] | None, frame: Frame) -> pa.Array | bool:
+    def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, frame: Frame) -> pa.Array | bool:
         """Whether a property is one of some constants, each brought to the column's own type."""
-        tests = [make_test(prop.name, prop.type, "=", value) for value in values or ()]
+        tests = [make_test("value", prop.type, "=", value) for value in values or ()]
         wanted = stored_array([test.value for test in tests if test.always is None], prop.type)
         return pc.is_in(one_zero(self.value(prop, frame)), value_set=one_zero(wanted))
 
@@ -122,8 +148,12 @@ class Evaluator:
             case ir.Const() | ir.ParamRef():
                 scalar = stored_array([self.constant(expr)], expr.type)
                 return scalar.take(pa.array(np.zeros(frame.count, np.int64)))
-            case ir.Compare() | ir.TextMatch():
+            case ir.TextMatch():
                 return pa.array(self.mask(expr, frame))
+            case ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
+                return logic.truth(self, expr, frame)
+            case ir.Arithmetic() | ir.Negative() | ir.Function():
+                return self.computed(expr, frame)
             case ir.Nearest():
                 distances, known = self.searcher.distances(expr, frame.bound[expr.prop.var])
                 return pa.array(distances, mask=~known)
@@ -133,6 +163,19 @@ class Evaluator:
                 return self.entity(expr, frame)
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")
+
+    def computed(self, expr: ir.Computed, frame: Frame) -> pa.Array:
+        """What arithmetic and value functions give in every row."""
+        if isinstance(expr, ir.Arithmetic):
+            left, right = self.value(expr.left, frame), self.value(expr.right, frame)
+            return arithmetic(expr.op, left, right, expr.type, strict=self.strict)
+        if isinstance(expr, ir.Negative):
+            value = self.value(expr.value, frame)
+            if expr.type.is_float:
+                return negative(value)
+            zero = pa.array(np.zeros(frame.count, np.int64))
+            return arithmetic("-", zero, value, expr.type, strict=self.strict)
+        return function(expr, [self.value(argument, frame) for argument in expr.arguments])
 
     def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
         """Whole nodes as structs of their id and properties; Blobs are left out."""
@@ -204,7 +247,7 @@ def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
 
 def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
     """Two columns against each other."""
-    if op in ("contains_text", "starts_with", "contains_item") or _needs_python(a.type, b.type):
+    if op in ("contains_text", "starts_with", "ends_with", "contains_item") or _needs_python(a.type, b.type):
         return pa.array([_pair(op, x, y) for x, y in zip(plain(a), plain(b), strict=True)], pa.bool_())
     if pa.types.is_boolean(a.type):
         a, b = a.cast(pa.int8()), b.cast(pa.int8())
@@ -236,6 +279,8 @@ def _pair(op: str, x: Any, y: Any) -> bool | None:
             return y in x
         case "starts_with":
             return bool(x.startswith(y))
+        case "ends_with":
+            return bool(x.endswith(y))
         case "=":
             return bool(x == y)
         case "!=":
@@ -248,16 +293,3 @@ def _pair(op: str, x: Any, y: Any) -> bool | None:
             return bool(x > y)
         case _:
             return bool(x >= y)
-
-
-def variables_of(expr: ir.Expr) -> list[str]:
-    """The variables an expression reads."""
-    match expr:
-        case ir.Prop() | ir.Entity():
-            return [expr.var]
-        case ir.Compare():
-            return [*variables_of(expr.left), *variables_of(expr.right)]
-        case ir.TextMatch() | ir.Nearest() | ir.Bm25():
-            return [expr.prop.var]
-        case _:
-            return []

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.embed import Embedder, fill_vectors
-from omnigraph.engine.filters import Op, Test, make_test
+from omnigraph.engine.frames import Frame
 from omnigraph.engine.pending import Pending
+from omnigraph.engine.ranks import plain
+from omnigraph.engine.selection import frame_of, row_evaluator, select
 from omnigraph.errors import InputError, ValueFormatError
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
@@ -55,6 +57,8 @@ class MutationRun:
         self.pending = Pending(snapshot)
         self.counts = Counts()
         self._params = {**params, ir.NOW: now_ms}
+        self._evaluator = row_evaluator(catalog, self._params)
+        self._strict = row_evaluator(catalog, self._params, strict=True)
         self._new_id = new_id
         self._embedder = embedder
         self._fetch = fetch
@@ -129,14 +133,18 @@ class MutationRun:
     def _update(self, op: ir.UpdateNodes) -> None:
         node = self.catalog.nodes[op.type_name]
         table = self.pending.table(node.table_key)
-        rows = table.matching(self._test(op.where))
+        rows = table.matching(select(op.where, self._evaluator))
         if not rows.num_rows:
             return
         assigned = {name for name, _ in op.values}
         rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
+        before = frame_of(rows)
         for name, expr in op.values:
-            value = self._value(expr, node.properties[name].type, f"'{node.name}.{name}'")
-            rows = _with_constant(rows, name, value, node.properties[name].type)
+            type_, what = node.properties[name].type, f"'{node.name}.{name}'"
+            if isinstance(expr, ir.Const | ir.ParamRef):
+                rows = _with_constant(rows, name, self._value(expr, type_, what), type_)
+            else:
+                rows = _with_column(rows, name, stored_column(self._strict.value(expr, before), type_, what))
         stale = [target for target, embed in node.embeds.items() if embed.source in assigned and target not in assigned]
         for target in stale:
             rows = _with_constant(rows, target, None, node.properties[target].type)
@@ -147,8 +155,7 @@ class MutationRun:
 
     def _delete_nodes(self, op: ir.DeleteNodes) -> None:
         table = self.pending.table(f"node:{op.type_name}")
-        test = self._test(op.where)
-        ids = _ids(table.matching(test, ["id", test.column]))
+        ids = _ids(table.matching(select(op.where, self._evaluator), ["id"]))
         self.counts.nodes += table.delete(ids)
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.pending.table(edge.table_key)
@@ -157,22 +164,16 @@ class MutationRun:
 
     def _delete_edges(self, op: ir.DeleteEdges) -> None:
         table = self.pending.table(f"edge:{op.type_name}")
-        test = self._test(op.where)
-        self.counts.edges += table.delete(_ids(table.matching(test, ["id", test.column])))
-
-    def _test(self, where: ir.Compare) -> Test:
-        assert isinstance(where.left, ir.Prop)
-        value = self._params[where.right.name] if isinstance(where.right, ir.ParamRef) else None
-        if isinstance(where.right, ir.Const):
-            value = where.right.value
-        # The grammar of `where` knows the six comparisons and no other.
-        return make_test(where.left.name, where.left.type, cast(Op, where.op), value)
+        self.counts.edges += table.delete(_ids(table.matching(select(op.where, self._evaluator), ["id"])))
 
     # -- values ----------------------------------------------------------------------------------
 
     def _value(self, expr: ir.Expr, type_: PropertyType, what: str) -> Any:
         """An assigned value in the column's stored form."""
-        assert isinstance(expr, ir.Const | ir.ParamRef)
+        if not isinstance(expr, ir.Const | ir.ParamRef):
+            # An insert has no row to look at, so what it computes is computed once.
+            column = stored_column(self._strict.value(expr, Frame()), type_, what)
+            return plain(column)[0]
         value = expr.value if isinstance(expr, ir.Const) else self._params[expr.name]
         try:
             if type_.scalar == "Blob" and value is not None:
@@ -185,6 +186,26 @@ class MutationRun:
 def _with_constant(rows: pa.Table, name: str, value: Any, type_: PropertyType) -> pa.Table:
     column = pa.array([value], arrow_type(type_)).take(pa.array([0] * rows.num_rows, pa.int64()))
     return rows.set_column(rows.schema.get_field_index(name), pa.field(name, column.type), column)
+
+
+def _with_column(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), pa.field(name, column.type), column)
+
+
+def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
+    """Computed values as a column stores them: in its width, finite, and of its enum."""
+    wanted = arrow_type(type_)
+    try:
+        column = values.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{what} ({type_}): {error}", code="bad_value") from None
+    if type_.is_float and not pc.all(pc.is_finite(column.drop_null())).as_py() and len(column.drop_null()):
+        raise InputError(f"{what} ({type_}): the number is too large", code="bad_value")
+    if type_.enum_values is not None:
+        strange = column.drop_null().filter(pc.invert(pc.is_in(column.drop_null(), pa.array(type_.enum_values))))
+        if len(strange):
+            raise InputError(f"{what}: '{strange[0]}' is not a value of {type_}", code="bad_value")
+    return column
 
 
 def _ids(rows: pa.Table) -> pa.Array:

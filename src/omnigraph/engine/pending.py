@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.filters import Test, sql_in
+from omnigraph.engine.selection import Selection
 from omnigraph.storage.tables import Change, Table
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -75,12 +76,14 @@ class PendingTable:
         self.deleted = pa.concat_arrays([self.deleted, new])
         return len(new)
 
-    def matching(self, test: Test, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows that satisfy a test, as the write sees them now."""
+    def matching(self, meant: Selection | Test, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows that satisfy a condition, as the write sees them now."""
+        selection = Selection((meant,)) if isinstance(meant, Test) else meant
         wanted = [*columns] if columns is not None else self.schema.names
-        stored = self._visible(self.committed.read(wanted, filter=test.sql()))
-        own = self.rows.filter(test.mask(self.rows[test.column])).select(wanted)
-        return pa.concat_tables([stored.cast(own.schema), own])
+        needed = list(dict.fromkeys([*wanted, *selection.columns, "id"]))
+        stored = self._visible(self.committed.read(needed, filter=selection.sql()))
+        own = selection.of_all(self.rows).select(wanted)
+        return pa.concat_tables([selection.of_stored(stored).select(wanted).cast(own.schema), own])
 
     def among(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
         """The ids of committed rows that have one of `values` in one of the columns, without those that are gone."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.evaluate import variables_of
 from omnigraph.engine.lookup import Lookup, find_lookup
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
@@ -40,9 +39,9 @@ def live_after(plan: ir.QueryIR) -> list[frozenset[str]]:
     for column in plan.columns:
         expr = column.expr
         if isinstance(expr, ir.Aggregate):
-            needed |= set() if isinstance(expr.argument, ir.Entity) else set(variables_of(expr.argument))
+            needed |= set() if isinstance(expr.argument, ir.Entity) else set(ir.variables_of(expr.argument))
         else:
-            needed |= set(variables_of(expr))
+            needed |= set(ir.variables_of(expr))
     live: list[frozenset[str]] = []
     for op in reversed(plan.pipeline):
         live.append(frozenset(needed))
@@ -50,7 +49,7 @@ def live_after(plan: ir.QueryIR) -> list[frozenset[str]]:
             case ir.Expand():
                 needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
             case ir.Filter():
-                needed |= set(variables_of(op.condition))
+                needed |= set(ir.variables_of(op.condition))
             case ir.AntiJoin():
                 needed |= set(op.outer_vars)
             case ir.NodeScan():

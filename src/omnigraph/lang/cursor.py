@@ -156,7 +156,7 @@ class Cursor:
         if token.kind in (LOWER, UPPER) and self._index and hint is None:
             before = self._tokens[self._index - 1]
             if before.kind in (DIGITS, DECIMAL) and before.end == token.start:
-                hint = "numbers are written as digits, with an optional fraction, and without exponent"
+                hint = "numbers are written as digits, with an optional fraction"
         return Fault(f"expected {expected}, found {describe(token)}", span, hint=hint)
 
     def enter(self) -> None:

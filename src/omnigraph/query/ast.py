@@ -1,7 +1,8 @@
 """The tree of a `.gq` file, as written: nothing resolved, spans kept, equality blind to spans.
 
-Expressions are one small family. Conditions are expressions too (`Compare`, a text `Call`), so richer
-ones (`or`, `in`, …) are new operators of the same tree, not a second one.
+Expressions are one family. Conditions are expressions too (`Compare`, `Logic`, a text `Call`): what can
+be asked of a row can also be returned for it. Parentheses are not kept; the printer puts them where the
+tree needs them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from typing import Literal as OneOf
 from omnigraph.lang.spans import NOWHERE, Name, Span
 
 LiteralKind = OneOf["string", "int", "decimal", "bool", "date", "datetime"]
-CompareOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]
+CompareOp = OneOf[
+    "=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "ends_with",
+    "icontains", "istarts_with", "iends_with", "matches", "in", "not in",
+]  # fmt: skip
+ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 
 ANONYMOUS = "_"
 """The name of `$_`, which stands for a different node wherever it is written."""
@@ -32,7 +37,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
-    """`[a, b, …]`."""
+    """`[a, b, …]`; where only constants make sense, the type checker says so."""
 
     items: tuple[Expr, ...]
     span: Span = field(default=NOWHERE, compare=False)
@@ -82,7 +87,51 @@ class Compare:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Expr = Literal | ListLiteral | Var | PropertyOf | Call | Word | Compare
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """`a and b and …`, or the same with `or`: at least two parts."""
+
+    op: OneOf["and", "or"]
+    parts: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`not condition`; with braces it is a `Negation` instead."""
+
+    expr: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`expr is null` or `expr is not null`."""
+
+    expr: Expr
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left op right` that computes a value."""
+
+    op: ArithmeticOp
+    left: Expr
+    right: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """`-expr`; a number written with a sign is a `Literal`."""
+
+    expr: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Expr = Literal | ListLiteral | Var | PropertyOf | Call | Word | Compare | Logic | Not | IsNull | Arithmetic | Negative
 
 
 # -- reads -------------------------------------------------------------------------------------------
@@ -140,9 +189,9 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A filter or a text predicate."""
+    """A filter: an expression that is true, false or unknown in a row."""
 
-    expr: Compare | Call
+    expr: Expr
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -209,7 +258,7 @@ class Update:
 
     type: Name
     assigns: tuple[Assign, ...]
-    where: Compare
+    where: Expr
     body: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 
@@ -219,7 +268,7 @@ class Delete:
     """`delete Type where condition`."""
 
     type: Name
-    where: Compare
+    where: Expr
     span: Span = field(default=NOWHERE, compare=False)
 
 

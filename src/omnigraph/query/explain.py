@@ -105,7 +105,8 @@ def _line(depth: int, word: str, rest: str, part: Part | None = None) -> _Line:
 
 
 def _where(conditions: Iterable[ir.Condition]) -> str:
-    texts = [_expr(condition) for condition in conditions]
+    all_of = [*conditions]
+    texts = [_expr(condition, 2 if len(all_of) > 1 else 0) for condition in all_of]
     return f" where {' and '.join(texts)}" if texts else ""
 
 
@@ -129,7 +130,30 @@ def _rank_var(rank: ir.Rank) -> str:
     return rank.arms[0].prop.var if isinstance(rank, ir.Rrf) else rank.prop.var
 
 
-def _expr(expr: ir.Expr) -> str:
+def _expr(expr: ir.Expr, level: int = 0) -> str:
+    """The text of an expression, in parentheses where it binds less tightly than `level` asks."""
+    own = _level(expr)
+    text = _bare(expr, own)
+    return f"({text})" if own < level else text
+
+
+def _level(expr: ir.Expr) -> int:
+    match expr:
+        case ir.Logic():
+            return 1 if expr.op == "or" else 2
+        case ir.Not():
+            return 4 if isinstance(expr.part, ir.IsNull) else 3
+        case ir.Compare() | ir.IsNull():
+            return 4
+        case ir.Function("concat"):
+            return 5
+        case ir.Arithmetic():
+            return 5 if expr.op in ("+", "-") else 6
+        case _:
+            return 7
+
+
+def _bare(expr: ir.Expr, own: int) -> str:
     match expr:
         case ir.Const():
             return _const(expr)
@@ -140,7 +164,23 @@ def _expr(expr: ir.Expr) -> str:
         case ir.Entity():
             return f"${expr.var}"
         case ir.Compare():
-            return f"{_expr(expr.left)} {_OPS.get(expr.op, expr.op)} {_expr(expr.right)}"
+            return f"{_expr(expr.left, own + 1)} {_OPS.get(expr.op, expr.op)} {_expr(expr.right, own + 1)}"
+        case ir.Logic():
+            return f" {expr.op} ".join(_expr(part, own + 1) for part in expr.parts)
+        case ir.Not(ir.IsNull(value)):
+            return f"{_expr(value, own + 1)} is not null"
+        case ir.Not():
+            return f"not {_expr(expr.part, own)}"
+        case ir.IsNull():
+            return f"{_expr(expr.value, own + 1)} is null"
+        case ir.Arithmetic():
+            return f"{_expr(expr.left, own)} {expr.op} {_expr(expr.right, own + 1)}"
+        case ir.Negative():
+            return f"-{_expr(expr.value, own)}"
+        case ir.Function("concat"):
+            return " + ".join(_expr(argument, own) for argument in expr.arguments)
+        case ir.Function():
+            return f"{expr.name}({', '.join(_expr(argument) for argument in expr.arguments)})"
         case ir.TextMatch():
             edits = f", {_expr(expr.max_edits)}" if expr.max_edits is not None else ""
             return f"{expr.function}({_expr(expr.prop)}, {_expr(expr.query)}{edits})"
@@ -158,6 +198,8 @@ def _expr(expr: ir.Expr) -> str:
 
 def _const(const: ir.Const) -> str:
     type_ = const.type
+    if const.value is None:
+        return "null"
     if type_.scalar == "Vector":
         return f"a vector of {type_.dim}"
     if type_.is_list:

@@ -15,10 +15,24 @@ from typing import NoReturn, ParamSpec, TypeVar, cast
 
 from omnigraph.errors import ValueFormatError
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.lang.spans import Name, Source, Span
+from omnigraph.lang.spans import Name, Source
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
-from omnigraph.query.functions import AGGREGATE, TEXT
+from omnigraph.query.faults import Silenced, type_fault
+from omnigraph.query.functions import AGGREGATE, TEXT, VALUE
+from omnigraph.query.operators import (
+    CASELESS,
+    check_arithmetic,
+    check_caseless,
+    check_in,
+    check_is_null,
+    check_logic,
+    check_matches,
+    check_negative,
+    check_not,
+    check_value_function,
+    refuse_null,
+)
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import parse_date, parse_datetime, read_json
@@ -38,15 +52,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Silenced(Exception):
-    """What is being checked rests on a mistake that was reported already."""
-
-
-def type_fault(code: str | None, message: str, span: Span, hint: str | None = None) -> Fault:
-    """A type error; rules without a number of their own have the plain code."""
-    return Fault(message, span, kind="type", code=code, hint=hint)
-
-
 @dataclass(slots=True)
 class Variable:
     """A match variable; a `type_name` of None means its type could not be told."""
@@ -62,7 +67,8 @@ class Scope:
 
     `since` tells which clause introduced a variable, `clause` which one is being looked at,
     `mentioned` collects the variables that were looked up, and `hidden` are names that only the `not`
-    blocks further up know.
+    blocks further up know. `words` are the bare names that mean something, None when what they name had a
+    mistake; `row` is the type whose properties they are in a mutation.
     """
 
     def __init__(
@@ -73,6 +79,8 @@ class Scope:
         outer: Scope | None,
         mentioned: dict[str, None],
         hidden: Collection[str] = (),
+        words: Mapping[str, ir.Expr | None] | None = None,
+        row: NodeType | EdgeType | None = None,
     ) -> None:
         self.own = own
         self.since = since
@@ -80,6 +88,8 @@ class Scope:
         self.outer = outer
         self.mentioned = mentioned
         self.hidden = hidden
+        self.words = words or {}
+        self.row = row
 
     def find(self, name: str) -> Variable | None:
         """The variable of this name, if it is visible."""
@@ -168,13 +178,43 @@ class ExpressionChecker:
                 return self.call(expr, scope)
             case ast.Compare():
                 return self.compare(expr, scope)
+            case ast.Logic():
+                return check_logic(self, expr, scope)
+            case ast.Not():
+                return check_not(self, expr, scope)
+            case ast.IsNull():
+                return check_is_null(self, expr, scope)
+            case ast.Arithmetic():
+                return check_arithmetic(self, expr, scope)
+            case ast.Negative():
+                return check_negative(self, expr, scope)
             case ast.Word():
-                raise self.unknown_word(expr, scope)
+                return self.word(expr, scope)
+
+    def word(self, word: ast.Word, scope: Scope) -> ir.Expr:
+        """A bare name: what the scope says it means, else `null`."""
+        if word.name in scope.words:
+            meant = scope.words[word.name]
+            if meant is None:
+                raise Silenced
+            if isinstance(meant, ir.Prop) and meant.type.scalar == "Blob" and scope.row is not None:
+                message = f"'{scope.row.name}.{word.name}' is Blob and cannot be compared"
+                raise type_fault("T11", message, word.span)
+            return meant
+        if word.name == "null":
+            return ir.Const(None, ir.NULL)
+        if scope.row is not None and scope.words:
+            raise self.unknown_property(word, scope.row, scope.words)
+        raise self.unknown_word(word, scope)
+
+    def unknown_property(self, word: ast.Word, type_: NodeType | EdgeType, known: Iterable[str]) -> Fault:
+        """T11: a bare name in a mutation that is no property of the row."""
+        known = [*known]
+        hint = did_you_mean(word.name, known) or (f"it has {listing(known)}" if known else None)
+        return type_fault("T11", f"'{type_.name}' has no property '{word.name}'", word.span, hint)
 
     def unknown_word(self, word: ast.Word, scope: Scope) -> Fault:
         """The error for a bare name that means nothing here."""
-        if word.name == "null":
-            return type_fault(None, "there is no null literal", word.span, "pass null through a nullable parameter")
         hint = self.about_word(word, scope) or f'text is written in double quotes: "{word.name}"'
         return type_fault(None, f"'{word.name}' is not a value", word.span, hint)
 
@@ -191,6 +231,9 @@ class ExpressionChecker:
 
     def property(self, expr: ast.PropertyOf, scope: Scope) -> ir.Prop:
         """`$x.p`."""
+        if scope.row is not None:
+            alone = f"name the property alone: '{expr.property}'"
+            raise type_fault("T14", f"'${expr.var}' is not a variable of a statement", expr.span, alone)
         variable = scope.get(expr.var)
         type_ = self.entity_type(variable)
         found = type_.properties.get(expr.property.text)
@@ -216,6 +259,9 @@ class ExpressionChecker:
         """`$x` alone: a parameter first, else the node."""
         if expr.name in self.params:
             return self.param(expr)
+        if scope.row is not None:
+            near = dollar_hint(expr.name, self.params) or "declare it in the query's parentheses"
+            raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, near)
         if scope.find(expr.name) is None:
             raise type_fault(
                 None,
@@ -249,8 +295,11 @@ class ExpressionChecker:
             return ir.Const([], PropertyType("String", is_list=True))
         consts: list[ir.Const] = []
         for item in expr.items:
-            if not isinstance(item, ast.Literal):
+            if isinstance(item, ast.ListLiteral):
                 raise type_fault(None, "a list cannot hold lists", item.span)
+            if not isinstance(item, ast.Literal):
+                hint = "pass the whole list as a parameter instead"
+                raise type_fault(None, "a list holds literals only", item.span, hint)
             const = self.literal(item)
             if consts and not compatible(const.type, consts[0].type):
                 raise type_fault(None, f"a list of {consts[0].type} cannot hold {const.type}", item.span)
@@ -295,13 +344,17 @@ class ExpressionChecker:
 
     # -- comparisons -----------------------------------------------------------------------------
 
-    def compare(self, expr: ast.Compare, scope: Scope) -> ir.Compare:
-        """`left op right` as a filter."""
-        for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
-            if isinstance(side, ast.Word) and side.name == "null":
-                value = self.text(other)
-                hint = f"nothing equals null; what has no value is found by 'not {{ {value} = {value} }}'"
-                raise type_fault(None, "there is no null literal", side.span, hint)
+    def compare(self, expr: ast.Compare, scope: Scope) -> ir.Condition:
+        """`left op right`."""
+        if "null" not in scope.words:
+            refuse_null(self, expr)
+        if expr.op in ("in", "not in"):
+            return check_in(self, expr, scope)
+        if expr.op == "matches":
+            return check_matches(self, expr, scope)
+        if expr.op in CASELESS:
+            return check_caseless(self, expr, scope)
+        self.undeclared_beside_property(expr, scope)
         left = self.attempt(self.operand, expr.left, scope)
         right = self.attempt(self.operand, expr.right, scope)
         if left is None or right is None:
@@ -311,6 +364,22 @@ class ExpressionChecker:
         if isinstance(right, ir.Entity):
             raise self.whole_node(expr.right)
         return ir.Compare(self.comparison(expr, left, right), left, right)
+
+    def undeclared_beside_property(self, expr: ast.Compare, scope: Scope) -> None:
+        """T14 with the type it should have: in `where p = $x`, the type of `p`."""
+        if not isinstance(expr.left, ast.Word) or not isinstance(expr.right, ast.Var):
+            return
+        known = scope.words.get(expr.left.name)
+        if scope.row is not None and isinstance(known, ir.Prop) and expr.right.name not in self.params:
+            hint = self.undeclared(expr.right.name, known.type)
+            raise type_fault("T14", f"'${expr.right.name}' is not a parameter of this query", expr.right.span, hint)
+
+    def plain_operand(self, expr: ast.Expr, scope: Scope) -> ir.Value:
+        """A value an operator can work on: no whole node."""
+        checked = self.operand(expr, scope)
+        if isinstance(checked, ir.Entity):
+            raise self.whole_node(expr)
+        return checked
 
     def whole_node(self, expr: ast.Expr) -> Fault:
         hint = "compare one of its properties; for the same node, use the same variable in both places"
@@ -327,7 +396,7 @@ class ExpressionChecker:
                 "put it into 'order', with a 'limit'",
             )
         if isinstance(checked, ir.Aggregate):
-            raise type_fault(None, "an aggregate cannot stand in 'match'", expr.span, "aggregates belong in 'return'")
+            raise type_fault(None, "an aggregate cannot stand here", expr.span, "aggregates belong in 'return'")
         return checked
 
     def comparison(self, expr: ast.Compare, left: ir.Value, right: ir.Value) -> ir.CompareOp:
@@ -340,9 +409,9 @@ class ExpressionChecker:
                 return "contains_text"
             if not a.is_list and not a.is_text:
                 raise self.t7(expr, left, right, "'contains' asks a list for an item, or a String for a part of it")
-        elif expr.op == "starts_with":
+        elif expr.op == "starts_with" or expr.op == "ends_with":
             if a.is_text and b.is_text:
-                return "starts_with"
+                return expr.op
         elif expr.op in _ORDERED and compatible(a, b) and not a.is_list and a.scalar not in ("Vector", "Blob"):
             return cast(ir.CompareOp, expr.op)
         raise self.t7(expr, left, right)
@@ -357,7 +426,7 @@ class ExpressionChecker:
             whole, item = (expr.left, expr.right) if left.type.is_list else (expr.right, expr.left)
             hint = f"ask for one item: '{self.text(whole)} contains {self.text(item)}'"
         one, other_one = self.shown(expr.left, left), self.shown(expr.right, right)
-        if expr.op in ("contains", "starts_with"):
+        if expr.op in ("contains", "starts_with", "ends_with"):
             return type_fault("T7", f"cannot apply '{expr.op}' to {one} and {other_one}", expr.span, hint)
         return type_fault("T7", f"cannot compare {one} with {other_one}", expr.span, hint)
 
@@ -371,6 +440,8 @@ class ExpressionChecker:
             return self.text_match(expr, scope)
         if expr.function in AGGREGATE:
             return self.aggregate(expr, scope)
+        if expr.function in VALUE:
+            return check_value_function(self, expr, scope)
         if expr.function == "nearest":
             return self.nearest(expr, scope)
         if expr.function == "bm25":
@@ -536,6 +607,10 @@ class ExpressionChecker:
         """T24: a Blob is never a value a query reads."""
         if not isinstance(checked, ir.Entity) and checked.type is not None and checked.type.scalar == "Blob":
             raise type_fault("T24", f"{self.text(expr)} is Blob, which a query cannot read as a value", expr.span)
+
+    def compatible(self, a: PropertyType, b: PropertyType) -> bool:
+        """Whether values of these types can be compared or stand for each other."""
+        return compatible(a, b)
 
     # -- words for messages ----------------------------------------------------------------------
 

@@ -6,11 +6,14 @@ anything longer, and anything with a comment inside, is written one item to a li
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 
 from omnigraph.lang.layout import Printer, quote
 from omnigraph.lang.spans import NOWHERE, Source, Span
 from omnigraph.query.ast import (
+    Arithmetic,
     Assign,
     Binding,
     Call,
@@ -21,10 +24,14 @@ from omnigraph.query.ast import (
     Expr,
     Hop,
     Insert,
+    IsNull,
     ListLiteral,
     Literal,
+    Logic,
     Meta,
     Negation,
+    Negative,
+    Not,
     Param,
     PropertyOf,
     Query,
@@ -38,6 +45,7 @@ from omnigraph.query.ast import (
     Word,
     Write,
 )
+from omnigraph.query.parse_expressions import OPERATOR_WORDS
 from omnigraph.query.parser import parse_source
 from omnigraph.values import spell_float
 
@@ -135,8 +143,7 @@ class _Formatter:
             return
         printer.open(f"{word} {{", body.start, body.start)
         for text, span, after in zip(texts, spans, [*texts[1:], ""], strict=True):
-            # An item that is the word `as` would be read as part of the one before it.
-            comma = "," if after and (commas or after.split(" ")[0] == "as") else ""
+            comma = "," if after and (commas or _goes_on(after)) else ""
             printer.item(text + comma, span)
         printer.close(body.end)
 
@@ -209,7 +216,13 @@ class _Formatter:
 
     # -- expressions -----------------------------------------------------------------------------
 
-    def expr(self, expr: Expr) -> str:
+    def expr(self, expr: Expr, level: int = 0) -> str:
+        """The text of an expression, in parentheses where it binds less tightly than `level` asks."""
+        own = _level(expr)
+        text = self.bare(expr, own)
+        return f"({text})" if own < level else text
+
+    def bare(self, expr: Expr, own: int) -> str:
         match expr:
             case PropertyOf():
                 return f"${expr.var}.{expr.property}"
@@ -219,8 +232,21 @@ class _Formatter:
                 return expr.name
             case Call():
                 return f"{expr.function}({', '.join(self.expr(argument) for argument in expr.arguments)})"
+            case Logic():
+                return f" {expr.op} ".join(self.expr(part, own + 1) for part in expr.parts)
+            case Not():
+                inner = self.expr(expr.expr, own)
+                # Behind `not`, a sign would make it a name that something is taken from.
+                return f"not ({inner})" if inner.startswith("-") else f"not {inner}"
+            case IsNull():
+                return f"{self.expr(expr.expr, own + 1)} is {'not ' if expr.negated else ''}null"
             case Compare():
-                return f"{self.expr(expr.left)} {expr.op} {self.expr(expr.right)}"
+                return f"{self.expr(expr.left, own + 1)} {expr.op} {self.expr(expr.right, own + 1)}"
+            case Arithmetic():
+                return f"{self.expr(expr.left, own)} {expr.op} {self.expr(expr.right, own + 1)}"
+            case Negative():
+                # `-5` is a number with a sign; `-(5)` is a number whose sign is turned.
+                return f"-({self.bare(expr.expr, own)})" if _is_number(expr.expr) else f"-{self.expr(expr.expr, own)}"
             case ListLiteral():
                 return f"[{', '.join(self.expr(item) for item in expr.items)}]"
             case Literal():
@@ -233,10 +259,43 @@ class _Formatter:
             case "decimal":
                 assert isinstance(literal.value, float)
                 spelt = spell_float(literal.value, single=False)
-                return self.printer.literal(literal.span, spelt if "." in spelt else f"{spelt}.0")
+                spelt = spelt if "." in spelt else f"{spelt}.0"
+                if literal.value == 0 and math.copysign(1, literal.value) < 0:
+                    spelt = "-0.0"
+                written = self.printer.literal(literal.span, spelt)
+                return written if re.fullmatch(r"[-+.0-9eE]+", written) else spelt
             case "string":
                 return self.printer.literal(literal.span, quote(str(literal.value)))
             case "date" | "datetime":
                 return f"{literal.kind}({quote(str(literal.value))})"
             case _:
                 return str(literal.value)
+
+
+def _goes_on(text: str) -> bool:
+    """Whether an item begins with what would be read as part of the one before it."""
+    return text[0] in "-(" or re.split(r"\W", text, maxsplit=1)[0] in ("as", *OPERATOR_WORDS)
+
+
+_ALONE = 8
+
+
+def _level(expr: Expr) -> int:
+    """How tightly an expression holds together; see the grammar."""
+    match expr:
+        case Logic():
+            return 1 if expr.op == "or" else 2
+        case Not():
+            return 3
+        case Compare() | IsNull():
+            return 4
+        case Arithmetic():
+            return 5 if expr.op in ("+", "-") else 6
+        case Negative():
+            return 7
+        case _:
+            return _ALONE
+
+
+def _is_number(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.kind in ("int", "decimal")

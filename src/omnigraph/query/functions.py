@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Family = Literal["clock", "text", "rank", "aggregate"]
+Family = Literal["clock", "text", "rank", "aggregate", "value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,13 @@ class Function:
     least: int
     most: int
     usage: str
+
+    @property
+    def wanted(self) -> str:
+        """How many arguments it takes, in words."""
+        if self.least == self.most:
+            return str(self.least)
+        return f"{self.least} or {self.most}" if self.most == self.least + 1 else f"{self.least} to {self.most}"
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -34,6 +41,10 @@ FUNCTIONS: dict[str, Function] = {
         Function("avg", "aggregate", 1, 1, "avg($x.number)"),
         Function("min", "aggregate", 1, 1, "min($x.value)"),
         Function("max", "aggregate", 1, 1, "max($x.value)"),
+        Function("lower", "value", 1, 1, "lower($x.text)"),
+        Function("upper", "value", 1, 1, "upper($x.text)"),
+        Function("length", "value", 1, 1, "length($x.text) or length($x.list)"),
+        Function("coalesce", "value", 2, 16, "coalesce($x.value, other)"),
     )
 }
 
@@ -46,3 +57,4 @@ def names_of(family: Family) -> frozenset[str]:
 TEXT = names_of("text")
 RANK = names_of("rank")
 AGGREGATE = names_of("aggregate")
+VALUE = names_of("value")

@@ -16,6 +16,7 @@ followed by columns, order and limit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,7 +33,15 @@ F64 = PropertyType("F64")
 I64 = PropertyType("I64")
 DATETIME = PropertyType("DateTime")
 
-CompareOp = Literal["=", "!=", "<", "<=", ">", ">=", "contains_item", "contains_text", "starts_with"]
+STRING = PropertyType("String")
+NULL = PropertyType("String", nullable=True)
+"""The type of a `null` that nothing around it gives a type to."""
+
+CompareOp = Literal[
+    "=", "!=", "<", "<=", ">", ">=", "contains_item", "contains_text", "starts_with", "ends_with", "matches"
+]  # fmt: skip
+ArithmeticOp = Literal["+", "-", "*", "/", "%"]
+ValueFunction = Literal["lower", "upper", "length", "coalesce", "concat"]
 TextFunction = Literal["search", "match_text", "fuzzy"]
 AggregateFunction = Literal["count", "sum", "avg", "min", "max"]
 Direction = Literal["out", "in", "both"]
@@ -159,10 +168,116 @@ class ColumnRef:
     type: PropertyType | None
 
 
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """True, false or unknown by Kleene: an unknown part decides nothing unless it could not matter."""
+
+    op: Literal["and", "or"]
+    parts: tuple[Condition, ...]
+
+    @property
+    def type(self) -> PropertyType:
+        """Always Bool."""
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite; unknown stays unknown."""
+
+    part: Condition
+
+    @property
+    def type(self) -> PropertyType:
+        """Always Bool."""
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """Whether a value is not there; never unknown."""
+
+    value: Expr
+
+    @property
+    def type(self) -> PropertyType:
+        """Always Bool."""
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Two numbers and what comes out; null when an operand is, or when there is no result in `type`."""
+
+    op: ArithmeticOp
+    left: Expr
+    right: Expr
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """A number with the other sign."""
+
+    value: Expr
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A value computed from values."""
+
+    name: ValueFunction
+    arguments: tuple[Expr, ...]
+    type: PropertyType
+
+
 Rank = Nearest | Bm25 | Rrf
-Value = Const | ParamRef | Prop | Compare | TextMatch | Nearest | Bm25 | Rrf | Aggregate
+Computed = Arithmetic | Negative | Function
+Value = Const | ParamRef | Prop | Compare | TextMatch | Logic | Not | IsNull | Computed | Rank | Aggregate
 Expr = Value | Entity | ColumnRef
-Condition = Compare | TextMatch
+Condition = Compare | TextMatch | Logic | Not | IsNull | Prop | ParamRef | Const | Computed
+"""What can filter: the tests, and any other expression of type Bool."""
+
+
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions an expression is made of."""
+    match expr:
+        case Compare() | Arithmetic():
+            return (expr.left, expr.right)
+        case Logic():
+            return expr.parts
+        case Not():
+            return (expr.part,)
+        case IsNull() | Negative():
+            return (expr.value,)
+        case Function():
+            return expr.arguments
+        case TextMatch() | Nearest() | Bm25():
+            return (expr.prop, expr.query)
+        case Rrf():
+            return expr.arms
+        case Aggregate():
+            return (expr.argument,)
+        case _:
+            return ()
+
+
+def variables_of(expr: Expr) -> Iterator[str]:
+    """The variables an expression reads, with repeats."""
+    if isinstance(expr, Prop | Entity):
+        yield expr.var
+    for part in parts_of(expr):
+        yield from variables_of(part)
+
+
+def conjuncts_of(condition: Condition) -> Iterator[Condition]:
+    """The conditions that must all be true for this one to be."""
+    if isinstance(condition, Logic) and condition.op == "and":
+        for part in condition.parts:
+            yield from conjuncts_of(part)
+    else:
+        yield condition
 
 
 # -- reads -------------------------------------------------------------------------------------------
@@ -290,7 +405,7 @@ class UpdateNodes:
 
     type_name: str
     values: tuple[tuple[str, Expr], ...]
-    where: Compare
+    where: Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +413,7 @@ class DeleteNodes:
     """Remove the nodes that match, and every edge at them."""
 
     type_name: str
-    where: Compare
+    where: Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +421,7 @@ class DeleteEdges:
     """Remove the edges that match."""
 
     type_name: str
-    where: Compare
+    where: Condition
 
 
 MutationOp = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges

@@ -21,11 +21,11 @@ from omnigraph.query.expressions import (
     NO_SCOPE,
     ExpressionChecker,
     Scope,
-    Silenced,
     Variable,
     compatible,
-    type_fault,
 )
+from omnigraph.query.faults import Silenced, type_fault
+from omnigraph.query.operators import check_condition
 from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
 
@@ -362,9 +362,8 @@ class MatchChecker:
     # -- conditions ------------------------------------------------------------------------------
 
     def condition(self, block: _Block, clause: ast.Condition, number: int) -> None:
-        condition = self.expressions.check(clause.expr, block.scope_at(number))
-        assert isinstance(condition, ir.Compare | ir.TextMatch), "the parser lets no other condition through"
-        block.conditions.append(condition)
+        condition = check_condition(self.expressions, clause.expr, block.scope_at(number))
+        block.conditions += ir.conjuncts_of(condition)
 
     def negation(self, block: _Block, clause: ast.Negation, number: int) -> None:
         faults = self.expressions.faults

@@ -1,8 +1,9 @@
 """Checks the statements of a write and gives their plan.
 
-A name means a node type first, then an edge type; the case must match. Values are literals, parameters
-or `now()`. Statements are checked one by one; only when all of them are sound is the rule applied that a
-query either inserts and updates, or deletes (D2).
+A name means a node type first, then an edge type; the case must match. In `where` and on the right of
+`set`, bare names are the properties of the row; what an insert stores can use parameters only. Statements are
+checked one by one; only when all of them are sound is the rule applied that a query either inserts and
+updates, or deletes (D2).
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
-from omnigraph.query.expressions import NO_SCOPE, ExpressionChecker, Silenced, compatible, type_fault
+from omnigraph.query.expressions import ExpressionChecker, Scope, compatible
+from omnigraph.query.faults import Silenced, type_fault
+from omnigraph.query.operators import check_condition, is_null
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
 
@@ -82,7 +85,8 @@ class MutationChecker:
     # -- insert and update -----------------------------------------------------------------------
 
     def insert(self, statement: ast.Insert, type_: NodeType | EdgeType) -> ir.MutationOp:
-        given = self.assigns(statement.assigns, statement.type, type_, ends=isinstance(type_, EdgeType))
+        is_edge = isinstance(type_, EdgeType)
+        given = self.assigns(statement.assigns, statement.type, type_, ends=is_edge, scope=no_row_scope(type_))
         needed = [p.name for p in type_.properties.values() if not p.type.nullable]
         if isinstance(type_, EdgeType):
             missing = [name for name in (*_ENDS, *needed) if name not in given]
@@ -114,7 +118,13 @@ class MutationChecker:
                 "delete the edge and insert it anew",
             )
         given = self.expressions.attempt(
-            self.assigns, statement.assigns, statement.type, type_, ends=False, fixed=type_.key
+            self.assigns,
+            statement.assigns,
+            statement.type,
+            type_,
+            ends=False,
+            scope=row_scope(type_),
+            fixed=type_.key,
         )
         where = self.where(statement.where, type_)
         if given is None:
@@ -128,11 +138,12 @@ class MutationChecker:
         type_: NodeType | EdgeType,
         *,
         ends: bool,
+        scope: Scope,
         fixed: Sequence[str] = (),
     ) -> dict[str, ir.Expr]:
         """The assigned values by property, in the order written; `ends` allows `from` and `to`.
 
-        `fixed` are the properties that nothing can be assigned to.
+        `scope` is what the values can see, `fixed` are the properties that nothing can be assigned to.
         """
         if not assigns:
             raise type_fault("T10", f"nothing is assigned to '{type_.name}'", name.span, "write { property: value }")
@@ -153,19 +164,19 @@ class MutationChecker:
                 )
                 given[key] = None
             else:
-                given[key] = self.expressions.attempt(self.assigned, assign, type_, ends=ends)
+                given[key] = self.expressions.attempt(self.assigned, assign, type_, scope, ends=ends)
         sound = {key: value for key, value in given.items() if value is not None}
         if len(sound) < len(given):
             raise Silenced
         return sound
 
-    def assigned(self, assign: ast.Assign, type_: NodeType | EdgeType, *, ends: bool) -> ir.Expr:
+    def assigned(self, assign: ast.Assign, type_: NodeType | EdgeType, scope: Scope, *, ends: bool) -> ir.Expr:
         key = assign.property.text
         property_type = _ID if ends and key in _ENDS else self.property_type(assign.property, type_, ends=ends)
         what = f"'{type_.name}.{key}'"
         if isinstance(type_, EdgeType) and key in _ENDS:
             what += f" ({self.wanted(type_, key)})"
-        return self.value(assign.value, property_type, what)
+        return self.value(assign.value, property_type, what, scope)
 
     def property_type(self, name: Name, type_: NodeType | EdgeType, *, ends: bool) -> PropertyType:
         property_ = type_.properties.get(name.text)
@@ -175,11 +186,18 @@ class MutationChecker:
             raise type_fault("T11", f"'{type_.name}' has no property '{name}'", name.span, hint)
         return property_.type
 
-    def value(self, expr: ast.Expr, type_: PropertyType, what: str) -> ir.Expr:
-        """An assigned value: T3 for a literal that does not fit, T7 for a parameter that does not."""
+    def value(self, expr: ast.Expr, type_: PropertyType, what: str, scope: Scope) -> ir.Expr:
+        """An assigned value: T3 for a literal that does not fit, T7 for anything else that does not."""
         if isinstance(expr, ast.Literal | ast.ListLiteral):
             return self.expressions.fit_literal(expr, type_.with_nullable(False), what)
-        checked = self.atom(expr, type_)
+        if isinstance(expr, ast.Var) and expr.name not in self.expressions.params:
+            hint = self.expressions.undeclared(expr.name, type_)
+            raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, hint)
+        checked = self.expressions.plain_operand(expr, scope)
+        if is_null(checked):
+            if not type_.nullable:
+                raise type_fault("T3", f"{what} ({type_}) is required and cannot be null", expr.span)
+            return ir.Const(None, type_)
         text_for_blob = type_.scalar == "Blob" and checked.type.is_text
         if not text_for_blob and not compatible(checked.type, type_):
             raise type_fault(
@@ -187,26 +205,21 @@ class MutationChecker:
             )
         return checked
 
-    def atom(self, expr: ast.Expr, type_: PropertyType) -> ir.Const | ir.ParamRef:
-        if isinstance(expr, ast.Var) and expr.name not in self.expressions.params:
-            hint = self.expressions.undeclared(expr.name, type_)
-            raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, hint)
-        checked = self.expressions.check(expr, NO_SCOPE)
-        assert isinstance(checked, ir.Const | ir.ParamRef), "the parser lets nothing else through"
-        return checked
-
     # -- where -----------------------------------------------------------------------------------
 
-    def where(self, where: ast.Compare, type_: NodeType | EdgeType) -> ir.Compare:
-        assert isinstance(where.left, ast.Word), "the parser lets nothing else through"
-        name = Name(where.left.name, where.left.span)
-        if isinstance(type_, EdgeType) and name.text in _ENDS:
-            prop = ir.Prop(ir.ROW, _ENDS[name.text], _ID)
-        else:
-            property_type = self.property_type(name, type_, ends=isinstance(type_, EdgeType))
-            if property_type.scalar == "Blob":
-                raise type_fault("T11", f"'{type_.name}.{name}' is Blob and cannot be compared", name.span)
-            prop = ir.Prop(ir.ROW, name.text, property_type)
-        value = self.atom(where.right, prop.type)
-        op = self.expressions.comparison(where, prop, value)
-        return ir.Compare(op, prop, value)
+    def where(self, where: ast.Expr, type_: NodeType | EdgeType) -> ir.Condition:
+        """Which rows: a condition whose bare names are the properties of the row."""
+        return check_condition(self.expressions, where, row_scope(type_))
+
+
+def row_scope(type_: NodeType | EdgeType) -> Scope:
+    """What an expression about one row can see: its properties by name; an edge's ends as well."""
+    words: dict[str, ir.Expr | None] = {p.name: ir.Prop(ir.ROW, p.name, p.type) for p in type_.properties.values()}
+    if isinstance(type_, EdgeType):
+        words |= {end: ir.Prop(ir.ROW, column, _ID) for end, column in _ENDS.items()}
+    return Scope({}, {}, 0, None, {}, words=words, row=type_)
+
+
+def no_row_scope(type_: NodeType | EdgeType) -> Scope:
+    """What the value of an insert can see: parameters only, for there is no row yet."""
+    return Scope({}, {}, 0, None, {}, row=type_)

@@ -3,22 +3,15 @@
 Recursive descent over the shared cursor. No word is reserved, so a clause is told by the first few
 tokens: `$x :` binds, `$a word $b` hops, everything else that starts an expression is a condition. A
 broken query is skipped up to the next `query name(`, so one file reports several mistakes.
-
-The grammar of today is smaller than the tree: what comes later (`or`, `in`, more operators) extends
-`condition` and `operand`, and no other function.
+Expressions are read by `parse_expressions`.
 """
 
 from __future__ import annotations
 
-from typing import cast
-
-from omnigraph.errors import ValueFormatError
-from omnigraph.lang.cursor import Cursor, decode_string, name_of
+from omnigraph.lang.cursor import Cursor, name_of
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.lang.layout import quote
-from omnigraph.lang.parsing import FileParser
 from omnigraph.lang.spans import Name, Source, Span
-from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, PUNCT, STRING, UPPER, VAR, Comment, Token
+from omnigraph.lang.tokens import LOWER, UPPER, VAR, Comment, Token
 from omnigraph.names import did_you_mean
 from omnigraph.query.ast import (
     Assign,
@@ -27,16 +20,16 @@ from omnigraph.query.ast import (
     Call,
     Clause,
     Compare,
-    CompareOp,
     Condition,
     Delete,
     Expr,
     Hop,
     Insert,
-    ListLiteral,
-    Literal,
+    IsNull,
+    Logic,
     Meta,
     Negation,
+    Not,
     Param,
     PropertyMatch,
     PropertyOf,
@@ -47,37 +40,36 @@ from omnigraph.query.ast import (
     SortItem,
     Statement,
     Update,
-    Var,
     Word,
     Write,
 )
-from omnigraph.query.functions import FUNCTIONS, TEXT
-from omnigraph.types import INTEGER_RANGES, SCALARS
-from omnigraph.values import parse_date, parse_datetime
+from omnigraph.query.functions import TEXT
+from omnigraph.query.parse_expressions import (
+    CLAUSE,
+    NO_ARROWS,
+    OPERATOR_WORDS,
+    SYMBOLS,
+    WORD_OPERATORS,
+    ExpressionParser,
+    no_dollar,
+)
+from omnigraph.types import SCALARS
 
-_OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"})
 _STATEMENTS = ("insert", "update", "delete")
-_U64_MAX = INTEGER_RANGES["U64"][1]
-_FOREIGN_OPERATORS = {
-    "==": "equality is written with one '='",
-    "<>": "'not equal' is written '!='",
-    "=>": "'at least' is written '>='",
-    "=<": "'at most' is written '<='",
-}
+_COMPARISONS = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
 _FOREIGN_WORDS = {
-    "in": "whether a list holds a value is asked by '[1, 2] contains $x.p'",
-    "is": "what has no value is found by 'not { $x.p = $x.p }'",
-    "like": "a part of a text is found by 'contains', its beginning by 'starts_with'",
+    "like": "a part of a text is found by 'contains', its beginning by 'starts_with', a pattern by 'matches'",
+    "between": "write both bounds: $x.p >= 1 and $x.p <= 9",
+    "regexp": "a pattern is matched by 'matches'",
 }
-_EACH_ALONE = "write each condition as a clause of its own: all of them must hold"
 _CONNECTIVES = {
-    "where": _EACH_ALONE,
-    "and": _EACH_ALONE,
-    "&&": _EACH_ALONE,
-    "or": "there is no 'or' between clauses: write one query for each case",
-    "|": "there is no 'or' between clauses: write one query for each case",
+    "where": "a condition is a clause by itself, without 'where'",
+    "and": "'and' joins two conditions; there is none before it",
+    "&&": "conditions are joined by 'and'",
+    "or": "'or' joins two conditions; there is none before it",
+    "||": "conditions are joined by 'or'",
+    "|": "conditions are joined by 'or'",
 }
-_CLAUSE = "a clause ('$x: Type', '$a edge $b', a comparison, 'not { … }' or 'search(…)')"
 
 
 def parse_queries(text: str, name: str = "<query>") -> QueryFile:
@@ -92,7 +84,7 @@ def parse_source(source: Source) -> tuple[QueryFile, list[Comment]]:
     return QueryFile(queries), comments
 
 
-class _Parser(FileParser[Query]):
+class _Parser(ExpressionParser):
     # -- queries ---------------------------------------------------------------------------------
 
     def query(self) -> Query:
@@ -235,8 +227,10 @@ class _Parser(FileParser[Query]):
         """Whether `$a` and this token begin a hop rather than a comparison."""
         cursor = self.cursor
         if after.kind == LOWER:
-            if after.text not in ("contains", "starts_with"):
-                return after.text != "not"
+            if after.text not in OPERATOR_WORDS:
+                return True
+            if after.text == "not":
+                return False
             # `$a contains $b` is a hop over an edge of that name; `$a contains $b.p` cannot be.
             return cursor.ahead(2).text == "{" or (cursor.ahead(2).kind == VAR and cursor.ahead(3).text != ".")
         if after.kind == UPPER:
@@ -298,49 +292,62 @@ class _Parser(FileParser[Query]):
         return Bounds(low, high, cursor.since(mark))
 
     def condition(self) -> Condition:
-        """A comparison or a text predicate."""
+        """An expression that can be true or false: a comparison, a text predicate, these joined, a Bool."""
         cursor = self.cursor
         mark = cursor.mark
-        if cursor.token.text in _CONNECTIVES and cursor.ahead().text not in _OPERATORS:
-            raise cursor.fault(_CLAUSE, hint=_CONNECTIVES[cursor.token.text])
-        left = self.operand(_CLAUSE)
-        op = cursor.token.text
-        if op not in _OPERATORS:
-            if isinstance(left, Call) and left.function in TEXT:
-                return Condition(left, left.span)
-            hint = _FOREIGN_WORDS.get(op)
-            if op == "-" or op == "->":
-                hint = "a hop is written '$a edge $b', without arrows"
-            elif isinstance(left, Word):
-                if op == ":" or (cursor.token.kind == LOWER and cursor.ahead().kind in (VAR, LOWER)):
-                    raise _no_dollar(left.name, left.span, left.name)
-                hint = did_you_mean(left.name, ("not", "search", "match_text", "fuzzy"))
-                if cursor.source.text[left.span.start - 1].isdigit():
-                    hint = "numbers are written as digits, with an optional fraction, and without exponent"
-            raise cursor.fault("a comparison (=, !=, <, <=, >, >=, contains, starts_with)", hint=hint)
-        cursor.take()
-        self.refuse_foreign_operator(op)
-        right = self.operand("a value to compare with")
-        span = cursor.since(mark)
-        return Condition(Compare(cast(CompareOp, op), left, right, span), span)
+        token, after = cursor.token, cursor.ahead()
+        if token.text in _CONNECTIVES and after.text not in SYMBOLS | WORD_OPERATORS:
+            raise cursor.fault(CLAUSE, hint=_CONNECTIVES[token.text])
+        if token.text == "-" or (token.text == "(" and _is_foreign_node(after, cursor.ahead(2))):
+            hint = NO_ARROWS if token.text == "(" else "a clause cannot begin with a sign: put the number on the right"
+            raise cursor.fault(CLAUSE, hint=hint)
+        expr = self.expression(CLAUSE)
+        if not self.can_stand_alone(expr):
+            raise self.no_comparison(expr)
+        return Condition(expr, cursor.since(mark))
 
-    def refuse_foreign_operator(self, op: str) -> None:
-        """`==`, `<>` and the like, which other languages have."""
-        hint = _FOREIGN_OPERATORS.get(op + self.cursor.token.text)
-        if hint is not None:
-            raise self.cursor.fault("a value", hint=hint)
+    def can_stand_alone(self, expr: Expr) -> bool:
+        """Whether an expression is a condition by its form, or may be a Bool because nothing goes on behind it."""
+        match expr:
+            case Compare() | Logic() | Not() | IsNull():
+                return True
+            case Call() if expr.function in TEXT:
+                return True
+            case PropertyOf():
+                return self.begins_clause()
+        return False
+
+    def begins_clause(self) -> bool:
+        """Whether what stands here can be the next clause, or ends the block."""
+        token, after = self.cursor.token, self.cursor.ahead()
+        if token.kind == LOWER:
+            return after.text in ("(", "{") or (token.text == "not" and after.kind == VAR)
+        return token.kind == VAR or token.text in ("}", "(")
+
+    def no_comparison(self, left: Expr) -> Fault:
+        """The error for an expression that is no condition, where more was expected behind it."""
+        cursor = self.cursor
+        op = cursor.token.text
+        hint = _FOREIGN_WORDS.get(op)
+        if op == "->":
+            hint = "a hop is written '$a edge $b', without arrows"
+        elif isinstance(left, Word):
+            if op == ":" or (cursor.token.kind == LOWER and cursor.ahead().kind in (VAR, LOWER)):
+                return no_dollar(left.name, left.span, left.name)
+            hint = did_you_mean(left.name, ("not", "search", "match_text", "fuzzy"))
+        return cursor.fault(_COMPARISONS, hint=hint)
 
     def return_item(self) -> ReturnItem:
         cursor = self.cursor
         mark = cursor.mark
-        expr = self.operand("what to return ('$x.property', '$x', an aggregate, …)")
+        expr = self.expression("what to return ('$x.property', '$x', an aggregate, …)")
         alias = name_of(cursor.expect_lower("an alias")) if cursor.accept("as") else None
         return ReturnItem(expr, alias, cursor.since(mark))
 
     def sort_item(self) -> SortItem:
         cursor = self.cursor
         mark = cursor.mark
-        expr = self.operand("a sort key")
+        expr = self.expression("a sort key")
         token = cursor.token
         if token.text not in ("asc", "desc"):
             return SortItem(expr, None, cursor.since(mark))
@@ -390,194 +397,19 @@ class _Parser(FileParser[Query]):
             mark = cursor.mark
             name = name_of(cursor.expect_lower("a property name"))
             cursor.expect(":", " and the property's value")
-            assigns.append(Assign(name, self.atom(), cursor.since(mark)))
+            assigns.append(Assign(name, self.expression("a value"), cursor.since(mark)))
             cursor.accept(",")
         return tuple(assigns), cursor.since(start)
 
-    def where(self, word: str) -> Compare:
+    def where(self, word: str) -> Expr:
         cursor = self.cursor
         if not cursor.accept("where"):
             raise cursor.fault(
                 f"'where' and which rows to {word}", hint=f"every {word} names its rows: where key = $key"
             )
-        mark = cursor.mark
-        if cursor.token.kind != LOWER:
-            hint = None
-            if cursor.token.kind == VAR:
-                alone = cursor.ahead(2).text if cursor.ahead().text == "." else cursor.token.text[1:]
-                hint = f"name the property alone: '{alone}'"
-            raise cursor.fault("a property name", hint=hint)
-        name = cursor.take()
-        left = Word(name.text, Span(name.start, name.end))
-        op = cursor.token.text
-        if op not in _OPERATORS or op in ("contains", "starts_with"):
-            raise cursor.fault("a comparison (=, !=, <, <=, >, >=)")
-        cursor.take()
-        self.refuse_foreign_operator(op)
-        right = self.atom()
-        if cursor.token.text in ("and", "or"):
-            raise cursor.fault("another statement or '}'", hint="'where' takes one comparison")
-        return Compare(cast(CompareOp, op), left, right, cursor.since(mark))
-
-    # -- expressions -----------------------------------------------------------------------------
-
-    def atom(self) -> Expr:
-        """A value that can stand in a pattern or an assignment: a literal, a parameter or `now()`."""
-        token = self.cursor.token
-        expr = self.operand("a value (a literal, '$param' or now())")
-        match expr:
-            case Literal() | ListLiteral() | Var():
-                return expr
-            case Call("now"):
-                return expr
-        hint = "compute the value beforehand and pass it as a parameter"
-        if isinstance(expr, Word):
-            hint = f'text is written in double quotes: "{expr.name}"'
-            if expr.name == "null":
-                hint = "pass null through a nullable parameter"
-        raise Fault("only a literal, a '$param' or now() can stand here", self.cursor.since(token.start), hint=hint)
-
-    def operand(self, expected: str) -> Expr:
-        cursor = self.cursor
-        token = cursor.token
-        kind = token.kind
-        if kind == VAR:
-            cursor.take()
-            if not cursor.at("."):
-                return Var(token.text[1:], Span(token.start, token.end))
-            cursor.take()
-            property_ = name_of(cursor.expect_lower("a property name"))
-            return PropertyOf(
-                Name(token.text[1:], Span(token.start, token.end)), property_, Span(token.start, property_.span.end)
-            )
-        if kind == LOWER:
-            return self.word_or_call()
-        if kind in (STRING, DIGITS, DECIMAL):
-            return self.scalar_literal()
-        if token.text == "[":
-            return self.list_literal()
-        if token.text == "'":
-            raise self.single_quoted(token)
-        raise cursor.fault(expected, hint=_about_operand(token, cursor.ahead(), in_clause=expected is _CLAUSE))
-
-    def single_quoted(self, opened: Token) -> Fault:
-        text = self.cursor.source.text
-        closed = text.find("'", opened.end)
-        inside = text[opened.end : closed]
-        if closed < 0 or len(inside) > 80 or "\n" in inside:
-            return self.cursor.fault("a value")
-        span = Span(opened.start, closed + 1)
-        return Fault("text is written in double quotes, not in single ones", span, hint=f"write {quote(inside)}")
-
-    def word_or_call(self) -> Expr:
-        cursor = self.cursor
-        token = cursor.take()
-        span = Span(token.start, token.end)
-        if token.text in ("true", "false"):
-            return Literal("bool", token.text == "true", span)
-        if cursor.at(".") and cursor.ahead().kind == LOWER:
-            raise _no_dollar(token.text, span, f"{token.text}.{cursor.ahead().text}")
-        if not cursor.at("("):
-            return Word(token.text, span)
-        if token.text in ("date", "datetime"):
-            return self.dated_literal(token)
-        function = FUNCTIONS.get(token.text)
-        if function is None:
-            raise Fault(
-                f"there is no function '{token.text}'",
-                span,
-                hint=did_you_mean(token.text, (*FUNCTIONS, "date", "datetime")),
-            )
-        cursor.enter()
-        cursor.take()
-        arguments: list[Expr] = []
-        if not cursor.at(")"):
-            if cursor.at("*"):
-                raise cursor.fault("an argument", hint=f"count rows by a variable: {token.text}($x)")
-            arguments.append(self.operand("an argument"))
-            while cursor.accept(","):
-                arguments.append(self.operand("an argument"))
-        cursor.expect(")", f" to close '{token.text}'")
-        cursor.leave()
-        span = cursor.since(token.start)
-        if not function.least <= len(arguments) <= function.most:
-            wanted = function.least if function.least == function.most else f"{function.least} or {function.most}"
-            plural = "argument" if wanted == 1 else "arguments"
-            raise Fault(
-                f"'{token.text}' takes {wanted} {plural}, not {len(arguments)}", span, hint=f"write {function.usage}"
-            )
-        if token.text == "nearest" and not isinstance(arguments[0], PropertyOf):
-            raise Fault("'nearest' ranks a vector property", arguments[0].span, hint=f"write {function.usage}")
-        return Call(token.text, tuple(arguments), span)
-
-    def scalar_literal(self) -> Literal:
-        token = self.cursor.take()
-        span = Span(token.start, token.end)
-        if token.kind == STRING:
-            return Literal("string", decode_string(token), span)
-        if token.kind == DIGITS:
-            return Literal("int", _integer(token), span)
-        value = float(token.text)
-        if value == float("inf"):
-            raise Fault("the number is too large for a 64-bit float", span)
-        return Literal("decimal", value, span)
-
-    def dated_literal(self, word: Token) -> Literal:
-        cursor = self.cursor
-        cursor.take()
-        text_at = cursor.here
-        text = cursor.expect_string("a text in double quotes")
-        cursor.expect(")")
-        try:
-            (parse_date if word.text == "date" else parse_datetime)(text)
-        except ValueFormatError as error:
-            raise Fault(error.message, text_at, hint=error.hint) from None
-        return Literal("date" if word.text == "date" else "datetime", text, cursor.since(word.start))
-
-    def list_literal(self) -> ListLiteral:
-        cursor = self.cursor
-        mark = cursor.mark
-        cursor.enter()
-        cursor.take()
-        items: list[Expr] = []
-        while not (cursor.at("]") and not items):
-            item = self.operand("a value or ']'")
-            if not isinstance(item, Literal | ListLiteral):
-                raise Fault("a list literal holds literals only", item.span, hint="pass a list as a parameter instead")
-            items.append(item)
-            if not cursor.accept(","):
-                break
-        cursor.expect("]", " to close the list")
-        cursor.leave()
-        return ListLiteral(tuple(items), cursor.since(mark))
-
-    def integer(self, what: str) -> int:
-        return _integer(self.cursor.expect_digits(what))
-
-
-def _integer(token: Token) -> int:
-    # The length is looked at first: Python refuses to convert thousands of digits.
-    digits = token.text.lstrip("0") or "0"
-    if len(digits) > 20 or int(digits) > _U64_MAX:
-        raise Fault("the number does not fit 64 bits", Span(token.start, token.end))
-    return int(digits)
-
-
-def _no_dollar(word: str, span: Span, meant: str) -> Fault:
-    return Fault(f"'{word}' is not a variable", span, hint=f"variables are written with a dollar sign: '${meant}'")
-
-
-def _about_operand(token: Token, after: Token, *, in_clause: bool) -> str | None:
-    if token.text == "-" and after.kind in (DIGITS, DECIMAL):
-        return "a negative number cannot be written here: pass it as a parameter"
-    if token.kind == UPPER:
-        bound = f"a node type is bound by a variable: '$x: {token.text}'"
-        return bound if in_clause else f'text is written in double quotes: "{token.text}"'
-    if token.text == "," and in_clause:
-        return "clauses are not separated by commas: end the line"
-    if token.kind == PUNCT and token.text in ("(", "-", "->", "<"):
-        return "a hop is written '$a edge $b', without arrows or parentheses"
-    return None
+        if cursor.token.kind == VAR and cursor.ahead().text == ".":
+            raise cursor.fault("a property name", hint=f"name the property alone: '{cursor.ahead(2).text}'")
+        return self.expression("a condition on the properties of a row")
 
 
 def _about_param_type(word: str) -> str | None:
@@ -588,3 +420,8 @@ def _about_param_type(word: str) -> str | None:
 
 def _at_query(cursor: Cursor) -> bool:
     return cursor.at("query") and cursor.ahead().kind == LOWER and cursor.ahead(2).text == "("
+
+
+def _is_foreign_node(first: Token, second: Token) -> bool:
+    """Whether a parenthesis opens a node of another language: `(a:Type`, `(:Type`, `($a)`."""
+    return first.text in (":", ")") or (first.kind in (LOWER, VAR) and second.text in (":", ")"))

@@ -8,12 +8,14 @@ broken. A mistake is reported once: what rests on it is left alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Source
 from omnigraph.names import did_you_mean
 from omnigraph.query import ast, ir
-from omnigraph.query.expressions import ExpressionChecker, Report, Scope, Silenced, type_fault
+from omnigraph.query.expressions import ExpressionChecker, Report, Scope
+from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.matching import MatchChecker
 from omnigraph.query.mutations import MutationChecker
 from omnigraph.query.resolved import ResolvedRead
@@ -109,12 +111,14 @@ class _Results:
         return self.found
 
     def column(self, item: ast.ReturnItem) -> ir.Column:
-        expr = self.alias(item.expr) if isinstance(item.expr, ast.Word) else None
-        if expr is None:
-            expr = self.expressions.check(item.expr, self.scope)
+        expr = self.alias(item.expr) if self.is_alias(item.expr) else self.expressions.check(item.expr, self.scope)
         self.expressions.refuse_blob(item.expr, expr)
         name = item.alias.text if item.alias else _column_name(item.expr)
         return ir.Column(name, expr, None if isinstance(expr, ir.Entity) else expr.type)
+
+    def is_alias(self, expr: ast.Expr) -> TypeGuard[ast.Word]:
+        """Whether a bare name stands here that is not `null`."""
+        return isinstance(expr, ast.Word) and (expr.name != "null" or "null" in self.aliases)
 
     def alias(self, word: ast.Word) -> ir.Expr:
         if word.name not in self.aliases:
@@ -251,5 +255,7 @@ def _column_name(expr: ast.Expr) -> str:
             return expr.name
         case ast.Call():
             return expr.function
-        case _:
+        case ast.Literal() | ast.ListLiteral():
             return "literal"
+        case _:
+            return "value"

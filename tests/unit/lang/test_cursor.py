@@ -136,7 +136,7 @@ def test_hint_about_exponents() -> None:
     cursor = cursor_at("1e5")
     cursor.take()
     hint = fault_of(lambda: cursor.expect(")")).hint
-    assert hint == "numbers are written as digits, with an optional fraction, and without exponent"
+    assert hint == "numbers are written as digits, with an optional fraction"
 
 
 UNCLOSED = {

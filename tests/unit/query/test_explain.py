@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.query.compile import compile_query
 from omnigraph.query.explain import explain
-from support.queries import CATALOG, read_plan
+from support.queries import CATALOG, read_plan, steps
 
 PLANS = {
     "a plain read": (
@@ -218,3 +218,15 @@ def test_blobs_and_vectors_are_not_spelt_out():
     )
     elsewhere = 'query q() { insert Person { name: "a", photo: "s3://b" } }'
     assert 'photo: "s3://b"' in explain(compile_query(CATALOG, elsewhere))
+
+
+def test_conditions_are_shown_with_the_parentheses_they_need():
+    condition = "($p.age + 1) * 2 > 3 and ($p.active or not ($p.age in [1, -2] or $p.bio is not null))"
+    (scan,) = steps(f"$p: Person {condition}")
+    assert scan.split(" where ")[1] == (
+        "($p.age + 1) * 2 > 3 and ($p.active or not ([1, -2] contains $p.age or $p.bio is not null))"
+    )
+
+
+def test_one_line_or_two_give_one_plan():
+    assert steps("$p: Person $p.age > 1 and $p.active") == steps("$p: Person $p.age > 1 $p.active")

@@ -8,6 +8,7 @@ from omnigraph.errors import ParseError
 from omnigraph.lang.spans import Name
 from omnigraph.query import ast
 from omnigraph.query.ast import (
+    Arithmetic,
     Assign,
     Binding,
     Bounds,
@@ -17,10 +18,14 @@ from omnigraph.query.ast import (
     Delete,
     Hop,
     Insert,
+    IsNull,
     ListLiteral,
     Literal,
+    Logic,
     Meta,
     Negation,
+    Negative,
+    Not,
     Param,
     PropertyMatch,
     PropertyOf,
@@ -383,10 +388,9 @@ def fault(text):
 
 
 OR_CLAUSE = "a clause ('$x: Type', '$a edge $b', a comparison, 'not { … }' or 'search(…)')"
-COMPARISON = "a comparison (=, !=, <, <=, >, >=, contains, starts_with)"
+COMPARISON = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
 DOLLAR = "variables are written with a dollar sign: "
 HOP = "a hop is written '$a edge $b', without arrows or parentheses"
-ALONE = "write each condition as a clause of its own: all of them must hold"
 PARTS = "the parts come in this order: match { … } return { … } order { … } limit n"
 
 # match block: (underlined, message, hint)
@@ -411,7 +415,8 @@ BAD_CLAUSES = {
         "word", "only a literal, a '$param' or now() can stand here", 'text is written in double quotes: "word"',
     ),
     "$x: A { p: null }": (
-        "null", "only a literal, a '$param' or now() can stand here", "pass null through a nullable parameter",
+        "null", "only a literal, a '$param' or now() can stand here",
+        "what has no value is found by a clause: '$x.property is null'",
     ),
     "$a not $b": ("not", f"expected {COMPARISON}, found 'not'", None),
     "$a <not> $b": ("not", "expected an edge name, found 'not'", None),
@@ -433,7 +438,7 @@ BAD_CLAUSES = {
     "$a $w e $b": (
         "$w", "expected an edge between the two variables, found '$w'", "a hop names its edge: '$a edge $w'",
     ),
-    "$a -[:e]-> $b": ("-", f"expected {COMPARISON}, found '-'", "a hop is written '$a edge $b', without arrows"),
+    "$a -[:e]-> $b": ("-", "expected a comparison, found '-'", HOP),
     "$a -> $b": ("->", f"expected {COMPARISON}, found '->'", "a hop is written '$a edge $b', without arrows"),
     "$a <-e- $b": ("-", "expected a value to compare with, found '-'", HOP),
     "(a)-[:e]->(b)": ("(", f"expected {OR_CLAUSE}, found '('", HOP),
@@ -444,23 +449,14 @@ BAD_CLAUSES = {
     "x.p = 1": ("x", "'x' is not a variable", DOLLAR + "'$x.p'"),
     "$X: A": ("$X", f"expected {OR_CLAUSE}, found '$X'",
               "a variable is '$' and a name that begins with a lower-case letter or underscore"),
-    "$x.p": ("}", f"expected {COMPARISON}, found '}}'", None),
     "$x.P = 1": ("P", "expected a property name, found 'P'", "a property name begins with a lower-case letter: 'p'"),
     "$x.p == 1": ("=", "expected a value, found '='", "equality is written with one '='"),
     "$x.p <> 1": (">", "expected a value, found '>'", "'not equal' is written '!='"),
-    "$x.p = -1": ("-", "expected a value to compare with, found '-'",
-                  "a negative number cannot be written here: pass it as a parameter"),
-    "$x.p = -1.5": ("-", "expected a value to compare with, found '-'",
-                    "a negative number cannot be written here: pass it as a parameter"),
-    "$x.p = 1e5": ("}", f"expected {COMPARISON}, found '}}'",
-                   "numbers are written as digits, with an optional fraction, and without exponent"),
     "$x.p => 1": (">", "expected a value, found '>'", "'at least' is written '>='"),
     "$x.p =< 1": ("<", "expected a value, found '<'", "'at most' is written '<='"),
-    "$x.p in [1]": ("in", f"expected {COMPARISON}, found 'in'",
-                    "whether a list holds a value is asked by '[1, 2] contains $x.p'"),
     '$x.p like "a"': ("like", f"expected {COMPARISON}, found 'like'",
-                      "a part of a text is found by 'contains', its beginning by 'starts_with'"),
-    "$x.p is null": ("is", f"expected {COMPARISON}, found 'is'", "what has no value is found by 'not { $x.p = $x.p }'"),
+                      "a part of a text is found by 'contains', its beginning by 'starts_with', "
+                      "a pattern by 'matches'"),
     "$x.p = 'a'": ("'a'", "text is written in double quotes, not in single ones", 'write "a"'),
     "$x.p = 'say \"a\"'": (
         "'say \"a\"'", "text is written in double quotes, not in single ones", r'write "say \"a\""',
@@ -478,17 +474,27 @@ BAD_CLAUSES = {
     ),
     '$x.p = datetime("2020-01-01T25:00")': ('"2020-01-01T25:00"', "'2020-01-01T25:00' has no such time of day", None),
     "$x.p = date(2020)": ("2020", "expected a text in double quotes, found '2020'", None),
-    "$x.p = [$y]": ("$y", "a list literal holds literals only", "pass a list as a parameter instead"),
     "$x.p = [1 2]": ("2", "expected ']' to close the list, found '2'", None),
     "$x.p = [1, 2,]": ("]", "expected a value or ']', found ']'", None),
+    "$x.p + 1": ("}", f"expected {COMPARISON}, found '}}'", None),
+    "$x.p = -9223372036854775809": ("-9223372036854775809", "the number does not fit 64 bits", None),
+    "$x.p = -1e999": ("-1e999", "the number is too large for a 64-bit float", None),
+    "$x.p = 1 or ": ("or", f"expected {OR_CLAUSE}, found 'or'", "'or' joins two conditions; there is none before it"),
+    "not": ("}", f"expected {COMPARISON}, found '}}'", "did you mean 'not'?"),
+    "not ($x.p = 1": ("}", "expected ')' to close the parentheses, found '}'", None),
+    "($x.p = 1 or ($x.q = 2)": ("}", "expected ')' to close the parentheses, found '}'", None),
+    "1 < $x.p < 3": ("<", "expected one comparison, found '<'", "compare two values at a time: a < b and b < c"),
+    "-1 < $x.p": ("-", f"expected {OR_CLAUSE}, found '-'",
+                  "a clause cannot begin with a sign: put the number on the right"),
+    "$x.p between 1 and 2": ("between", f"expected {COMPARISON}, found 'between'",
+                             "write both bounds: $x.p >= 1 and $x.p <= 9"),
     "$x: A, $y: B": (",", f"expected {OR_CLAUSE}, found ','", "clauses are not separated by commas: end the line"),
     "$x: A; $y: B": (";", f"expected {OR_CLAUSE}, found ';'", "nothing is needed between clauses: end the line"),
-    "$x: A and $x.p = 1": ("and", f"expected {OR_CLAUSE}, found 'and'", ALONE),
-    "$x: A && $x.p = 1": ("&&", f"expected {OR_CLAUSE}, found '&&'", ALONE),
-    "$x: A where $x.p = 1": ("where", f"expected {OR_CLAUSE}, found 'where'", ALONE),
-    "$x.p = 1 or $x.p = 2": (
-        "or", f"expected {OR_CLAUSE}, found 'or'", "there is no 'or' between clauses: write one query for each case",
-    ),
+    "$x: A and $x.p = 1": ("and", f"expected {OR_CLAUSE}, found 'and'",
+                           "'and' joins two conditions; there is none before it"),
+    "$x: A && $x.p = 1": ("&&", f"expected {OR_CLAUSE}, found '&&'", "conditions are joined by 'and'"),
+    "$x: A where $x.p = 1": ("where", f"expected {OR_CLAUSE}, found 'where'",
+                             "a condition is a clause by itself, without 'where'"),
     "nott { $x: A }": ("{", f"expected {COMPARISON}, found '{{'", "did you mean 'not'?"),
     "serch($x.p, $q)": ("serch", "there is no function 'serch'", "did you mean 'search'?"),
     'search($x.p)': ("search($x.p)", "'search' takes 2 arguments, not 1", "write search($x.text, query)"),
@@ -510,6 +516,68 @@ BAD_CLAUSES = {
 @pytest.mark.parametrize(("text", "expected"), BAD_CLAUSES.items(), ids=[text[:30] for text in BAD_CLAUSES])
 def test_a_clause_that_is_none(text, expected):
     assert fault(f"query q() {{ match {{ {text} }} return {{ 1 }} }}") == expected
+
+
+A, B, C = (Compare("=", PropertyOf(Name("x"), Name(name)), Literal("int", 1)) for name in "abc")
+P = PropertyOf(Name("x"), Name("p"))
+ONE, TWO, THREE = (Literal("int", number) for number in (1, 2, 3))
+CONDITIONS = {
+    "$x.a = 1 or $x.b = 1 and $x.c = 1": Logic("or", (A, Logic("and", (B, C)))),
+    "($x.a = 1 or $x.b = 1) and $x.c = 1": Logic("and", (Logic("or", (A, B)), C)),
+    "not $x.a = 1 and $x.b = 1": Logic("and", (Not(A), B)),
+    "not ($x.a = 1 and $x.b = 1)": Not(Logic("and", (A, B))),
+    "not not $x.a = 1": Not(Not(A)),
+    "$x.p in [1, 2]": Compare("in", P, ListLiteral((ONE, TWO))),
+    "$x.p not in $list": Compare("not in", P, Var("list")),
+    "$x.p in [$x.p, $y]": Compare("in", P, ListLiteral((P, Var("y")))),
+    "$x.p is null": IsNull(P),
+    "$x.p is not null": IsNull(P, True),
+    "$y is null": IsNull(Var("y")),
+    '$x.p ends_with "a"': Compare("ends_with", P, Literal("string", "a")),
+    '$x.p matches "^a"': Compare("matches", P, Literal("string", "^a")),
+    "$x.p = -1": Compare("=", P, Literal("int", -1)),
+    "$x.p = -9223372036854775808": Compare("=", P, Literal("int", -(2**63))),
+    "$x.p = -1.5e3": Compare("=", P, Literal("decimal", -1500.0)),
+    "$x.p = 1E-2": Compare("=", P, Literal("decimal", 0.01)),
+    "$x.p = 1 + 2 * 3": Compare("=", P, Arithmetic("+", ONE, Arithmetic("*", TWO, THREE))),
+    "$x.p = (1 + 2) * 3": Compare("=", P, Arithmetic("*", Arithmetic("+", ONE, TWO), THREE)),
+    "$x.p = 3 - 2 - 1": Compare("=", P, Arithmetic("-", Arithmetic("-", THREE, TWO), ONE)),
+    "$x.p = 3 -2": Compare("=", P, Arithmetic("-", THREE, TWO)),
+    "$x.p = -$x.p": Compare("=", P, Negative(P)),
+    "$x.p": P,
+    "$y + 1 > $x.p": Compare(">", Arithmetic("+", Var("y"), ONE), P),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CONDITIONS.items(), ids=CONDITIONS)
+def test_condition(text, expected):
+    query = parse_queries(f"query q() {{ match {{ {text} $x: A }} return {{ 1 }} }}").queries[0]
+    assert isinstance(query.body, Read)
+    assert query.body.clauses[0] == Condition(expected)
+    assert len(query.body.clauses) == 2
+
+
+@pytest.mark.parametrize("word", ["in", "is", "and", "or", "not", "contains", "matches", "null"])
+def test_an_operator_may_still_be_a_name(word):
+    text = f"query q() {{ update T set {{ a: 1 {word}: 2 {word}: 3 }} where {word} = 1 }}"
+    (statement,) = parse_queries(text).queries[0].body.statements
+    assert [assign.property.text for assign in statement.assigns] == ["a", word, word]
+    assert statement.where == Compare("=", Word(word), ONE)
+
+
+def test_an_edge_may_still_be_called_like_an_operator():
+    query = parse_queries("query q() { match { $a in $b $a is{1,2} $b $a or $b } return { $a.x as or, or } }").queries[
+        0
+    ]
+    assert [type(clause) for clause in query.body.clauses] == [Hop, Hop, Hop]
+    assert query.body.items[1].expr == Word("or")
+
+
+def test_a_long_chain_of_operators_is_refused_and_not_followed():
+    text = "query q() { match { $x.p = " + "1 + " * 100 + "1 } return { 1 } }"
+    assert fault(text)[1] == "nested more than 64 levels deep"
+    joined = " or ".join(["$x.p = 1"] * 1000)
+    assert len(parse_queries(f"query q() {{ match {{ {joined} }} return {{ 1 }} }}").queries[0].body.clauses) == 1
 
 
 # rest of a query: (underlined, message, hint)
@@ -627,15 +695,7 @@ BAD_STATEMENTS = {
     "insert a { p: 1 }": ("a", "expected a type, found 'a'", "a type begins with an upper-case letter: 'A'"),
     "insert A p: 1": ("p", "expected '{' to open 'insert', found 'p'", None),
     "insert A { p = 1 }": ("=", "expected ':' and the property's value, found '='", None),
-    "insert A { p: }": ("}", "expected a value (a literal, '$param' or now()), found '}'", None),
-    "insert A { p: $x.q }": (
-        "$x.q", "only a literal, a '$param' or now() can stand here",
-        "compute the value beforehand and pass it as a parameter",
-    ),
-    "insert A { p: -1 }": (
-        "-", "expected a value (a literal, '$param' or now()), found '-'",
-        "a negative number cannot be written here: pass it as a parameter",
-    ),
+    "insert A { p: }": ("}", "expected a value, found '}'", None),
     "insert A { p: 1,, q: 2 }": (",", "expected a property name, found ','", None),
     "insert A { $p: 1 }": ("$p", "expected a property name, found '$p'", None),
     "update A { p: 1 } where p = 1": ("{", "expected 'set' and the new values, found '{'", None),
@@ -645,27 +705,11 @@ BAD_STATEMENTS = {
     ),
     "delete A": ("}", "expected 'where' and which rows to delete, found '}'",
                  "every delete names its rows: where key = $key"),
-    "delete A where": ("}", "expected a property name, found '}'", None),
+    "delete A where": ("}", "expected a condition on the properties of a row, found '}'", None),
     "delete A where $x.p = 1": ("$x", "expected a property name, found '$x'", "name the property alone: 'p'"),
-    "delete A where $p = 1": ("$p", "expected a property name, found '$p'", "name the property alone: 'p'"),
     "delete A where p == 1": ("=", "expected a value, found '='", "equality is written with one '='"),
     "delete A where p <> 1": (">", "expected a value, found '>'", "'not equal' is written '!='"),
-    'delete A where p contains "a"': (
-        "contains", "expected a comparison (=, !=, <, <=, >, >=), found 'contains'", None,
-    ),
-    'delete A where p starts_with "a"': (
-        "starts_with", "expected a comparison (=, !=, <, <=, >, >=), found 'starts_with'", None,
-    ),
-    "delete A where p = q": (
-        "q", "only a literal, a '$param' or now() can stand here", 'text is written in double quotes: "q"',
-    ),
     "delete A where p = 'q'": ("'q'", "text is written in double quotes, not in single ones", 'write "q"'),
-    "delete A where p = 1 and q = 2": (
-        "and", "expected another statement or '}', found 'and'", "'where' takes one comparison",
-    ),
-    "delete A where p = 1 or q = 2": (
-        "or", "expected another statement or '}', found 'or'", "'where' takes one comparison",
-    ),
     "insert A { p: 1 } remove A": (
         "remove", "expected another statement or '}' to close the query, found 'remove'", None,
     ),

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query.ir import AntiJoin, Compare, Const, Expand, Filter, NodeScan, ParamRef, Prop, TextMatch
-from omnigraph.query.rewrites.push_down_filters import condition_variables, push_down_filters
+from omnigraph.query.ir import (
+    AntiJoin,
+    Compare,
+    Const,
+    Expand,
+    Filter,
+    NodeScan,
+    ParamRef,
+    Prop,
+    TextMatch,
+    variables_of,
+)
+from omnigraph.query.rewrites.push_down_filters import push_down_filters
 from omnigraph.types import PropertyType
 
 I64 = PropertyType("I64")
@@ -117,5 +128,5 @@ def test_a_second_time_changes_nothing(before, after):
         (equal(TA, AB), ["a", "a", "b"]),
     ],
 )
-def test_condition_variables(condition, variables):
-    assert list(condition_variables(condition)) == variables
+def test_variables_of(condition, variables):
+    assert list(variables_of(condition)) == variables

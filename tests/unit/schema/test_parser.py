@@ -413,7 +413,7 @@ SYNTAX = {
         "node A { @range(a, 1e5..) }",
         (1, 21),
         "expected '..' between the bounds, found 'e5'",
-        "numbers are written as digits, with an optional fraction, and without exponent",
+        "numbers are written as digits, with an optional fraction",
     ),
     "a number ending in a dot": ("node A { @range(a, 1...2) }", (1, 23), "expected a number, found '.'", None),
     "commas between properties": (

@@ -12,21 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from omnigraph.query.ir import (
-    AntiJoin,
-    Bm25,
-    Compare,
-    Condition,
-    Expand,
-    Expr,
-    Filter,
-    Nearest,
-    NodeScan,
-    Op,
-    Pipeline,
-    Prop,
-    TextMatch,
-)
+from omnigraph.query.ir import AntiJoin, Condition, Expand, Filter, NodeScan, Op, Pipeline, variables_of
 
 
 def push_down_filters(pipeline: Pipeline) -> Pipeline:
@@ -39,7 +25,7 @@ def push_down_filters(pipeline: Pipeline) -> Pipeline:
     behind: dict[int, list[Filter]] = {}
     for op in pipeline:
         if isinstance(op, Filter):
-            variables = set(condition_variables(op.condition))
+            variables = set(variables_of(op.condition))
             places = {binder[var] for var in variables if var in binder}
             if len(variables) == 1 and places:
                 pushed.setdefault(places.pop(), []).append(op.condition)
@@ -51,20 +37,6 @@ def push_down_filters(pipeline: Pipeline) -> Pipeline:
             result.append(_with_conditions(op, pushed.get(place, ())))
             result += behind.get(place, ())
     return tuple(result)
-
-
-def condition_variables(expr: Expr) -> Iterator[str]:
-    """The variables an expression reads."""
-    match expr:
-        case Prop():
-            yield expr.var
-        case Compare():
-            yield from condition_variables(expr.left)
-            yield from condition_variables(expr.right)
-        case TextMatch() | Nearest() | Bm25():
-            yield expr.prop.var
-        case _:
-            return
 
 
 def _bound_by(op: Op) -> Iterator[str]:
@@ -86,6 +58,6 @@ def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
     if isinstance(op, NodeScan):
         return replace(op, filters=(*op.filters, *conditions))
     assert isinstance(op, Expand), "only scans and expansions bind variables"
-    of_edge = [c for c in conditions if next(condition_variables(c)) == op.edge_var]
-    of_node = [c for c in conditions if next(condition_variables(c)) != op.edge_var]
+    of_edge = [c for c in conditions if next(variables_of(c)) == op.edge_var]
+    of_node = [c for c in conditions if next(variables_of(c)) != op.edge_var]
     return replace(op, dst_filters=(*op.dst_filters, *of_node), edge_filters=(*op.edge_filters, *of_edge))
