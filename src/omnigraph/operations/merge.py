@@ -16,6 +16,7 @@ from omnigraph.errors import Conflict as ConflictError
 from omnigraph.errors import InputError, MergeConflict, OmniGraphError
 from omnigraph.operations.merge_plan import MergeOutcome, MergePlan, plan_snapshots
 from omnigraph.operations.merge_schema import SchemaMerge
+from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.resolution import Resolve, Rules
 from omnigraph.storage import layout
 from omnigraph.versioning.diff import Identity, by_identity
@@ -63,14 +64,18 @@ def merge_branch(
     *,
     resolve: Resolve = None,
     delete_branch: bool = False,
+    run_ranges: RunRanges | None = None,
 ) -> MergeResult:
-    """Merge `source` into the branch of `options`, or raise `MergeConflict` with everything in the way."""
+    """Merge `source` into the branch of `options`, or raise `MergeConflict` with everything in the way.
+
+    `run_ranges` spreads what is large over other processes; without it everything is decided here.
+    """
     theirs = _source(repository, source, options.branch)
     plan: MergePlan | None = None
 
     def prepare(transaction: Transaction) -> None:
         nonlocal plan
-        plan = plan_merge(repository, transaction.snapshot, theirs, resolve)
+        plan = plan_merge(repository, transaction.snapshot, theirs, resolve, run_ranges)
         if plan.conflicts:
             raise conflict_error(plan.conflicts, f"'{source}' cannot be merged into '{options.branch}'")
         if plan.outcome != "already_up_to_date":
@@ -94,7 +99,9 @@ def preview_merge(repository: Repository, source: str, target: str, resolve: Res
     return plan_merge(repository, repository.snapshot(target), theirs, resolve)
 
 
-def plan_merge(repository: Repository, ours: Snapshot, theirs: Snapshot, resolve: Resolve) -> MergePlan:
+def plan_merge(
+    repository: Repository, ours: Snapshot, theirs: Snapshot, resolve: Resolve, run_ranges: RunRanges | None = None
+) -> MergePlan:
     """Decide a merge of two snapshots."""
     commits = repository.all_commits()
     bases = _ordered_bases(commits, ours.commit_id, theirs.commit_id)
@@ -104,8 +111,15 @@ def plan_merge(repository: Repository, ours: Snapshot, theirs: Snapshot, resolve
         return MergePlan("already_up_to_date", theirs.commit_id)
     outcome: MergeOutcome = "fast_forward" if ours.commit_id in bases else "merged"
     snapshots = [repository.snapshot(at=commit_id) for commit_id in bases]
-    virtual = _VirtualBases(repository, commits, bases)
-    return plan_snapshots(outcome, snapshots, ours, theirs, lambda schema: Rules(resolve, schema.catalog), virtual.of)
+    return plan_snapshots(
+        outcome,
+        snapshots,
+        ours,
+        theirs,
+        lambda schema: Rules(resolve, schema.catalog),
+        _VirtualBases(repository, commits, bases).of,
+        run_ranges,
+    )
 
 
 def conflict_error(conflicts: Sequence[Conflict], what: str) -> MergeConflict:

@@ -18,9 +18,10 @@ from omnigraph.engine.delta import Delta, TableDelta, Violation
 from omnigraph.engine.pending import CommittedRows
 from omnigraph.operations.columns import document, names_in
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
+from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.operations.resolution import Rules
 from omnigraph.storage.tables import Change
-from omnigraph.versioning.diff import Identity, TableDiff, by_identity, split_ids
+from omnigraph.versioning.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.equality import same_column
 from omnigraph.versioning.merge import (
     Conflict,
@@ -28,8 +29,8 @@ from omnigraph.versioning.merge import (
     TableMerge,
     VirtualBase,
     concat_merges,
+    in_columns,
     loose,
-    merge_changes,
     take_changes,
 )
 from omnigraph.versioning.records import Pin
@@ -131,14 +132,15 @@ def plan_snapshots(
     theirs: Snapshot,
     rules: Callable[[SchemaMerge], Rules],
     virtual: VirtualBases = lambda *_: None,
+    run_ranges: RunRanges | None = None,
 ) -> MergePlan:
-    """Decide a merge of two snapshots on one base, or on several."""
+    """Decide a merge of two snapshots on one base, or on several; `run_ranges` says where large tables are decided."""
     plan = MergePlan(outcome, theirs.commit_id)
     plan.schema = decide_schema(bases, ours, theirs)
     plan.conflicts += plan.schema.conflicts
     if plan.conflicts:
         return plan
-    planner = _Planner(plan, plan.schema, bases, ours, theirs, rules(plan.schema), virtual)
+    planner = _Planner(plan, plan.schema, bases, ours, theirs, rules(plan.schema), virtual, run_ranges)
     planner.run()
     return plan
 
@@ -152,6 +154,7 @@ class _Planner:
     theirs: Snapshot
     rules: Rules
     virtual: VirtualBases
+    run_ranges: RunRanges | None = None
     deltas: dict[str, TableDelta] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -190,9 +193,9 @@ class _Planner:
     def _add(self, layout: Layout, s: PinnedTable) -> None:
         """A table only the source has."""
         self.plan.new[layout.key] = (replace(s.pin, key=layout.key), s.pin.row_count)
-        changes = TableDiff(layout.key, None, self.theirs.open(s)).ranges()
-        merge = concat_merges((take_changes(part, layout.columns) for part in changes), loose(layout.columns))
-        self.deltas[layout.key] = TableDelta(merge.put)
+        judged = self.schema.judged(layout)
+        rows = self.theirs.open(s).read(judged.names)
+        self.deltas[layout.key] = TableDelta(in_columns(rows, judged))
 
     def _merge(self, layout: Layout, identity: Identity, b: PinnedTable | None, t: PinnedTable, s: PinnedTable) -> None:
         """A table both sides have."""
@@ -202,22 +205,22 @@ class _Planner:
         evolves = _names(ours.schema) != _names(columns)
         if s.pin.lance_version in (t.pin.lance_version, base_version) and not evolves:
             return
-        base = self.bases[0].open(b) if b is not None else None
-        base_names, our_names, their_names = (
-            self.schema.names(snapshot, identity) for snapshot in (self.bases[0], self.ours, self.theirs)
+        base, mine, yours = (
+            Side(table.pin.lance_version, self.schema.names(snapshot, identity)) if table is not None else None
+            for snapshot, table in ((self.bases[0], b), (self.ours, t), (self.theirs, s))
         )
-        yours = TableDiff(key, base, theirs, base_names, their_names)
+        assert mine is not None
+        assert yours is not None
+        store = ours.store
+        job = MergeJob(store.location, t.folder, key, base, mine, yours, loose(columns), self.rules.of(key))
         if t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns):
-            merge = concat_merges((take_changes(c, columns) for c in yours.ranges()), loose(columns))
+            # The rows themselves come with the table; only what rules look at is kept.
+            judged = self.schema.judged(layout)
+            changes = job.diffs(store)[1].ranges()
+            merge = concat_merges((take_changes(part, judged) for part in changes), loose(judged))
             self.plan.tables[key] = PlannedTable(t.pin.key, merge, s)
         else:
-            mine = TableDiff(key, base, ours, base_names, our_names)
-            virtual = self.virtual(identity, self.schema)
-            rule = self.rules.of(key)
-            parts = [
-                merge_changes(mine.changes(within), yours.changes(within), loose(columns), rule, virtual)
-                for within in split_ids([*mine.sides, *yours.sides])
-            ]
+            parts = decide_table(job, store, self.virtual(identity, self.schema), self.run_ranges)
             merge = concat_merges(parts, loose(columns))
             self.rules.used(key, merge.settled)
             self.plan.tables[key] = PlannedTable(t.pin.key, merge)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.operations.columns import TableNames, document, names_in, tables_of
 from omnigraph.operations.create import schema_record
 from omnigraph.schema.arrow import arrow_type, table_schema
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, constraint_columns
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.merge import MergedSchema, merge_schemas
 from omnigraph.schema.migrate import plan_steps
@@ -54,6 +54,14 @@ class SchemaMerge:
         columns = {type_.table_key: table_schema(type_) for type_ in self.catalog.tables()}
         keys = {identity: f"{type_.kind}:{type_.name}" for identity, type_ in tables_of(self.ir).items()}
         return {identity: Layout(key, columns[key]) for identity, key in keys.items()}
+
+    def judged(self, layout: Layout) -> pa.Schema:
+        """The columns of a table that rules look at."""
+        kind, _, name = layout.key.partition(":")
+        type_ = self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]
+        wanted = {"id", "src", "dst", *(column for c in type_.constraints for column in constraint_columns(c))}
+        wanted |= {p.name for p in type_.properties.values() if p.type.enum_values is not None}
+        return pa.schema([field for field in layout.columns if field.name in wanted])
 
     def names(self, snapshot: Snapshot, identity: Identity) -> dict[str, str] | None:
         """A snapshot's columns of a table under the names they have here; None when nothing is called otherwise."""

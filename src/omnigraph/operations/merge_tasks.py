@@ -1,0 +1,83 @@
+"""The part of a merge that can run anywhere: one range of one table, decided from plain data.
+
+A `MergeJob` names three versions of a table and the columns and rules of the merge. It can be sent to another process
+together with a range of ids; `decide_range` opens the versions there, reads the rows that differ in that range and
+decides them. Whoever has many machines gives the planner a `run` that spreads ranges over them; without one they are
+decided one after the other here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.storage.difference import IdRange
+from omnigraph.storage.location import Location
+from omnigraph.storage.tables import TableStore
+from omnigraph.versioning.diff import Names, TableDiff, split_ids
+from omnigraph.versioning.merge import Rule, TableMerge, VirtualBase, merge_changes
+
+
+@dataclass(frozen=True)
+class Side:
+    """A version of the table and what its columns are called in the merged schema."""
+
+    version: int
+    names: Names = None
+
+
+@dataclass(frozen=True)
+class MergeJob:
+    """One table that both sides changed."""
+
+    location: Location
+    folder: str
+    key: str
+    base: Side | None
+    ours: Side
+    theirs: Side
+    columns: pa.Schema
+    rule: Rule
+
+    def diffs(self, store: TableStore) -> tuple[TableDiff, TableDiff]:
+        """What each side changed since the base."""
+        base = store.open(self.folder, self.base.version) if self.base is not None else None
+        names = self.base.names if self.base is not None else None
+        ours, theirs = (
+            TableDiff(self.key, base, store.open(self.folder, side.version), names, side.names)
+            for side in (self.ours, self.theirs)
+        )
+        return ours, theirs
+
+
+RunRanges = Callable[[Callable[[MergeJob, IdRange], TableMerge], MergeJob, Sequence[IdRange]], Iterator[TableMerge]]
+"""Executes a task for each range and gives the results in the order of the ranges."""
+
+
+def decide_range(job: MergeJob, within: IdRange) -> TableMerge:
+    """Decide one range, in a process that may know nothing of the graph but its place."""
+    ours, theirs = job.diffs(_store(job.location))
+    return merge_changes(ours.changes(within), theirs.changes(within), job.columns, job.rule)
+
+
+def decide_table(
+    job: MergeJob, store: TableStore, virtual: VirtualBase | None = None, run: RunRanges | None = None
+) -> Iterator[TableMerge]:
+    """Decide a table range by range: here, or by `run` where there is more than one range."""
+    ours, theirs = job.diffs(store)
+    ranges = split_ids([*ours.sides, *theirs.sides])
+    if run is not None and virtual is None and len(ranges) > 1:
+        yield from run(decide_range, job, ranges)
+        return
+    for within in ranges:
+        yield merge_changes(ours.changes(within), theirs.changes(within), job.columns, job.rule, virtual)
+
+
+_STORES: dict[str, TableStore] = {}
+"""The tables a process works on, opened once."""
+
+
+def _store(location: Location) -> TableStore:
+    return _STORES.setdefault(location.uri, TableStore(location, sync=False))

@@ -1,0 +1,57 @@
+"""A merge decided elsewhere: jobs travel, ranges are independent, and the result is the same."""
+
+from __future__ import annotations
+
+import pickle
+from random import Random
+
+import pytest
+
+import omnigraph as og
+from omnigraph.operations.merge import merge_branch, preview_merge
+from omnigraph.versioning import diff
+from omnigraph.versioning.transaction import WriteOptions
+from support.merge_model import SCHEMA, Side, empty, shown, stored
+
+
+def sides(path):
+    random = Random(5)
+    main = Side(og.init(path, SCHEMA, sync=False), "main", empty())
+    main.put(random)
+    main.put(random)
+    side = main.fork("side")
+    for _ in range(3):
+        main.edit(random)
+        side.edit(random)
+    return main.graph
+
+
+@pytest.fixture
+def small_ranges(monkeypatch):
+    split = diff.split_ids
+    monkeypatch.setattr("omnigraph.operations.merge_tasks.split_ids", lambda sides: split(sides, 2))
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_ranges_decided_elsewhere_give_the_same(tmp_path):
+    here, there = sides(tmp_path / "here"), sides(tmp_path / "there")
+    assert shown(stored(here, "main")) == shown(stored(there, "main"))
+    ran = []
+
+    def run(task, job, ranges):
+        """What a cluster does: everything is sent, and the results come back in order."""
+        for within in ranges:
+            task_, job_, within_ = pickle.loads(pickle.dumps((task, job, within)))
+            ran.append(within_)
+            yield pickle.loads(pickle.dumps(task_(job_, within_)))
+
+    conflicts = preview_merge(here._repository, "side", "main").conflicts
+    assert conflicts
+    with pytest.raises(og.errors.MergeConflict) as caught:
+        merge_branch(there._repository, "side", WriteOptions(), run_ranges=run)
+    assert [conflict.id for conflict in caught.value.conflicts] == [conflict.id for conflict in conflicts]
+    assert len(ran) > 2
+    here.merge("side", resolve="theirs")
+    merge_branch(there._repository, "side", WriteOptions(), resolve="theirs", run_ranges=run)
+    assert shown(stored(here, "main")) == shown(stored(there, "main"))
+    assert there.verify() == []
