@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import omnigraph as og
-from bench.search.corpus import DAYS, LIMIT, Corpus, Question
+from bench.search.corpus import DAYS, LIMIT, Corpus, Question, questions
 from omnigraph.storage.tables import Change
 from omnigraph.versioning.transaction import write
 
@@ -148,7 +148,7 @@ def lancedb(folder: Path, corpus: Corpus) -> System:
     wrote = db.create_table("wrote", authors)
     wrote.create_scalar_index("post")
     reranker = RRFReranker(K_RRF)
-    probes = 16
+    probes = _probes(post, corpus)
 
     def keys(table: Any) -> list[int]:
         return [_number(row["key"]) for row in table.to_pylist()]
@@ -177,6 +177,22 @@ def lancedb(folder: Path, corpus: Corpus) -> System:
         return found
 
     return dict(zip(WORKLOADS, (near, filtered, words, both, hop), strict=True))
+
+
+def _probes(post: Any, corpus: Corpus) -> int:
+    """The fewest partitions to look into that find 98 % of the nearest."""
+    asking = questions(corpus, 20, seed=11)
+    exact = [corpus.nearest(question, LIMIT) for question in asking]
+
+    def share(probes: int) -> float:
+        found = (post.search(q.vector).nprobes(probes).limit(LIMIT).select(["key", "_distance"]) for q in asking)
+        keys = [[_number(row["key"]) for row in one.to_arrow().to_pylist()] for one in found]
+        return mean([recall(a, b) for a, b in zip(keys, exact, strict=True)])
+
+    probes = 8
+    while share(probes) < RECALL and probes < corpus.count // 4_000:
+        probes += 4
+    return probes
 
 
 def cypher(module_name: str) -> Callable[[Path, Corpus], System]:
@@ -242,6 +258,7 @@ def cypher(module_name: str) -> Callable[[Path, Corpus], System]:
 
 
 K_RRF = 60
+RECALL = 0.98
 PEERS: dict[str, Callable[[Path, Corpus], System]] = {
     "lancedb": lancedb,
     "duckdb": duckdb,

@@ -83,9 +83,15 @@ class _Shared:
     def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> _Shared:
         """Everything a newly opened graph starts with."""
         path = repository.location.path
-        keep = path / CACHE_FOLDER if path is not None and not repository.read_only else None
+        kept = path / CACHE_FOLDER if path is not None else None
         fetch = BlobSources(blob_sources, environ) if blob_sources else None
-        return cls(repository, GraphEmbedder(environ), DataCache(folder=keep), environ, fetch=fetch)
+        return cls(
+            repository,
+            GraphEmbedder(environ),
+            DataCache(folder=kept, keep=not repository.read_only),
+            environ,
+            fetch=fetch,
+        )
 
 
 class Graph(Review):

@@ -197,7 +197,7 @@ class Adjacency:
             kept = dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True))
             for name, layout in zip(_TABLES, layouts, strict=True):
                 layout.write(name, about, kept)
-            persisted.save(self._cache.folder, what, about, kept)
+            persisted.save(self._cache.keep_in, what, about, kept)
 
     def _changes(self, made: Made) -> Changes | None:
         return changes(made, self.edges, self._source_nodes, self._target_nodes)

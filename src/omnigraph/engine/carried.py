@@ -7,7 +7,7 @@ serves later versions as well: its rows are looked up through a map, and only ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +30,11 @@ class Layout:
     left: Mapping[int, Numbers] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: TableData) -> Layout:
-        """How a version's rows lie."""
-        return cls(data.fragments, {at: data.left(at) for at, piece in enumerate(data.fragments) if piece[2]})
+    def of(cls, data: TableData, pieces: Sequence[int] | None = None) -> Layout:
+        """How the rows of a version lie, or of some of its pieces."""
+        chosen = range(len(data.fragments)) if pieces is None else pieces
+        kept = tuple(data.fragments[at] for at in chosen)
+        return cls(kept, {place: data.left(at) for place, at in enumerate(chosen) if data.fragments[at][2]})
 
     def write(self, name: str, about: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Put it among what is kept on disk, under a name."""
@@ -49,6 +51,11 @@ class Layout:
         """How many rows a piece has."""
         left = self.left.get(at)
         return self.pieces[at][1] if left is None else len(left)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return sum(map(self.rows, range(len(self.pieces))))
 
 
 @dataclass(frozen=True)

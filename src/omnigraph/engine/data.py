@@ -247,14 +247,16 @@ class TableData:
 class DataCache:
     """What was read or computed, by version and name, bounded by bytes."""
 
-    def __init__(self, bytes_max: int = CACHE_BYTES, folder: Path | None = None) -> None:
+    def __init__(self, bytes_max: int = CACHE_BYTES, folder: Path | None = None, *, keep: bool = True) -> None:
         self._bytes_max = bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[int, TableData]] = {}
         self.bases: dict[tuple[str, ...], Any] = {}
         """Adjacency, postings and vectors built in full, by what they are of: later versions add to them."""
         self.folder = folder
-        """Where what took long to build is kept for the next process; None keeps nothing."""
+        """Where earlier processes kept what took long to build; None when nowhere."""
+        self.keep_in = folder if keep else None
+        """Where it is kept for the next process; None keeps nothing."""
         self._bytes = 0
         self._lock = RLock()
         self._making: dict[tuple[Any, ...], Any] = {}

@@ -99,7 +99,8 @@ class Explained:
     def _state(self, what: persisted.What) -> str:
         if what in self._cache.bases:
             return "in memory"
-        return "on disk" if persisted.is_kept(self._cache.folder, what) else "to be built"
+        kept = any(persisted.is_kept(self._cache.folder, one) for one in (what, (*what, "0")))
+        return "on disk" if kept else "to be built"
 
     # -- after -----------------------------------------------------------------------------------
 

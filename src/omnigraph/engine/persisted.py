@@ -70,6 +70,11 @@ def save(folder: Path | None, what: What, about: Mapping[str, Any], arrays: Mapp
         return
 
 
+def forget(folder: Path, what: What) -> None:
+    """Remove what was kept, if anything was."""
+    shutil.rmtree(folder / _name(what), ignore_errors=True)
+
+
 class Maker:
     """Arrays on their way to the disk."""
 

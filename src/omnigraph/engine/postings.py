@@ -8,7 +8,7 @@ mapped; a small commit adds its rows beside it and leaves out those that are gon
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,15 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import kernels, persisted
-from omnigraph.engine.carried import Carried, Layout, carry
-from omnigraph.engine.data import DataCache, Mask, Numbers, TableData
+from omnigraph.engine.carried import Places
+from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.parts import Cover, Recipe, covered
 from omnigraph.engine.text import Scores, analyse_word, cut, within
 from omnigraph.engine.watch import checkpoint, say
 
 _K1, _B = 1.2, 0.75
 _CHUNK_BYTES = 16_000_000
-_KEPT_MIN = 200_000
-"""An index of fewer postings is built faster than it is found on disk."""
+_KEPT_MIN = 5_000
+"""The words of fewer rows are found faster by looking at them than on disk."""
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -79,25 +80,32 @@ class Postings:
 
 @dataclass(frozen=True)
 class TextIndex:
-    """A text column at one version: what an earlier one had, and what was added since."""
+    """A text column at one version."""
 
-    base: Postings
-    added: Postings | None = None
-    carried: Carried = Carried(())  # noqa: RUF009 (immutable)
+    cover: Cover[Postings]
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        maps = (self.carried.known_of, self.carried.row_of)
-        postings = self.base.nbytes + (self.added.nbytes if self.added is not None else 0)
-        return postings + 12 * len(self._lengths) + sum(places.nbytes for places in maps if places is not None)
+        return self.cover.nbytes + sum(part.nbytes for part in self.cover.bodies) + 16 * len(self._lengths)
+
+    @cached_property
+    def _parts(self) -> list[tuple[Postings, Places | None]]:
+        """Every part, and which rows of this version its rows are: -1 for one that is no more, None for no change."""
+        found: list[tuple[Postings, Places | None]] = []
+        row_of = self.cover.row_of
+        for part, start in zip(self.cover.bodies, self.cover.starts, strict=True):
+            end = start + len(part.lengths)
+            if row_of is not None:
+                found.append((part, row_of[start:end]))
+            else:
+                found.append((part, np.arange(start, end, dtype=np.int32) if start else None))
+        return found
 
     @cached_property
     def _lengths(self) -> np.ndarray[Any, np.dtype[np.int32]]:
-        lengths = self.base.lengths
-        if self.added is not None:
-            lengths = np.concatenate([lengths, self.added.lengths])
-        known_of = self.carried.known_of
+        lengths = np.concatenate([part.lengths for part in self.cover.bodies])
+        known_of = self.cover.known_of
         return lengths if known_of is None else lengths[known_of]
 
     @cached_property
@@ -112,29 +120,23 @@ class TextIndex:
         norms: Scores = _K1 * (1 - _B + _B * self._lengths / (mean or 1.0))
         return norms
 
-    def _find(self, word: str) -> list[tuple[Rows, Counts]]:
-        parts = (self.base,) if self.added is None else (self.base, self.added)
-        return [found for found in (part.find(word) for part in parts) if len(found[0])]
-
-    def _rows(self, rows: Rows) -> Numbers:
-        """Where known rows are in this version, those that are gone left out."""
-        if self.carried.row_of is None:
-            return rows.astype(np.int64)
-        places = self.carried.row_of[rows]
-        return places[places >= 0].astype(np.int64)
+    def _find(self, word: str) -> list[tuple[Rows, Counts, Places | None]]:
+        """The rows that hold a word, part by part: in the numbers of the part, how often, and which rows they are."""
+        found = [(*part.find(word), places) for part, places in self._parts]
+        return [one for one in found if len(one[0])]
 
     def matching(self, words: Iterable[str]) -> Mask:
         """Which rows hold at least one of the words."""
         mask = np.zeros(len(self._lengths), bool)
         for word in words:
-            for rows, _ in self._find(word):
-                mask[self._rows(rows)] = True
+            for rows, _, places in self._find(word):
+                mask[_left(rows, places)] = True
         return mask
 
     def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
         """Which rows hold a word within some edits of one of the words."""
         wanted = list(words)
-        near = self.base.near(wanted, edits) + (self.added.near(wanted, edits) if self.added is not None else [])
+        near = [word for part in self.cover.bodies for word in part.near(wanted, edits)]
         return self.matching(dict.fromkeys(near))
 
     def bm25(self, words: Iterable[str]) -> Scores:
@@ -147,38 +149,41 @@ class TextIndex:
         loops = kernels.find("words")
         touched: Numbers = np.empty(len(scores) if loops is not None else 0, np.int64)
         size = 0
-        row_of = self.carried.row_of
         for word in dict.fromkeys(words):
             found = self._find(word)
-            holding = sum(len(rows) if row_of is None else np.count_nonzero(row_of[rows] >= 0) for rows, _ in found)
+            holding = sum(len(_left(rows, places)) for rows, _, places in found)
             if not holding:
                 continue
             say(f"'{word}' in {holding:,} rows")
             idf = math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
-            for rows, counts in found:
-                weight = idf * (_K1 + 1)
+            weight = idf * (_K1 + 1)
+            for rows, counts, places in found:
                 if loops is None:
-                    _add(scores, rows, counts, self._norms, weight, row_of)
+                    _add(scores, rows, counts, self._norms, weight, places)
                     continue
-                places = _NO_PLACES if row_of is None else row_of
-                size = int(
-                    loops.add(scores, rows, counts, self._norms, weight, places, row_of is not None, touched, size)
-                )
+                moved, there = places is not None, _NO_PLACES if places is None else places
+                size = int(loops.add(scores, rows, counts, self._norms, weight, there, moved, touched, size))
         if loops is None or size * 8 > len(scores):
             return scores, np.flatnonzero(scores)
         return scores, np.sort(touched[:size])
 
 
-def _add(
-    scores: Scores, rows: Rows, counts: Counts, norms: Scores, weight: float, row_of: np.ndarray[Any, Any] | None
-) -> None:
+def _left(rows: Rows, places: Places | None) -> Any:
+    """Where the rows of a part are, those that are no more left out."""
+    if places is None:
+        return rows
+    there = places[rows]
+    return there[there >= 0]
+
+
+def _add(scores: Scores, rows: Rows, counts: Counts, norms: Scores, weight: float, places: Places | None) -> None:
     """Add what one word is worth to the scores of the rows that hold it."""
     with kernels.twin():
-        places = rows if row_of is None else row_of[rows]
-        if row_of is not None:
-            left = places >= 0
-            places, counts = places[left], counts[left]
-        scores[places] += weight * counts / (counts + norms[places])
+        there = rows if places is None else places[rows]
+        if places is not None:
+            left = there >= 0
+            there, counts = there[left], counts[left]
+        scores[there] += weight * counts / (counts + norms[there])
 
 
 def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
@@ -218,54 +223,32 @@ def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[N
 # -- building ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Base:
-    """Postings that were built in full, and of what."""
-
-    layout: Layout
-    version: int
-    postings: Postings
-
-
 def index_of(data: TableData, name: str) -> TextIndex:
     """The index of a column, made once per version on top of what was made before."""
-    field, cache = data.field_id(name), data.cache
 
-    def build() -> TextIndex:
-        what = ("words", data.folder, str(field))
-        base: _Base | None = cache.bases.get(what) or _load(cache, what)
-        if base is not None:
-            carried = carry(base.layout, data)
-            if carried is not None:
-                cache.bases[what] = base
-                if not carried.new:
-                    say(f"words of '{name}' as they were kept")
-                    return TextIndex(base.postings, None, carried)
-                added = build_postings(data.stream(name, carried.new), len(base.postings.lengths))
-                say(f"words of '{name}' grown by {len(added.lengths):,} rows")
-                return TextIndex(base.postings, added, carried)
-        made = _Base(Layout.of(data), data.key[1], build_postings(data.stream(name)))
-        say(f"words of '{name}' built from {data.row_count:,} rows")
-        if base is None or base.version < made.version:
-            made = _save(cache, what, made)
-            cache.bases[what] = made
-        return TextIndex(made.postings)
+    def make(pieces: Sequence[int] | None) -> Postings:
+        return build_postings(data.stream(name, pieces))
 
-    return data.derived(f"words:{field}", build)
+    def write(pieces: Sequence[int] | None, maker: persisted.Maker) -> None:
+        for label, array in _arrays(make(pieces)).items():
+            maker.put(label, array)
+
+    recipe = Recipe("words", _KEPT_MIN, make, write, _postings)
+    return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(covered(data, name, recipe)))
 
 
 def build_index(column: pa.Array) -> TextIndex:
     """The index of a column of texts."""
-    return TextIndex(build_postings([column]))
+    return TextIndex(Cover((build_postings([column]),), (0,)))
 
 
-def build_postings(chunks: Iterable[pa.Array], first: int = 0) -> Postings:
-    """The words of a column of texts, its rows numbered from `first`; each distinct run of letters is analysed once."""
+def build_postings(chunks: Iterable[pa.Array]) -> Postings:
+    """The words of a column of texts; each distinct run of letters is analysed once."""
     codes: dict[str, int] = {}
     tokens: list[Rows] = []
     rows: list[Rows] = []
     lengths: list[np.ndarray[Any, np.dtype[np.int32]]] = []
-    start = first
+    start = 0
     for texts in _larger(chunks):
         checkpoint()
         found, places = _words(texts, codes)
@@ -323,36 +306,21 @@ def _concat(parts: list[Any], kind: type[np.generic]) -> np.ndarray[Any, Any]:
     return np.concatenate([*parts, np.zeros(0, kind)]).astype(kind, copy=False)
 
 
-def _save(cache: DataCache, what: persisted.What, made: _Base) -> _Base:
-    """Keep a large index on disk, and use it from there."""
-    postings = made.postings
-    if cache.folder is None or len(postings.rows) < _KEPT_MIN:
-        return made
-    about = {"version": made.version, "pieces": made.layout.pieces, "left": sorted(made.layout.left)}
+def _arrays(postings: Postings) -> dict[str, np.ndarray[Any, Any]]:
     text = postings.words.cast(pa.large_utf8())
     _, ends, letters = text.buffers()
-    arrays: dict[str, np.ndarray[Any, Any]] = {
+    return {
         "letters": np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8),
         "ends": np.frombuffer(ends, np.int64)[: len(text) + 1],
         "offsets": postings.offsets,
         "rows": postings.rows,
         "counts": postings.counts,
         "lengths": postings.lengths,
-        **{f"left{at}": left for at, left in made.layout.left.items()},
     }
-    persisted.save(cache.folder, what, about, arrays)
-    return _load(cache, what) or made
 
 
-def _load(cache: DataCache, what: persisted.What) -> _Base | None:
-    kept = persisted.load(cache.folder, what)
-    if kept is None:
-        return None
-    arrays = kept.arrays
+def _postings(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Postings:
     ends = arrays["ends"]
-    words = pa.Array.from_buffers(
-        pa.large_utf8(), len(ends) - 1, [None, pa.py_buffer(ends), pa.py_buffer(arrays["letters"])]
-    )
-    postings = Postings(words, *(arrays[name] for name in ("offsets", "rows", "counts", "lengths")))
-    layout = Layout(persisted.pieces_of(kept.about["pieces"]), {at: arrays[f"left{at}"] for at in kept.about["left"]})
-    return _Base(layout, kept.about["version"], postings)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(arrays["letters"])]
+    words = pa.Array.from_buffers(pa.large_utf8(), len(ends) - 1, buffers)
+    return Postings(words, *(arrays[name] for name in ("offsets", "rows", "counts", "lengths")))

@@ -9,7 +9,7 @@ Large columns are kept on disk and mapped: of the vectors only those that are co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import kernels, persisted
-from omnigraph.engine.carried import Carried, Layout, carry
-from omnigraph.engine.data import DataCache, Numbers, TableData
+from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.parts import Cover, Recipe, covered
 from omnigraph.engine.watch import checkpoint, say
 from omnigraph.errors import Damaged
 
@@ -123,32 +123,35 @@ class Block:
 
 
 _NO_ROWS = np.zeros(0, np.int64)
+_FIELDS = ("matrix", "norms", "codes", "scales", "errors")
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """A vector column at one version: what an earlier one had, and what was added since."""
+    """A vector column at one version."""
 
-    base: Block
-    added: Block | None = None
-    carried: Carried = Carried(())  # noqa: RUF009 (immutable)
+    cover: Cover[Block]
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        added = self.added.nbytes if self.added is not None else 0
-        maps = (self.carried.known_of, self.carried.row_of)
-        return self.base.nbytes + added + sum(places.nbytes for places in maps if places is not None)
+        return self.cover.nbytes + sum(block.nbytes for block in self.cover.bodies)
 
-    def distances(self, query: Query, numbers: Numbers) -> tuple[Floats, np.ndarray[Any, np.dtype[np.bool_]]]:
+    @property
+    def _count(self) -> int:
+        known_of = self.cover.known_of
+        return sum(len(block.norms) for block in self.cover.bodies) if known_of is None else len(known_of)
+
+    def distances(self, query: Query, numbers: Numbers) -> tuple[Floats, Mask]:
         """The cosine distance of some rows, equal for equal vectors; and which rows have a vector at all."""
         dots, norms = np.empty(len(numbers)), np.empty(len(numbers))
         for start in range(0, len(numbers), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
             checkpoint()
-            rows, norms[some] = self._rows(numbers[some])
-            # Row by row, not as a product of matrices: that one rounds a row differently from place to place.
-            dots[some] = (rows.astype(np.float64) * query.vector).sum(axis=1)
+            for block, places, rows in self._parts(numbers[some]):
+                norms[some][places] = block.norms[rows]
+                # Row by row, not as a product of matrices: that one rounds a row differently from place to place.
+                dots[some][places] = (block.matrix[rows].astype(np.float64) * query.vector).sum(axis=1)
         scale = norms * query.length
         with np.errstate(invalid="ignore", divide="ignore"):
             distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
@@ -156,133 +159,72 @@ class Vectors:
 
     def promising(self, query: Query, numbers: Numbers | None, wanted: int) -> Numbers:
         """The places in `numbers` (all rows without) of those that can be among the `wanted` nearest, ties included."""
-        if numbers is None and self.carried.known_of is None:
-            return self._all_promising(query, wanted)
-        rows = numbers if numbers is not None else np.arange(self._count, dtype=np.int64)
         if not wanted:
             return _NO_ROWS
-        if len(rows) <= max(wanted, _FEW) or not query.has_direction:
-            return np.flatnonzero(~np.isnan(self._norms(rows)))
-        known = rows if self.carried.known_of is None else self.carried.known_of[rows].astype(np.int64)
-        if self.added is None:
-            return self.base.promising(query, known, wanted)
-        size = len(self.base.norms)
-        old, new = np.flatnonzero(known < size), np.flatnonzero(known >= size)
-        found = [old[self.base.promising(query, known[old], wanted)]] if len(old) else []
-        if len(new):
-            found.append(new[self.added.promising(query, known[new] - size, wanted)])
-        return np.sort(np.concatenate(found)) if found else _NO_ROWS
+        count = self._count if numbers is None else len(numbers)
+        if count <= max(wanted, _FEW) or not query.has_direction:
+            return self._known(np.arange(count) if numbers is None else numbers)
+        if numbers is None and self.cover.known_of is None:
+            # The rows of the parts are the rows of the table.
+            parts = zip(self.cover.bodies, self.cover.starts, strict=True)
+            return np.concatenate([block.promising(query, None, wanted) + start for block, start in parts])
+        found = [
+            found if isinstance(places, slice) else places[found]
+            for block, places, rows in self._parts(np.arange(count) if numbers is None else numbers)
+            for found in (block.promising(query, rows, wanted),)
+        ]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
-    def _all_promising(self, query: Query, wanted: int) -> Numbers:
-        if not wanted:
-            return _NO_ROWS
-        if self._count <= max(wanted, _FEW) or not query.has_direction:
-            return np.flatnonzero(~np.isnan(self._norms(np.arange(self._count))))
-        found = self.base.promising(query, None, wanted) if len(self.base.norms) else _NO_ROWS
-        if self.added is None or not len(self.added.norms):
-            return found
-        return np.concatenate([found, self.added.promising(query, None, wanted) + len(self.base.norms)])
+    def _known(self, numbers: Numbers) -> Numbers:
+        """The places of the rows that have a vector."""
+        norms = np.empty(len(numbers))
+        for block, places, rows in self._parts(numbers):
+            norms[places] = block.norms[rows]
+        return np.flatnonzero(~np.isnan(norms))
 
-    @property
-    def _count(self) -> int:
-        if self.carried.known_of is not None:
-            return len(self.carried.known_of)
-        return len(self.base.norms) + (len(self.added.norms) if self.added else 0)
-
-    def _norms(self, numbers: Numbers) -> Floats:
-        known = numbers if self.carried.known_of is None else self.carried.known_of[numbers]
-        if self.added is None:
-            return self.base.norms[known]
-        return np.concatenate([self.base.norms, self.added.norms])[known]
-
-    def _rows(self, numbers: Numbers) -> tuple[Matrix, Floats]:
-        known = numbers if self.carried.known_of is None else self.carried.known_of[numbers]
-        if self.added is None:
-            return self.base.matrix[known], self.base.norms[known]
-        size = len(self.base.norms)
-        old = known < size
-        matrix = np.empty((len(known), self.base.matrix.shape[1]), np.float32)
-        norms = np.empty(len(known))
-        for block, chosen, places in ((self.base, old, known), (self.added, ~old, known - size)):
-            matrix[chosen], norms[chosen] = block.matrix[places[chosen]], block.norms[places[chosen]]
-        return matrix, norms
-
-
-@dataclass(frozen=True)
-class _Base:
-    """A block that was built in full, and of what."""
-
-    layout: Layout
-    version: int
-    block: Block
+    def _parts(self, numbers: Numbers) -> Iterator[tuple[Block, Numbers | slice, Numbers]]:
+        """The rows by the block they are in: the block, the places in `numbers`, the rows of the block."""
+        known = numbers if self.cover.known_of is None else self.cover.known_of[numbers].astype(np.int64)
+        if len(self.cover.bodies) == 1:
+            yield self.cover.bodies[0], slice(None), known
+            return
+        part = np.searchsorted(np.array(self.cover.starts), known, side="right") - 1
+        for at, (block, start) in enumerate(zip(self.cover.bodies, self.cover.starts, strict=True)):
+            places = np.flatnonzero(part == at)
+            if len(places):
+                yield block, places, known[places] - start
 
 
 def vectors_of(data: TableData, name: str, dim: int) -> Vectors:
     """The vectors of a column, made once per version on top of what was made before."""
-    field, cache = data.field_id(name), data.cache
 
-    def build() -> Vectors:
-        what = ("vectors", data.folder, str(field))
-        base: _Base | None = cache.bases.get(what) or _load(cache, what)
-        if base is not None:
-            carried = carry(base.layout, data)
-            if carried is not None:
-                cache.bases[what] = base
-                added = _memory_block(data.stream(name, carried.new), dim) if carried.new else None
-                grown = f"grown by {len(added.norms):,} rows" if added is not None else "as they were kept"
-                say(f"vectors of '{name}' {grown}")
-                return Vectors(base.block, added, carried)
-        made = _Base(Layout.of(data), data.key[1], _build(data, cache, what, name, dim))
-        say(f"vectors of '{name}' built from {data.row_count:,} rows")
-        if base is None or base.version < made.version:
-            cache.bases[what] = made
-        return Vectors(made.block)
+    def write(pieces: Sequence[int] | None, maker: persisted.Maker) -> None:
+        rows = data.row_count if pieces is None else sum(map(data.rows_in, pieces))
+        small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
+        with ExitStack() as files:
+            matrix = files.enter_context(maker.rows("matrix", (rows, dim), np.dtype(np.float32)))
+            codes = files.enter_context(maker.rows("codes", (rows, dim), np.dtype(np.int8)))
+            for block in _blocks(data.stream(name, pieces), dim):
+                matrix.write(block.matrix.tobytes())
+                codes.write(block.codes.tobytes())
+                for label, parts in small.items():
+                    parts.append(getattr(block, label))
+        for label, parts in small.items():
+            maker.put(label, np.concatenate(parts))
 
-    return data.derived(f"vectors:{field}", build)
-
-
-def _build(data: TableData, cache: DataCache, what: persisted.What, name: str, dim: int) -> Block:
-    """All vectors of a version; a large column goes to the disk as it is read, and is mapped from there."""
-    rows = data.row_count
-    if cache.folder is None or rows * dim * 4 < _KEPT_BYTES_MIN:
-        return _memory_block(data.stream(name), dim)
-    about = {"version": data.key[1], "pieces": data.fragments, "left": sorted(Layout.of(data).left)}
-    try:
-        with persisted.making(cache.folder, what, about) as maker:
-            norms, scales, errors = [], [], []
-            with ExitStack() as files:
-                matrix = files.enter_context(maker.rows("matrix", (rows, dim), np.dtype(np.float32)))
-                codes = files.enter_context(maker.rows("codes", (rows, dim), np.dtype(np.int8)))
-                for block in _blocks(data.stream(name), dim):
-                    matrix.write(block.matrix.tobytes())
-                    codes.write(block.codes.tobytes())
-                    norms.append(block.norms)
-                    scales.append(block.scales)
-                    errors.append(block.errors)
-            for label, parts in (("norms", norms), ("scales", scales), ("errors", errors)):
-                maker.put(label, np.concatenate(parts))
-            for at, left in Layout.of(data).left.items():
-                maker.put(f"left{at}", left)
-    except OSError:
-        return _memory_block(data.stream(name), dim)  # a read-only or full disk
-    kept = _load(cache, what)
-    return kept.block if kept is not None else _memory_block(data.stream(name), dim)
-
-
-def _load(cache: DataCache, what: persisted.What) -> _Base | None:
-    kept = persisted.load(cache.folder, what)
-    if kept is None:
-        return None
-    left = {at: kept.arrays[f"left{at}"] for at in kept.about["left"]}
-    layout = Layout(persisted.pieces_of(kept.about["pieces"]), left)
-    block = Block(*(kept.arrays[name] for name in ("matrix", "norms", "codes", "scales", "errors")))
-    return _Base(layout, kept.about["version"], block)
+    recipe = Recipe(
+        "vectors",
+        max(_KEPT_BYTES_MIN // (dim * 4), 1),
+        lambda pieces: _memory_block(data.stream(name, pieces), dim),
+        write,
+        lambda arrays: Block(*(arrays[field] for field in _FIELDS)),
+    )
+    return data.derived(f"vectors:{data.field_id(name)}", lambda: Vectors(covered(data, name, recipe)))
 
 
 def _memory_block(chunks: Iterable[pa.Array], dim: int) -> Block:
     blocks = list(_blocks(chunks, dim)) or [_measured(np.zeros((0, dim), np.float32), np.zeros(0, bool))]
-    fields = ("matrix", "norms", "codes", "scales", "errors")
-    return Block(*(np.concatenate([getattr(block, field) for block in blocks]) for field in fields))
+    return Block(*(np.concatenate([getattr(block, field) for block in blocks]) for field in _FIELDS))
 
 
 def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[Block]:

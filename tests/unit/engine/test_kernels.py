@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels, postings, vectors
+from omnigraph.engine.parts import Cover
 from omnigraph.engine.postings import TextIndex, build_postings
 from omnigraph.engine.vectors import Query
 from support.writes import new_graph, node
@@ -47,7 +48,7 @@ def test_what_is_ruled_out_is_never_among_the_nearest(loops, compiled, seed, dim
     if compiled:
         assert kernels.load()
     made, pool = block(seed, dim)
-    whole = vectors.Vectors(made)
+    whole = vectors.Vectors(Cover((made,), (0,)))
     random = np.random.default_rng(seed)
     for query in [Query.of(row.astype(np.float64)) for row in (*pool[[0, 25, 45, 200]], random.standard_normal(dim))]:
         for rows in (None, np.sort(random.choice(2_000, 700, replace=False)), random.integers(0, 2_000, 700)):
@@ -78,7 +79,9 @@ def test_scores_and_the_best_of_them(loops, seed):
     texts = [
         None if random.random() < 0.1 else " ".join(random.choice(words, random.integers(0, 9))) for _ in range(500)
     ]
-    index = TextIndex(build_postings([pa.array(texts[:200], pa.utf8()), pa.array(texts[200:], pa.utf8())]))
+    index = TextIndex(
+        Cover((build_postings([pa.array(texts[:200], pa.utf8()), pa.array(texts[200:], pa.utf8())]),), (0,))
+    )
     asked = ["w1", "w2", "w3", "w1"]
     rows = random.integers(0, 500, 300)
     slow = index.bm25(asked)
