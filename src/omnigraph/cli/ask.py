@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.cli import completion
 from omnigraph.cli.config import Alias
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN, read_text, writing
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
 File = Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")]
 Text = Annotated[str | None, typer.Option("-e", "--query-string", metavar="GQ", help="The query itself.")]
 AliasName = Annotated[
-    str | None, typer.Option("--alias", metavar="NAME", help="A query with a short name in omnigraph.yaml.")
+    str | None,
+    typer.Option(
+        "--alias",
+        metavar="NAME",
+        help="A query with a short name in omnigraph.yaml.",
+        autocompletion=completion.aliases,
+    ),
 ]
 Name = Annotated[
     str | None, typer.Option("--name", "-n", metavar="QUERY", help="Which query; needed when there are several.")
@@ -81,9 +88,19 @@ def read_command(
         ),
     ] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", "-f", metavar="FORMAT", help=f"{', '.join(ALL_FORMATS)}.")
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help=f"{', '.join(ALL_FORMATS)}.",
+            autocompletion=completion.one_of(*ALL_FORMATS),
+        ),
     ] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write to a file.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after so long.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a read query and show its rows. 'query' is an equal name.
@@ -105,7 +122,7 @@ def read_command(
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
     graph = run.open(asked.address, branch=None if snapshot else on, read_only=True)
     with _hinting():
-        result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot))
+        result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot), timeout=timeout)
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
     with writing(out) as file:
         if chosen in BINARY_FORMATS:
@@ -196,7 +213,7 @@ def _ask(
     source, picked = _find_query(
         run, alias.query if alias else file, text, (alias and alias.query_name) or name, changes
     )
-    declared = {param.name.text: _written(param) for param in picked.params}
+    declared = declared_types(picked)
     given = gather(
         declared, params=params, params_file=params_file, assignments=assignments or (), alias=alias, words=words
     )
@@ -239,6 +256,11 @@ def _find_query(
             f"query '{picked.name.text}' {what}", code="wrong_command", hint=f"run it with 'omnigraph {right}'"
         )
     return source, picked
+
+
+def declared_types(query: Query) -> dict[str, str]:
+    """The parameters of a query and their types, as they are written."""
+    return {param.name.text: _written(param) for param in query.params}
 
 
 def _written(param: Any) -> str:

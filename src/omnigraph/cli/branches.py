@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli import completion
 from omnigraph.cli.ask import point
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json, remark
@@ -55,7 +56,9 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
 @takes_graph
 def delete_command(
     run: Invocation,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch to delete.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The branch to delete.", autocompletion=completion.branches)
+    ],
     as_json: Json = False,
 ) -> None:
     """Delete a branch; its commits stay readable by their ids until a cleanup."""
@@ -73,7 +76,12 @@ def delete_command(
 @takes_graph
 def merge_command(
     run: Invocation,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch whose changes are wanted.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="The branch whose changes are wanted.", autocompletion=completion.branches
+        ),
+    ],
     into: Annotated[str | None, typer.Option("--into", metavar="TARGET", help="The branch that gets them.")] = None,
     resolve: Resolve = None,
     delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete SOURCE once it is merged.")] = False,

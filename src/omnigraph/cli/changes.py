@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.cli import completion
 from omnigraph.cli.ask import point
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import writing
@@ -106,8 +107,18 @@ def check_filters(kinds: Iterable[str] | None, ops: Iterable[str] | None) -> Non
 @takes_graph
 def diff_command(
     run: Invocation,
-    from_: Annotated[str, typer.Argument(metavar="FROM", help="A branch, commit id, manifest version or time.")],
-    to: Annotated[str, typer.Argument(metavar="TO", help="The same; what is new there is an insert.")],
+    from_: Annotated[
+        str,
+        typer.Argument(
+            metavar="FROM", help="A branch, tag, commit id, manifest version or time.", autocompletion=completion.points
+        ),
+    ],
+    to: Annotated[
+        str,
+        typer.Argument(
+            metavar="TO", help="The same; what is new there is an insert.", autocompletion=completion.points
+        ),
+    ],
     kinds: Kinds = None,
     types: Types = None,
     ops: Ops = None,

@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.ask import Assignments, Params, ParamsFile, declared_types
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.files import read_text
+from omnigraph.cli.files import STDIN, read_text
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
+from omnigraph.cli.params import gather
 from omnigraph.errors import NotFound
 from omnigraph.names import did_you_mean
 
@@ -36,6 +38,10 @@ def explain_command(
         str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
     ] = None,
     branch: Branch = None,
+    profile: Annotated[bool, typer.Option("--profile", help="Run the query and say what each step of it did.")] = False,
+    params: Params = None,
+    params_file: ParamsFile = None,
+    assignments: Assignments = None,
 ) -> None:
     """Show the plan of a query, or explain an error code.
 
@@ -49,18 +55,27 @@ def explain_command(
         return
     if query is not None and text is not None:
         raise UsageFault("--query and -e exclude each other")
-    from omnigraph.query.compile import compile_query
+    if schema is not None and (profile or word is not None):
+        raise UsageFault("--schema takes the place of a graph; leave one of them out")
+    from omnigraph.query.compile import compile_query, pick_query
     from omnigraph.query.explain import explain
+    from omnigraph.query.parser import parse_queries
     from omnigraph.schema.check import compile_schema
 
-    path = str(run.config.find_query(query)) if query not in (None, "-") else query
-    source = text if path is None else read_text(path)
-    run.uri = word
+    path = run.config.find_query(query) if query not in (None, STDIN) and query is not None else None
+    source = read_text(STDIN) if query == STDIN else read_text(str(path)) if path is not None else text or ""
     if schema is not None:
         catalog = compile_schema(read_text(schema), schema)
-    else:
-        catalog = run.open(branch=run.branch(branch), read_only=True).catalog()
-    sys.stdout.write(explain(compile_query(catalog, source or "", name, source_name=path or "<query>")))
+        sys.stdout.write(explain(compile_query(catalog, source, name, source_name=str(path or "<query>"))))
+        return
+    run.uri = word
+    graph = run.open(branch=run.branch(branch), read_only=True)
+    if not profile:
+        sys.stdout.write(graph.explain(path or source, name))
+        return
+    picked = pick_query(parse_queries(source, str(path or "<query>")), name)
+    given = gather(declared_types(picked), params=params, params_file=params_file, assignments=assignments or ())
+    sys.stdout.write(graph.profile(path or source, picked.name.text, given))
 
 
 def explain_code(code: str) -> str:

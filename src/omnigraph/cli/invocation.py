@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.cli import completion
 from omnigraph.cli.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.output import remark
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Branch = Annotated[str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch.")]
+Branch = Annotated[
+    str | None,
+    typer.Option("--branch", "-b", metavar="NAME", help="The branch.", autocompletion=completion.branches),
+]
 Message = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="A message for the commit.")]
 
 
@@ -70,7 +74,15 @@ _GRAPH = {
         None,
     ),
     "target": (
-        Annotated[str | None, typer.Option("--target", metavar="NAME", help=f"The graph, by its name in {FILE_NAME}.")],
+        Annotated[
+            str | None,
+            typer.Option(
+                "--target",
+                metavar="NAME",
+                help=f"The graph, by its name in {FILE_NAME}.",
+                autocompletion=completion.targets,
+            ),
+        ],
         None,
     ),
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.cli import completion
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
@@ -67,7 +68,10 @@ def load_command(
     mode: Annotated[
         str | None,
         typer.Option(
-            "--mode", metavar="MODE", help="merge (add or replace), append (add only), overwrite (replace whole types)."
+            "--mode",
+            metavar="MODE",
+            help="merge (add or replace), append (add only), overwrite (replace whole types).",
+            autocompletion=completion.one_of(*MODES),
         ),
     ] = None,
     branch: Branch = None,

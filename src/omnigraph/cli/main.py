@@ -13,6 +13,7 @@ from omnigraph.cli import (
     ask,
     branches,
     changes,
+    completion,
     create,
     data,
     demo,
@@ -97,6 +98,7 @@ app.command("cleanup", rich_help_panel=OPERATE)(maintain.cleanup_command)
 app.command("recover", rich_help_panel=OPERATE)(maintain.recover_command)
 app.command("verify", rich_help_panel=OPERATE)(maintain.verify_command)
 app.command("config", rich_help_panel=OPERATE)(settings.config_command)
+app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)
 app.command("version", rich_help_panel=OPERATE)(settings.version_command)
 
 
@@ -117,6 +119,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     as_json = "--json" in arguments
+    completion.prepare_completion()
     with redirect_stdout(cast(TextIO, _Stdout(sys.stdout))):
         try:
             code = app(arguments, prog_name="omnigraph", standalone_mode=False)
