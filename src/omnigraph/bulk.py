@@ -100,6 +100,19 @@ def load_data(
     from_branch: str | None = None,
 ) -> LoadResult:
     """Load records, files or frames by whoever is best at it."""
+    if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
+        return _load_frames(
+            repository,
+            data,
+            mode,
+            options,
+            bulk,
+            environ=environ,
+            embed=embed,
+            fetch=fetch,
+            set_aside=set_aside,
+            from_branch=from_branch,
+        )
     paths = paths_of(data)
     how = _choose(paths, environ, bulk)
     if how == "memory":
@@ -130,6 +143,25 @@ def load_data(
             embed=embed,
             fetch=fetch,
         )
+
+
+def _is_frame(data: Any) -> bool:
+    return type(data).__module__.startswith("pyspark.")
+
+
+def _load_frames(
+    repository: Repository, data: Mapping[str, Any], mode: str, options: WriteOptions, bulk: BulkOptions, **more: Any
+) -> LoadResult:
+    """Load frames of Spark, on their own session."""
+    from omnigraph.spark.frames import frame_source, is_frame, session_of  # noqa: PLC0415
+    from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415
+
+    if not all(map(is_frame, data.values())):
+        raise InputError("frames of Spark cannot be mixed with other tables", hint="load them one after the other")
+    if bulk.engine == "memory":
+        raise InputError("frames of Spark are not in memory", hint="leave engine out, or give frame.toArrow()")
+    runner = SparkRunner(session_of(data), bulk.watch)
+    return load_source(repository, runner, frame_source(data, bulk.watch), mode, options, **more)
 
 
 def export_data(

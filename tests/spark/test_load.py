@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import ConstraintViolation
-from omnigraph.spark import SparkRunner
+from omnigraph.errors import ConstraintViolation, InputError, RecordError
+from omnigraph.operations.load import Reject
+from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, Inputs, Twins
 from support.killing import ONCE, KillingRunner
-from support.writes import SHELVES, beside, ids_of, new_graph, rows_of, shelf, write_jsonl
+from support.writes import SHELVES, beside, ends_of, ids_of, new_graph, rows_of, shelf, write_jsonl
 
 
 @pytest.fixture
@@ -67,3 +68,39 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_twice(tmp_path, runner):
     table = twins.bulk.snapshot().table("node:Shelf")
     files = {file.name for file in Path(twins.bulk.uri).glob("nodes/*/data/*.lance")}
     assert files == {file.path for fragment in table.dataset.get_fragments() for file in fragment.metadata.files}
+
+
+# -- frames ------------------------------------------------------------------------------------------
+
+
+def test_frames_are_loaded_where_they_are(tmp_path, spark):
+    graph = new_graph(tmp_path, SHELVES, shelf("s0", note="old"))
+    shelves = spark.range(0, 1000, 1, 3).selectExpr("concat('s', id) as code", "cast(id % 7 as int) as cap")
+    besides = spark.range(0, 999).selectExpr("concat('s', id) as `from`", "concat('s', id + 1) as `to`")
+    result = graph.load({"Shelf": shelves, "Beside": besides}, mode="merge", message="from frames")
+    assert result.tables == (("edge:Beside", 999), ("node:Shelf", 1000))
+    assert rows_of(graph, "Shelf")["s0"] == {"code": "s0", "note": None, "cap": 0}
+    assert graph.verify() == []
+
+
+def test_a_wrong_row_of_a_frame(tmp_path, spark):
+    graph = new_graph(tmp_path, SHELVES)
+    frame = spark.range(0, 10, 1, 2).selectExpr("if(id = 7, null, concat('s', id)) as code")
+    with pytest.raises(RecordError, match=r"^line 8: Shelf.code is required"):
+        graph.load({"Shelf": frame}, mode="append")
+    rejects: list[Reject] = []
+    graph.load({"Shelf": frame}, mode="append", rejects=rejects)
+    assert [(reject.line, reject.rule) for reject in rejects] == [(8, "required")]
+    with pytest.raises(InputError, match="cannot be mixed"):
+        graph.load({"Shelf": frame, "Beside": []}, mode="append")
+
+
+def test_frames_into_a_graph_by_its_address(tmp_path, spark):
+    graph = new_graph(tmp_path, SHELVES, shelf("a"))
+    nodes = {"Shelf": spark.sql("select 'b' as code")}
+    edges = {"Beside": (spark.sql("select 'a' as one, 'b' as other"), "one", "other")}
+    result = load(spark, graph.uri, nodes=nodes, edges=edges, branch="nightly", from_branch="main", environ={})
+    assert (result.branch, result.branch_created) == ("nightly", True)
+    assert ends_of(graph, "Beside", branch="nightly") == [("a", "b")]
+    with pytest.raises(InputError, match="there is no frame"):
+        load(spark, graph.uri, environ={})

@@ -29,6 +29,8 @@ from omnigraph.versioning.ids import new_ulids, system_clock
 
 WRITTEN = "written"
 POSITION = "position"
+_ROWS = 262_144
+"""From how many rows on a table gets a piece."""
 
 
 @dataclass
@@ -40,8 +42,8 @@ class StagedTable:
     fresh: bool = True
     embedded: int = 0
     waiting: int = 0
-    aliases: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Old spelling of an id → the id, and the row it was found in."""
+    aliases: list[tuple[str, str, int]] = field(default_factory=list)
+    """Old spellings of ids, each with the id and the row it was found in."""
 
 
 @dataclass
@@ -125,8 +127,9 @@ def stage_chunks(
     done = staging.done
     try:
         for parts in chunks:
-            for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
-                staging.take(key, parts[key], faults)
+            for key, some in parts.items():
+                staging.take(key, some, faults)
+        staging.finish(faults)
     except RecordError as error:
         done.shape = Fault.of(number, error)
     except _RETRIED:
@@ -144,10 +147,24 @@ class _Staging:
         self.number = number
         self.done = Staged(number)
         self._aliases = _read_aliases(job)
+        self._held: dict[str, list[Part]] = {}
 
     def take(self, key: str, parts: list[Part], faults: Faults) -> None:
-        """Records of one table: type them, check them, deal their keys, write them."""
-        table = self.done.tables.setdefault(key, StagedTable())
+        """Records of one table; few are held until there are more, because a piece of a table should not be small."""
+        self.done.tables.setdefault(key, StagedTable())
+        held = self._held.setdefault(key, [])
+        held += parts
+        if sum(len(part.lines) for part in held) >= _ROWS:
+            self._stage(key, self._held.pop(key), faults)
+
+    def finish(self, faults: Faults) -> None:
+        """Stage what is still held."""
+        for key, parts in self._held.items():
+            self._stage(key, parts, faults)
+
+    def _stage(self, key: str, parts: list[Part], faults: Faults) -> None:
+        """Type records, check them, deal their keys, write them."""
+        table = self.done.tables[key]
         if key in self.done.values:
             return
         try:
@@ -161,7 +178,7 @@ class _Staging:
         table.fresh = table.fresh and rows.fresh
         for old, id_ in rows.aliases.items():
             place = rows.table["id"].index(id_).as_py()
-            table.aliases.setdefault(old, (id_, position_of(self.number, first + place)))
+            table.aliases.append((old, id_, position_of(self.number, first + place)))
         self._rename(rows)
         self._judge(rows, first)
         self._deal(rows, first)

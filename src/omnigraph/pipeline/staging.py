@@ -248,7 +248,7 @@ def _aliases(staging: Staging) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for staged in staging.splits.values():
         for key, table in staged.tables.items():
-            for old, (id_, position) in table.aliases.items():
+            for old, id_, position in table.aliases:
                 known = found.setdefault(key, {}).setdefault(old, id_)
                 if known == id_:
                     continue

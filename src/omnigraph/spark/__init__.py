@@ -4,6 +4,7 @@
     classes    a class-data archive that halves the start
     session    the one place that builds a session
     runner     runs the tasks of `pipeline` on a session
+    frames     frames as the input of a load
 
 Everything works alike on a session in this process, on a cluster, and through Spark Connect. Nothing of PySpark is
 imported before it is used.
@@ -14,14 +15,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph.spark.frames import load
     from omnigraph.spark.runner import SparkRunner
     from omnigraph.spark.session import SessionOptions, open_session
 
-__all__ = ["SessionOptions", "SparkRunner", "open_session"]
+__all__ = ["SessionOptions", "SparkRunner", "load", "open_session"]
 
 _HOMES = {
     "SessionOptions": "omnigraph.spark.session",
     "SparkRunner": "omnigraph.spark.runner",
+    "load": "omnigraph.spark.frames",
     "open_session": "omnigraph.spark.session",
 }
 

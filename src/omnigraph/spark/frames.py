@@ -1,0 +1,128 @@
+"""Frames of Spark as the input of a load: their rows cross from Spark to Python once, and are staged where they are.
+
+Each partition is a part of the input. Rows are typed, checked and written by the same task functions as those of files.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InputError
+from omnigraph.operations.load import LoadResult
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.runner import Watch
+from omnigraph.pipeline.stage import Staged, stage_rows
+from omnigraph.pipeline.staging import RowSource
+from omnigraph.spark.actions import run_action
+from omnigraph.spark.runner import SparkRunner, use_one_thread
+from omnigraph.versioning.records import MAIN
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.transaction import WriteOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ANSWER = pa.schema([("answer", pa.binary())])
+_PARTS_MAX = 1 << 20
+"""How many partitions a frame can have: parts are numbered through all frames."""
+
+
+def is_frame(data: Any) -> bool:
+    """Whether something is a frame of Spark, classic or of Connect."""
+    return type(data).__module__.startswith("pyspark.sql") and type(data).__name__ == "DataFrame"
+
+
+def session_of(frames: Mapping[str, Any]) -> SparkSession:
+    """The session of some frames; they must have one and the same."""
+    sessions = [frame.sparkSession for frame in frames.values()]
+    if any(session is not sessions[0] for session in sessions):
+        raise InputError("the frames are of several Spark sessions", hint="load them one after the other")
+    found: SparkSession = sessions[0]
+    return found
+
+
+def frame_source(frames: Mapping[str, DataFrame], watch: Watch | None = None) -> RowSource:
+    """Frames by the name of their type; columns are named as those of any table that is loaded."""
+    spark = session_of(frames)
+
+    def read(job: Job) -> Iterator[Staged]:
+        for number, (name, frame) in enumerate(frames.items()):
+            task = _StageFrame(pickle.dumps(job), name, number * _PARTS_MAX)
+            answers = frame.mapInArrow(task, "answer binary")
+            table = run_action(spark, f"read {name}", answers.toArrow, watch=watch)
+            found = [pickle.loads(answer) for answer in table["answer"].to_pylist()]  # noqa: S301 (our own tasks')
+            yield from sorted(found, key=lambda staged: staged.split)
+
+    return RowSource(0, read)
+
+
+class _StageFrame:
+    """What a task of Spark does with its partition."""
+
+    def __init__(self, job: bytes, type_name: str, first: int) -> None:
+        self._job = job
+        self._type_name = type_name
+        self._first = first
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One answer for the partition."""
+        from pyspark import TaskContext  # noqa: PLC0415 (only where there is a worker)
+
+        use_one_thread()
+        context = TaskContext.get()
+        number = self._first + (context.partitionId() if context is not None else 0)
+        staged = stage_rows(pickle.loads(self._job), number, self._type_name, batches)  # noqa: S301
+        yield pa.record_batch([pa.array([pickle.dumps(staged)], pa.binary())], schema=_ANSWER)
+
+
+def load(
+    spark: SparkSession,
+    uri: str,
+    *,
+    nodes: Mapping[str, DataFrame] | None = None,
+    edges: Mapping[str, DataFrame | tuple[DataFrame, str, str]] | None = None,
+    mode: str = "merge",
+    branch: str = MAIN,
+    from_branch: str | None = None,
+    actor: str | None = None,
+    message: str | None = None,
+    job_id: str | None = None,
+    embed: bool = True,
+    environ: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
+) -> LoadResult:
+    """Load frames into a graph as one commit, on the session they are of; see `Graph.load`.
+
+    An edge type is given its frame, or its frame and the columns that hold the ids of source and target. With
+    `from_branch`, a missing branch is created from that one.
+    """
+    environ = os.environ if environ is None else environ
+    frames: dict[str, DataFrame] = dict(nodes or {})
+    for name, given in (edges or {}).items():
+        if name in frames:
+            raise InputError(f"'{name}' is given as a node and as an edge type", hint="load them one after the other")
+        frames[name] = _with_ends(*given) if isinstance(given, tuple) else given
+    if not frames:
+        raise InputError("there is no frame to load", hint="give nodes, edges, or both")
+    repository = Repository.open(uri, environ=environ)
+    options = WriteOptions(branch=branch, actor=actor, message=message, idempotency_key=job_id)
+    return load_source(
+        repository,
+        SparkRunner(spark, watch),
+        frame_source(frames, watch),
+        mode,
+        options,
+        from_branch=from_branch,
+        environ=environ,
+        embed=embed,
+    )
+
+
+def _with_ends(frame: DataFrame, source: str, target: str) -> DataFrame:
+    return frame.withColumnsRenamed({source: "from", target: "to"})
