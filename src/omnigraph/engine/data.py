@@ -28,10 +28,6 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Fragments = tuple[Piece, ...]
 Derived = TypeVar("Derived")
 
-_LOOKUPS_BEFORE_INDEX = 3
-"""A few lookups are cheaper by looking; after that a map of all ids pays."""
-
-_PLACES = "places:id"
 _ENTRY_BYTES = 150
 """About what an id and its number take in a map."""
 
@@ -41,26 +37,6 @@ _CODES_MAX = 65_536
 
 _VERSIONS_KNOWN = 8
 CACHE_BYTES = 2 * 1024**3
-
-
-class Places:
-    """Where each id is: a map of an earlier version, and of the rows added since."""
-
-    __slots__ = ("added", "base")
-
-    def __init__(self, base: dict[str, int], added: dict[str, int]) -> None:
-        self.base = base
-        self.added = added
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes in memory, without the map it shares once rows were added."""
-        return _ENTRY_BYTES * (len(self.added) or len(self.base))
-
-    def find(self, id_: str) -> int | None:
-        """The number of an id's row."""
-        place = self.base.get(id_)
-        return place if place is not None else self.added.get(id_)
 
 
 @dataclass(frozen=True)
@@ -96,10 +72,6 @@ def _coded(column: pa.Array) -> _Coded:
         return _Coded(None)
     rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     return _Coded(Codes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows))
-
-
-def _numbered(ids: pa.Array | pa.ChunkedArray, start: int) -> dict[str, int]:
-    return dict(zip(ids.to_pylist(), range(start, start + len(ids)), strict=True))
 
 
 class TableData:
@@ -202,43 +174,6 @@ class TableData:
         """The values of some rows."""
         return self.column(name).take(pa.array(numbers))
 
-    def find(self, id_: str) -> int | None:
-        """The number of the row with this id."""
-        places = self.cache.find((*self.key, _PLACES))
-        if places is None:
-            uses = self.derived("uses:id", lambda: [0])
-            uses[0] += 1
-            if uses[0] <= _LOOKUPS_BEFORE_INDEX and self.cache.earlier(self, _PLACES) is None:
-                place = pc.index(self.column("id"), pa.scalar(id_, pa.utf8())).as_py()
-                return None if place < 0 else int(place)
-            places = self.derived(_PLACES, self._places)
-        found: int | None = places.find(id_)
-        return found
-
-    def find_all(self, ids: Sequence[str]) -> Numbers | None:
-        """The numbers of the rows with these ids; None when one of them is not there."""
-        places = self.cache.find((*self.key, _PLACES))
-        if places is not None:
-            found = [places.find(id_) for id_ in ids]
-            return None if None in found else np.array(found, np.int64)
-        # One look through the column, instead of a map of all of it for the sake of a few.
-        column = self.column("id")
-        wanted = pa.array(ids, pa.utf8())
-        rows = np.flatnonzero(pc.is_in(column, value_set=pc.unique(wanted)).to_numpy(zero_copy_only=False))
-        among = pc.index_in(wanted, value_set=column.take(pa.array(rows)))
-        return None if among.null_count else rows[among.to_numpy(zero_copy_only=False)]
-
-    def _places(self) -> Places:
-        earlier = self.cache.earlier(self, _PLACES)
-        if earlier is not None:
-            known, fragments = earlier
-            added = self.added_since(fragments, ["id"])
-            assert added is not None
-            if len(known.added) + added.num_rows <= len(known.base) // 4:
-                start = len(known.base) + len(known.added)
-                return Places(known.base, {**known.added, **_numbered(added["id"], start)})
-        return Places(_numbered(self.column("id"), 0), {})
-
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Something computed from the version, computed once."""
         return self.cache.get((*self.key, name), make)
@@ -284,6 +219,16 @@ class DataCache:
                     found = self._kept.get((folder, other, name))
                     if found is not None:
                         return found[0], pieces
+        return None
+
+    def newest(self, data: TableData, name: str) -> Any:
+        """What is kept under a name of this version, or else of the version last read before; None when nothing is."""
+        with self._lock:
+            versions = [data.key, *(other.key for other in reversed(self._versions.get(data.folder, {}).values()))]
+            for key in versions:
+                found = self._kept.get((*key, name))
+                if found is not None:
+                    return found[0]
         return None
 
     def column_of(self, data: TableData, pieces: Fragments, name: str) -> pa.Array | None:

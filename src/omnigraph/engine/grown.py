@@ -30,6 +30,7 @@ from omnigraph.engine.neighbours import (
     low,
     pack,
 )
+from omnigraph.engine.places import find_all
 from omnigraph.errors import Damaged
 
 _NEW_MIN = 50_000
@@ -181,7 +182,7 @@ def carried_ends(made: Made, edges: TableData, found: Changes) -> tuple[I32, I32
 def _find(ends: pa.ChunkedArray, nodes: TableData, edges: TableData) -> Numbers:
     if not len(ends):
         return NONE
-    places = nodes.find_all(ends.to_pylist())
+    places = find_all(nodes, ends.to_pylist())
     if places is None:
         missing = pc.sum(pc.invert(pc.is_in(ends, value_set=nodes.column("id")))).as_py()
         raise dangling(missing, edges)

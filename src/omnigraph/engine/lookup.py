@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.data import TableData
+from omnigraph.engine.places import find
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
@@ -51,7 +52,7 @@ class Lookup:
         """The row with the key, if there is one."""
         key = self._key
         value = params[key.name] if isinstance(key, ir.ParamRef) else key.value
-        row = data.find(value) if value is not None else None
+        row = find(data, value) if value is not None else None
         if row is None:
             return Row(self._names, self._types, None)
         return Row(self._names, self._types, tuple([data.column(name)[row].as_py() for name in self._properties]))

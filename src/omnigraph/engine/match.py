@@ -13,6 +13,7 @@ from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import Neighbours
+from omnigraph.engine.places import find
 from omnigraph.engine.walks import reach
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
@@ -105,7 +106,7 @@ class Match:
                 id_ = _spelt(self._evaluator.constant(right), left.type)
                 if id_ is not None:
                     say("found by its key")
-                    row = data.find(id_)
+                    row = find(data, id_)
                     numbers = np.array([] if row is None else [row], np.int64)
                     return Bound(data, numbers), op.filters[:place] + op.filters[place + 1 :]
         return None
@@ -208,7 +209,9 @@ class Match:
             src, dst = adjacency.ends()
             near, far = (src, dst) if op.direction == "out" else (dst, src)
             return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)
-        positions, rows, targets = adjacency.edge_rows(op.direction).expand(bound.numbers)
+        at_nodes = adjacency.edge_rows(op.direction)
+        self._work.room(int(at_nodes.degrees(bound.numbers).sum()))
+        positions, rows, targets = at_nodes.expand(bound.numbers)
         keep = self._passing(op.edge_var, Bound(edges, rows), op.edge_filters)
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.engine.data import DataCache, Places, TableData
+from omnigraph.engine.data import DataCache, TableData
+from omnigraph.engine.places import Places, find
 from omnigraph.graph import Graph
 from support.writes import new_graph, node
 
@@ -23,8 +24,8 @@ def data(graph: Graph, cache: DataCache, **where: str) -> TableData:
 def check(found: TableData) -> None:
     """Every id is found where it is, and nothing else is; often enough for a map to be made."""
     ids = found.column("id").to_pylist()
-    assert [found.find(id_) for id_ in ids] == list(range(len(ids)))
-    assert found.find("nobody") is None
+    assert [find(found, id_) for id_ in ids] == list(range(len(ids)))
+    assert find(found, "nobody") is None
 
 
 def test_rows_are_found_by_id_after_every_change(graph):
@@ -37,6 +38,8 @@ def test_rows_are_found_by_id_after_every_change(graph):
         lambda: graph.on("side").load([node("P", name="s1")], mode="append"),
         lambda: graph.mutate('query q() { update P set { n: 7 } where name = "p3" }'),
         lambda: graph.mutate('query q() { delete P where name = "p5" }'),
+        lambda: graph.load([node("P", name="p5", n=1), node("P", name="p6", n=1)], mode="merge"),
+        lambda: graph.mutate('query q() { delete P where name = "p5" }'),
         lambda: graph.load([node("P", name=f"r{number}") for number in range(30)], mode="append"),
         lambda: graph.optimize(),
     ]
@@ -46,8 +49,8 @@ def test_rows_are_found_by_id_after_every_change(graph):
         check(data(graph, cache))
         check(data(graph, cache, branch="side"))
         check(data(graph, cache, at=first))
-    assert data(graph, cache).find("p5") is None
-    assert data(graph, cache, at=first).find("p5") == 5
+    assert find(data(graph, cache), "p5") is None
+    assert find(data(graph, cache, at=first), "p5") == 5
 
 
 def test_a_map_of_ids_grows_by_what_was_added(graph):
@@ -55,10 +58,21 @@ def test_a_map_of_ids_grows_by_what_was_added(graph):
     check(data(graph, cache))
     graph.load([node("P", name="q1")], mode="append")
     later = data(graph, cache)
-    assert later.find("q1") == 40
+    assert find(later, "q1") == 40
     places = later.derived("places:id", lambda: pytest.fail("the map is made at the first lookup"))
     assert isinstance(places, Places)
     assert (len(places.base), places.added) == (40, {"q1": 40})
+
+
+def test_a_map_of_ids_is_carried_over_changes(graph):
+    cache = DataCache()
+    check(data(graph, cache))
+    first = cache.newest(data(graph, cache), "places:id")
+    for text in ('update P set { n: 7 } where name = "p3"', 'delete P where name = "p4"'):
+        graph.mutate(f"query q() {{ {text} }}")
+        check(data(graph, cache))
+        later = cache.newest(data(graph, cache), "places:id")
+        assert later.base is first.base, "the map itself is not made again"
 
 
 def test_a_version_is_one_object_for_all_who_ask(graph):

@@ -172,3 +172,67 @@ def test_every_result_belongs_to_one_commit(graph):
         else:
             assert rows == [{"p.n": number, "q.n": number, "c": len(pairs)}]
     assert {commit for _, commit, _ in seen} >= {graph.commits()[0].id}
+
+
+SERIAL = "node P { name: String @key  n: I64 }\nedge Knows: P -> P { since: I64 }\n"
+SERIAL_CHANGE = """query q($n: I64, $to: String) {
+  update P set { n: $n } where n >= 0
+  insert P { name: $to, n: $n }
+  insert Knows { from: "a", to: $to, since: $n }
+}"""
+SERIAL_READS = (
+    "query q() { match { $p: P } return { $p.n as n, count($p) as rows } }",
+    'query q() { match { $p: P { name: "a" } $p knows $q } return { $q.n as n, count($q) as rows } }',
+    'query q() { match { $p: P { name: "a" } $p $e:knows $q } return { $p.n as n, count($e.since) as rows } }',
+    "query q() { match { $q: P not { $p knows $q } } return { $q.n as n, count($q) as rows } }",
+)
+
+
+def test_sixteen_readers_and_two_writers_agree_on_every_commit(tmp_path):
+    """Every commit gives all nodes its own number, adds a node and an edge: nobody sees a mixture of two."""
+    graph = new_graph(tmp_path, SERIAL, node("P", name="a", n=0))
+    rounds = 8
+    seen: list[tuple[int, str, list[dict[str, Any]]]] = []
+    failures: list[BaseException] = []
+
+    def guarded(work: Any, *arguments: Any) -> None:
+        try:
+            work(*arguments)
+        except BaseException as error:
+            failures.append(error)
+
+    def change(writer: int) -> None:
+        for number in range(1, rounds + 1):
+            mine = writer * 1000 + number
+            graph.mutate(SERIAL_CHANGE, params={"n": mine, "to": f"t{mine}"}, message=str(mine))
+
+    def read(place: int) -> None:
+        for _ in range(400):
+            last = done.is_set()
+            result = graph.query(SERIAL_READS[place % len(SERIAL_READS)])
+            seen.append((place % len(SERIAL_READS), result.commit_id, result.to_rows()))
+            if last:
+                return
+
+    done = threading.Event()
+    readers = [threading.Thread(target=guarded, args=(read, place)) for place in range(16)]
+    writers = [threading.Thread(target=guarded, args=(change, writer)) for writer in (1, 2)]
+    for thread in (*readers, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in readers:
+        thread.join()
+    assert failures == []
+    history = graph.commits()[::-1]
+    assert sum(commit.message is not None for commit in history) == 2 * rounds
+    loaded = next(place for place, commit in enumerate(history) if commit.message is not None) - 1
+    expected = {
+        commit.id: (int(commit.message or 0), place - loaded) for place, commit in enumerate(history) if place >= loaded
+    }
+    for place, commit_id, rows in seen:
+        number, edges = expected[commit_id]
+        counts = (edges + 1, edges, edges, 1)
+        assert rows == ([{"n": number, "rows": counts[place]}] if counts[place] else []), commit_id
+    assert len({commit_id for _, commit_id, _ in seen}) > 1
