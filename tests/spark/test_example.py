@@ -1,0 +1,18 @@
+"""The example for data engineers runs as it is."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "spark_load.py"
+
+
+def test_the_example_runs(spark, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    told = capsys.readouterr().out
+    assert "refused:" in told
+    assert "100 samples changed on branch 'recalibrated'" in told
+    assert "fast_forward" in told or "merged" in told
