@@ -10,12 +10,14 @@ import sys
 
 from bench import compile_query, compile_schema, merge, storage, write
 from bench.read import side_by_side
+from bench.search import side_by_side as search
 
 BENCHMARKS = {
     "compile_query": compile_query.figures,
     "compile_schema": compile_schema.figures,
     "merge": merge.figures,
     "read": side_by_side.figures,
+    "search": search.figures,
     "storage": storage.figures,
     "write": write.figures,
 }

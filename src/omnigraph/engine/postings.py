@@ -21,7 +21,7 @@ from omnigraph.engine import kernels, persisted
 from omnigraph.engine.carried import Places
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.parts import Cover, Recipe, covered
-from omnigraph.engine.text import Scores, analyse_word, cut, within
+from omnigraph.engine.text import Scores, all_within, analyse_word, cut
 from omnigraph.engine.watch import checkpoint, say
 
 _K1, _B = 1.2, 0.75
@@ -73,8 +73,9 @@ class Postings:
         lengths = pc.utf8_length(self.words).to_numpy(zero_copy_only=False)
         found: list[str] = []
         for word in dict.fromkeys(wanted):
-            close = self.words.take(pa.array(np.flatnonzero(np.abs(lengths - len(word)) <= edits)))
-            found += [known for known in close.to_pylist() if within(known, word, edits)]
+            checkpoint()
+            close = self.words.take(pa.array(np.flatnonzero(np.abs(lengths - len(word)) <= edits))).to_pylist()
+            found += [close[at] for at in np.flatnonzero(all_within(close, word, edits)).tolist()]
         return list(dict.fromkeys(found))
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine.postings import build_index
-from omnigraph.engine.text import analyse, within
+from omnigraph.engine.text import all_within, analyse, within
 from support.oracle import bm25, levenshtein, tokens
 from support.reads import WORDS
 
@@ -128,3 +128,12 @@ def test_within_is_the_distance_of_levenshtein(seed):
     a, b = ("".join(random.choice("abé") for _ in range(random.randrange(8))) for _ in range(2))
     for edits in range(9):
         assert within(a, b, edits) == (levenshtein(a, b) <= edits)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_many_words_are_compared_as_one_by_one(seed):
+    random = Random(seed)
+    words = ["".join(random.choice("abé日\U0001f600") for _ in range(random.randrange(12))) for _ in range(200)]
+    for word in (*random.sample(words, 5), "", "abé", "x" * 40):
+        for edits in (0, 1, 2, 5, 40):
+            assert all_within(words, word, edits).tolist() == [within(known, word, edits) for known in words]
