@@ -16,6 +16,7 @@ from omnigraph import errors
 from omnigraph.version import __version__
 
 if TYPE_CHECKING:
+    from omnigraph import spark
     from omnigraph.aio import AsyncGraph, aopen
     from omnigraph.engine.watch import Cancellation
     from omnigraph.graph import Graph, init, open
@@ -32,6 +33,7 @@ __all__ = [
     "errors",
     "init",
     "open",
+    "spark",
 ]
 
 _HOMES = {
@@ -43,6 +45,7 @@ _HOMES = {
     "init": "omnigraph.graph",
     "open": "omnigraph.graph",
     "Snapshot": "omnigraph.versioning.snapshot",
+    "spark": "omnigraph.spark",
 }
 
 
@@ -52,7 +55,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
     from importlib import import_module  # noqa: PLC0415
 
-    value = getattr(import_module(home), name)
+    value = import_module(home) if home == f"omnigraph.{name}" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

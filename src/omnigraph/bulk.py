@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from omnigraph.engine.embed import Embedder
 from omnigraph.errors import InputError
+from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.load import LoadResult, Reject, file_kind, load
 from omnigraph.pipeline.export import ExportResult, Format, export_files
@@ -224,6 +225,22 @@ def open_runner(how: Literal["inline", "spark"], bulk: BulkOptions, environ: Map
     options, session = (bulk.spark, None) if isinstance(bulk.spark, SessionOptions) else (None, bulk.spark)
     with open_session(options, spark=session, environ=environ) as opened:
         yield SparkRunner(opened, bulk.watch)
+
+
+@contextmanager
+def solving(repository: Repository, bulk: BulkOptions, environ: Mapping[str, str]) -> Iterator[Solve | None]:
+    """Who runs whole-graph algorithms, for as long as the block lasts; None is arrays in this process."""
+    if bulk.engine != "spark":
+        yield None
+        return
+    from omnigraph.spark.analytics import SparkSolver  # noqa: PLC0415 (who wants no Spark need not have it)
+    from omnigraph.spark.scans import job_of  # noqa: PLC0415
+    from omnigraph.spark.session import session_for  # noqa: PLC0415
+
+    with session_for(bulk.spark, environ) as session:
+        yield lambda snapshot, nodes, edges, weight: SparkSolver(
+            session, job_of(repository, snapshot), nodes, edges, weight, bulk.watch
+        )
 
 
 def choose_runner(bulk: BulkOptions, bytes: int) -> Literal["inline", "spark"]:

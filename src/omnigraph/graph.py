@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from omnigraph.bulk import BulkOptions, Rejects, export_data, keep_rejects, load_data
+from omnigraph.bulk import BulkOptions, Rejects, export_data, keep_rejects, load_data, solving
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.explained import Explained
 from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
@@ -174,14 +174,37 @@ class Graph(Review):
         timeout: float | None = None,
         cancel: Cancellation | None = None,
         limits: Limits | None = None,
+        engine: str = "memory",
+        spark: Any = None,
+        watch: Watch | None = None,
     ) -> Result:
         """Run one read query, given as text or as the path of a `.gq` file, on one snapshot.
 
         `timeout` is in seconds; `cancel` lets another thread stop the query; `limits` bounds what it may hold.
+        With `engine="spark"` it runs as joins on Spark, for graphs larger than this machine: on `spark`, a session or
+        `omnigraph.spark.SessionOptions`, else on the active session, else on one of its own.
         """
         if timeout is not None or cancel is not None:
             limits = replace(limits or Limits(), timeout_s=timeout, cancellation=cancel)
-        return self._read(source, name, params, branch, at, limits)[0]
+        if BulkOptions(engine, spark).engine != "spark":
+            return self._read(source, name, params, branch, at, limits)[0]
+        from omnigraph.spark.reads import read_on_spark  # noqa: PLC0415 (who wants no Spark need not have it)
+
+        text, source_name = _read_source(source)
+        return read_on_spark(
+            self._repository,
+            self.snapshot(branch, at),
+            self._catalogs,
+            self._shared.plans,
+            text,
+            name,
+            params,
+            spark=spark,
+            environ=self._shared.environ,
+            watch=watch,
+            limits=limits,
+            source_name=source_name,
+        )
 
     def explain(
         self,
@@ -270,20 +293,26 @@ class Graph(Review):
         at: At = None,
         actor: str | None = None,
         message: str | None = None,
+        engine: str = "memory",
+        spark: Any = None,
+        watch: Watch | None = None,
     ) -> Analysis:
         """Run "pagerank", "components" or "degrees" over node and edge types, by default over all.
 
         With `write`, the values become properties of the nodes as one commit: the property's name, or for
-        degrees column → property. Only nodes whose value changed are written.
+        degrees column → property. Only nodes whose value changed are written. `engine` and `spark` are `query`'s.
         """
         options = AnalysisOptions(nodes, edges, weight, damping)
         shared = self._shared
-        if write is None:
-            return analyze(self.snapshot(branch, at), self._catalogs, shared.cache, algorithm, options)
-        if at is not None:
+        if write is not None and at is not None:
             raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
-        how = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
-        return analyze_and_write(self._repository, self._catalogs, shared.cache, algorithm, options, write, how)
+        with solving(self._repository, BulkOptions(engine, spark, watch), shared.environ) as solve:
+            if write is None:
+                return analyze(self.snapshot(branch, at), self._catalogs, shared.cache, algorithm, options, solve)
+            how = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+            return analyze_and_write(
+                self._repository, self._catalogs, shared.cache, algorithm, options, write, how, solve
+            )
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -457,6 +486,29 @@ class Graph(Review):
             if name not in known:
                 raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
         return snapshot.table(key).read(known if columns is None else columns)
+
+    def to_spark(
+        self,
+        type_name: str,
+        *,
+        spark: Any = None,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,
+        branch: str | None = None,
+        at: At = None,
+    ) -> Any:
+        """The rows of a type at one snapshot as a Spark DataFrame, on the session given or the active one.
+
+        `filter` is SQL over the stored columns; rows that do not pass it are not sent to Spark.
+        """
+        from omnigraph.spark.reads import table_frame  # noqa: PLC0415 (who wants no Spark need not have it)
+
+        snapshot = self.snapshot(branch, at)
+        key = self._table_key(snapshot, type_name)
+        known = self._columns(snapshot, key)
+        return table_frame(
+            self._repository, snapshot, key, known if columns is None else columns, known, filter=filter, spark=spark
+        )
 
     def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
         """The graph as a `networkx.MultiDiGraph`; see `operations.networks` for its shape."""

@@ -76,10 +76,15 @@ def components(edges: EdgeList) -> Numbers:
         if np.array_equal(joined, roots):
             break
         roots = joined
-    sizes = np.bincount(roots, minlength=edges.count)
+    return name_components(roots)
+
+
+def name_components(roots: Numbers) -> Numbers:
+    """Number components that are known by their smallest members: the largest first, equals by that member."""
+    sizes = np.bincount(roots, minlength=len(roots))
     firsts = np.flatnonzero(sizes)
     order = firsts[np.argsort(-sizes[firsts], kind="stable")]
-    names = np.zeros(edges.count, np.int64)
+    names = np.zeros(len(roots), np.int64)
     names[order] = np.arange(len(order))
     found: Numbers = names[roots]
     return found

@@ -6,9 +6,9 @@ types. Only rows whose value changed are written: running again on the same grap
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -75,8 +75,56 @@ class Analysis:
         }
 
 
+class Solver(Protocol):
+    """Runs algorithms over one graph, whose nodes are numbered type by type in the order of their rows."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+
+    @property
+    def edges(self) -> int:
+        """How many edges there are."""
+
+    def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
+        """See `engine.analytics`."""
+
+    def components(self) -> Numbers:
+        """See `engine.analytics`."""
+
+    def degrees(self) -> tuple[Numbers, Numbers]:
+        """See `engine.analytics`."""
+
+
+Solve = Callable[[Snapshot, list[NodeType], list[EdgeType], str | None], Solver]
+"""(snapshot, node types, edge types, weight) → who runs the algorithms; by default arrays in this process."""
+
+
+class _InProcess:
+    """On arrays in this process."""
+
+    def __init__(self, graph: EdgeList) -> None:
+        self._graph = graph
+        self.nodes = graph.count
+        self.edges = len(graph.sources)
+
+    def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
+        return analytics.pagerank(self._graph, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
+
+    def components(self) -> Numbers:
+        return analytics.components(self._graph)
+
+    def degrees(self) -> tuple[Numbers, Numbers]:
+        return analytics.degrees(self._graph)
+
+
 def analyze(
-    snapshot: Snapshot, catalogs: Catalogs, cache: DataCache, algorithm: str, options: AnalysisOptions
+    snapshot: Snapshot,
+    catalogs: Catalogs,
+    cache: DataCache,
+    algorithm: str,
+    options: AnalysisOptions,
+    solve: Solve | None = None,
 ) -> Analysis:
     """Run an algorithm on a snapshot; nothing is written."""
     if algorithm not in get_args(Algorithm):
@@ -89,20 +137,23 @@ def analyze(
     if not 0 <= options.damping < 1:
         raise InputError(f"the damping {options.damping} is not between 0 and 1", hint="0.85 is usual")
     nodes, edges = _chosen(catalogs.of(snapshot), options)
-    graph = _edge_list(snapshot, cache, nodes, edges, options.weight)
-    stats = {"nodes": graph.count, "edges": len(graph.sources)}
+    if solve is None:
+        solver: Solver = _InProcess(_edge_list(snapshot, cache, nodes, edges, options.weight))
+    else:
+        solver = solve(snapshot, nodes, edges, options.weight)
+    stats = {"nodes": solver.nodes, "edges": solver.edges}
     values: tuple[Numbers | Floats, ...]
     if algorithm == "pagerank":
-        ranks, stats["rounds"] = analytics.pagerank(
-            graph, damping=options.damping, tolerance=options.tolerance, rounds_max=options.rounds_max
+        ranks, stats["rounds"] = solver.pagerank(
+            damping=options.damping, tolerance=options.tolerance, rounds_max=options.rounds_max
         )
         values = (ranks,)
     elif algorithm == "components":
-        found = analytics.components(graph)
+        found = solver.components()
         stats["components"] = int(found.max()) + 1 if len(found) else 0
         values = (found,)
     else:
-        incoming, outgoing = analytics.degrees(graph)
+        incoming, outgoing = solver.degrees()
         stats["largest_degree"] = int((incoming + outgoing).max(initial=0))
         values = (incoming, outgoing, incoming + outgoing)
     tables, first = {}, 0
@@ -122,6 +173,7 @@ def analyze_and_write(
     options: AnalysisOptions,
     into: str | Mapping[str, str],
     write_options: WriteOptions,
+    solve: Solve | None = None,
 ) -> Analysis:
     """Run an algorithm on a branch's head and set the properties `into` names, as one commit.
 
@@ -133,7 +185,7 @@ def analyze_and_write(
     def prepare(transaction: Transaction) -> None:
         nonlocal analysis, rows_written
         catalog = catalogs.of(transaction.snapshot)
-        analysis = analyze(transaction.snapshot, catalogs, cache, algorithm, options)
+        analysis = analyze(transaction.snapshot, catalogs, cache, algorithm, options, solve)
         targets = _targets(analysis.algorithm, into)
         pending = Pending(transaction.snapshot)
         rows_written = 0
@@ -192,21 +244,30 @@ def _edge_list(
         sources.append(src + first[edge.from_type])
         targets.append(dst + first[edge.to_type])
         if weight is not None:
-            weights.append(_weights(edge, data.column(weight) if weight in edge.properties else None, weight))
+            check_weight(edge, weight)
+            weights.append(_weights(edge, data.column(weight), weight))
     together = np.concatenate(weights) if weight is not None else None
     return EdgeList(sum(counts), np.concatenate(sources), np.concatenate(targets), together)
 
 
-def _weights(edge: EdgeType, column: pa.Array | None, name: str) -> Floats:
-    if column is None:
+def check_weight(edge: EdgeType, name: str) -> None:
+    """Whether a property can weigh edges."""
+    if name not in edge.properties:
         raise InputError(f"edge '{edge.name}' has no property '{name}'", hint=did_you_mean(name, edge.properties))
     if not (edge.properties[name].type.is_integer or edge.properties[name].type.is_float):
         raise InputError(f"'{edge.name}.{name}' is {edge.properties[name].type}, not a number to weigh edges by")
+
+
+def wrong_weights(edges: Sequence[EdgeType], name: str) -> InputError:
+    """Some edges have weights that are none."""
+    names = " or ".join(f"'{edge.name}.{name}'" for edge in edges)
+    return InputError(f"{names} has values below zero or not finite", hint="weights are 0 or more; null is 0")
+
+
+def _weights(edge: EdgeType, column: pa.Array, name: str) -> Floats:
     values: Floats = pc.fill_null(column, 0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(
-            f"'{edge.name}.{name}' has values below zero or not finite", hint="weights are 0 or more; null is 0"
-        )
+        raise wrong_weights([edge], name)
     return values
 
 

@@ -61,6 +61,16 @@ class Plans:
         return made
 
 
+def get_read(
+    snapshot: Snapshot, catalogs: Catalogs, plans: Plans, source: str, name: str | None, source_name: str
+) -> Prepared:
+    """The plan of a read, ready to run."""
+    prepared = plans.prepared(catalogs, snapshot, source, name, source_name)
+    if not isinstance(prepared, Prepared):
+        raise InputError(f"query '{prepared.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
+    return prepared
+
+
 def read(
     snapshot: Snapshot,
     catalogs: Catalogs,
@@ -81,15 +91,13 @@ def read(
     With `listening` it does, and keeps what its operations say about themselves.
     """
     started = time.perf_counter()
-    prepared = plans.prepared(catalogs, snapshot, source, name, source_name)
-    if not isinstance(prepared, Prepared):
-        raise InputError(f"query '{prepared.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
+    prepared = get_read(snapshot, catalogs, plans, source, name, source_name)
     plan = prepared.plan
     bound = bind_params(plan.params, params)
     if prepared.lookup is not None and limits is None and not listening:
         row = prepared.lookup.run(cache.table(snapshot.table(prepared.lookup.table_key)), bound.values)
         elapsed = (time.perf_counter() - started) * 1000
-        return _result(row, plan, snapshot, elapsed), None
+        return result_of(row, plan, snapshot, elapsed), None
     execution = Execution(
         prepared,
         snapshot,
@@ -101,10 +109,11 @@ def read(
     )
     rows = execution.run(listening=listening)
     elapsed = (time.perf_counter() - started) * 1000
-    return _result(rows, plan, snapshot, elapsed), execution
+    return result_of(rows, plan, snapshot, elapsed), execution
 
 
-def _result(rows: pa.Table | Projection | Row, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float) -> Result:
+def result_of(rows: pa.Table | Projection | Row, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float) -> Result:
+    """The rows of a read as its caller gets them."""
     return Result(
         rows,
         query_name=plan.name,

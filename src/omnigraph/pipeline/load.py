@@ -27,7 +27,7 @@ from omnigraph.pipeline.rounds import Files, Judging
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import LoseWork, SettleWork, lose, settle
 from omnigraph.pipeline.staging import Source, Staging, stage_input
-from omnigraph.pipeline.sweep import Note, sweep
+from omnigraph.pipeline.sweep import Note, announce, sweep
 from omnigraph.storage.fragments import NewPiece, Prepared
 from omnigraph.storage.tables import Change
 from omnigraph.values import Fetch
@@ -41,6 +41,8 @@ BUCKET_BYTES = 64 << 20
 
 BUCKETS_MAX = 4096
 _KEY_BYTES = 64
+_BUCKETS_UNKNOWN = 64
+"""For an input whose size nobody knows beforehand."""
 
 
 def load_source(
@@ -55,17 +57,40 @@ def load_source(
     environ: Mapping[str, str] | None = None,
     embed: bool = True,
     fetch: Fetch | None = None,
+    begun: Job | None = None,
 ) -> LoadResult:
-    """Load an input onto a branch as one commit; results and errors are those of `operations.load`."""
+    """Load an input onto a branch as one commit; results and errors are those of `operations.load`.
+
+    `begun` is the job under which the input was staged already, by `begin_job`.
+    """
     checked = check_mode(mode)
     sweep(repository)
     created = ensure_branch(repository, options, from_branch)
-    load = _BulkLoad(repository, runner, source, checked, options, set_aside, environ or {}, embed, fetch)
+    load = _BulkLoad(repository, runner, source, checked, options, set_aside, environ or {}, embed, fetch, begun)
     with on_new_branch(options, from_branch, created), load.note:
         commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
     assert commit is not None
     made = load.result or remembered(commit, checked)
     return replace(made, commit_id=commit.id, base_branch=from_branch, branch_created=created)
+
+
+def begin_job(repository: Repository, branch: str, mode: str, environ: Mapping[str, str], *, seconds_max: float) -> Job:
+    """A job whose input others will stage before some process, not this one, publishes it.
+
+    If that does not happen within `seconds_max`, its files are anybody's to remove.
+    """
+    snapshot = repository.snapshot(branch)
+    job = Job(
+        id=new_ulid(repository.clock()),
+        location=repository.location,
+        schema=snapshot.schema.ir,
+        pins={key: (table.folder, table.pin.lance_version) for key, table in snapshot.tables.items()},
+        mode=check_mode(mode),
+        buckets=_BUCKETS_UNKNOWN,
+        environ={name: value for name, value in environ.items() if name.startswith(EMBED_SETTINGS)},
+    )
+    announce(repository, job.id, seconds_max)
+    return job
 
 
 class _BulkLoad:
@@ -80,6 +105,7 @@ class _BulkLoad:
         environ: Mapping[str, str],
         embed: bool,
         fetch: Fetch | None,
+        begun: Job | None,
     ) -> None:
         self.repository = repository
         self.runner = runner
@@ -90,7 +116,8 @@ class _BulkLoad:
         self.environ = {name: value for name, value in environ.items() if name.startswith(EMBED_SETTINGS)}
         self.embed = embed
         self.fetch = fetch
-        self.id = new_ulid(repository.clock())
+        self.begun = begun
+        self.id = begun.id if begun is not None else new_ulid(repository.clock())
         self.note = Note(repository, self.id)
         self.result: LoadResult | None = None
         self._staging: Staging | None = None
@@ -112,6 +139,9 @@ class _BulkLoad:
                 ) from error
             raise
 
+    def _buckets(self, size: int) -> int:
+        return max(self.runner.parallelism, min(BUCKETS_MAX, -(-size // BUCKET_BYTES)))
+
     def _job(self, snapshot: Snapshot) -> Job:
         rows = sum(table.pin.row_count for table in snapshot.tables.values())
         size = self.source.bytes + rows * _KEY_BYTES
@@ -122,7 +152,7 @@ class _BulkLoad:
             pins={key: (table.folder, table.pin.lance_version) for key, table in snapshot.tables.items()},
             mode=self.mode,
             collect=self.collect,
-            buckets=max(self.runner.parallelism, min(BUCKETS_MAX, -(-size // BUCKET_BYTES))),
+            buckets=self.begun.buckets if self.begun is not None else self._buckets(size),
             environ=self.environ,
             embed=self.embed,
             fetch=self.fetch,

@@ -67,6 +67,20 @@ def sweep(repository: Repository) -> list[str]:
     return gone
 
 
+def announce(repository: Repository, job_id: str, seconds_max: float) -> None:
+    """Leave the note of a job that nobody watches over yet; until then nobody sweeps it."""
+    document = {"lease_until": repository.clock() + int(seconds_max * 1_000_000)}
+    files = object_store(repository.location, sync=False)
+    files.write(f"{layout.staging_folder(job_id)}/{_NOTE}", json.dumps(document).encode())
+
+
+def discard(repository: Repository, job_id: str) -> None:
+    """Remove a job that will not be published, and all it wrote."""
+    files, folder = object_store(repository.location, sync=False), layout.staging_folder(job_id)
+    _remove_pieces(repository, files, folder, set(json.loads(files.read(f"{folder}/{_KEPT}") or b"[]")))
+    files.delete_folder(folder)
+
+
 def _remove_pieces(repository: Repository, files: ObjectStore, folder: str, kept: Collection[str]) -> None:
     """Remove the pieces of tables that tasks of a job noted down, whoever got their answers, but for some."""
     for name in files.list(folder):

@@ -3,8 +3,17 @@
     java       which Java to start, and how
     classes    a class-data archive that halves the start
     session    the one place that builds a session
+    actions    one action, watched and cancellable
     runner     runs the tasks of `pipeline` on a session
     frames     frames as the input of a load
+    columns    stored types as Spark has them
+    scans      tables as frames, read by the workers
+    evaluation expressions of a query, evaluated by the workers
+    walks      hops as pairs of ids
+    plans      a read query as joins of frames
+    analytics  whole-graph algorithms as frames
+    reads      `Graph.query` and `Graph.to_spark` on Spark
+    source     the data source `omnigraph`
 
 Everything works alike on a session in this process, on a cluster, and through Spark Connect. Nothing of PySpark is
 imported before it is used.
@@ -18,10 +27,12 @@ if TYPE_CHECKING:
     from omnigraph.spark.frames import load
     from omnigraph.spark.runner import SparkRunner
     from omnigraph.spark.session import SessionOptions, open_session
+    from omnigraph.spark.source import OmniGraphDataSource
 
-__all__ = ["SessionOptions", "SparkRunner", "load", "open_session"]
+__all__ = ["OmniGraphDataSource", "SessionOptions", "SparkRunner", "load", "open_session"]
 
 _HOMES = {
+    "OmniGraphDataSource": "omnigraph.spark.source",
     "SessionOptions": "omnigraph.spark.session",
     "SparkRunner": "omnigraph.spark.runner",
     "load": "omnigraph.spark.frames",

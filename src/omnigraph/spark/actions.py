@@ -1,7 +1,8 @@
 """One action of Spark, watched and cancellable.
 
 The action runs in a thread of its own: a main thread that waits inside PySpark hears Ctrl-C, but the job goes on. Here
-an interrupt cancels what the action started, waits until its tasks are gone, and goes on its way.
+an interrupt, or the end of a query's time, cancels what the action started, waits until its tasks are gone, and goes on
+its way.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import uuid4
 
+from omnigraph.engine.watch import checkpoint
 from omnigraph.errors import OmniGraphError, SparkError
 from omnigraph.pipeline.runner import Progress, Watch
 from omnigraph.spark.session import is_connect
@@ -58,6 +60,7 @@ def run_action(
         # Not `join`: an interrupt would have to wait for it.
         while thread.is_alive():
             time.sleep(_WAIT_S)
+            checkpoint()
             if watch is not None and time.monotonic() - polled >= _POLL_S:
                 polled = time.monotonic()
                 told.say(*job.tasks())

@@ -20,6 +20,7 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.pipeline.stage import Staged, stage_rows
 from omnigraph.pipeline.staging import RowSource
 from omnigraph.spark.actions import run_action
+from omnigraph.spark.columns import as_given
 from omnigraph.spark.runner import SparkRunner, use_one_thread
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import Repository
@@ -77,7 +78,9 @@ class _StageFrame:
         use_one_thread()
         context = TaskContext.get()
         number = self._first + (context.partitionId() if context is not None else 0)
-        staged = stage_rows(pickle.loads(self._job), number, self._type_name, batches)  # noqa: S301
+        job: Job = pickle.loads(self._job)  # noqa: S301
+        rows = as_given(batches, self._type_name, job.catalog)
+        staged = stage_rows(job, number, self._type_name, rows)
         yield pa.record_batch([pa.array([pickle.dumps(staged)], pa.binary())], schema=_ANSWER)
 
 

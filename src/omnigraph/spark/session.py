@@ -100,6 +100,16 @@ def open_session(
             session.stop()
 
 
+@contextmanager
+def session_for(
+    given: SparkSession | SessionOptions | None, environ: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session for as long as the block lasts, from whatever a caller has: one, options for one, or nothing."""
+    options, spark = (given, None) if isinstance(given, SessionOptions) else (None, given)
+    with open_session(options, spark=spark, environ=environ) as session:
+        yield session
+
+
 def find_active() -> SparkSession | None:
     """The session of this process, whoever made it."""
     if "pyspark" not in sys.modules:

@@ -1,0 +1,175 @@
+"""The algorithms of `engine.analytics` as frames: for graphs whose edges do not fit a machine.
+
+Nodes have the same numbers as in process, so the answers are the same. Every round is put down on the cluster, because
+a plan that grows with each round would soon cost more than the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from omnigraph.engine.analytics import Floats, name_components
+from omnigraph.engine.data import Numbers
+from omnigraph.operations.analytics import check_weight, wrong_weights
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.runner import Watch
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.spark.actions import run_action
+from omnigraph.spark.scans import Scan
+from omnigraph.storage.fragments import stored_pieces
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class SparkSolver:
+    """Runs algorithms over the nodes and edges of some types at a snapshot."""
+
+    spark: SparkSession
+    job: Job
+    node_types: Sequence[NodeType]
+    edge_types: Sequence[EdgeType]
+    weight: str | None = None
+    watch: Watch | None = None
+
+    def __post_init__(self) -> None:
+        from pyspark.sql import functions  # noqa: PLC0415
+
+        self._f: Any = functions
+        counts = [sum(rows for _, rows in stored_pieces(self.job.table(node.table_key))) for node in self.node_types]
+        self.nodes = sum(counts)
+        starts = np.cumsum([0, *counts]).tolist()
+        self._first = dict(zip((node.name for node in self.node_types), starts, strict=False))
+
+    # -- the graph -------------------------------------------------------------------------------
+
+    @cached_property
+    def edges(self) -> int:
+        """How many edges there are."""
+        return sum(self.job.table(edge.table_key).row_count for edge in self.edge_types)
+
+    def _numbered(self, type_name: str) -> DataFrame:
+        """The number and the id of every node of a type."""
+        scan = Scan(self.job, f"node:{type_name}", {"id": "id"}, numbers=("number", self._first[type_name]))
+        return scan.frame(self.spark)
+
+    @cached_property
+    def _edges(self) -> DataFrame:
+        """Source, target and weight of every edge, by numbers."""
+        f = self._f
+        parts = []
+        for edge in self.edge_types:
+            columns = {"src": "src", "dst": "dst"}
+            if self.weight is not None:
+                check_weight(edge, self.weight)
+                columns[self.weight] = "weight"
+            rows = Scan(self.job, edge.table_key, columns).frame(self.spark)
+            sources = self._numbered(edge.from_type).toDF("src_id", "s")
+            targets = self._numbered(edge.to_type).toDF("dst_id", "d")
+            weight = f.coalesce(f.col("weight").cast("double"), f.lit(0.0)) if self.weight else f.lit(1.0)
+            joined = rows.join(sources, rows["src"] == sources["src_id"]).join(
+                targets, rows["dst"] == targets["dst_id"]
+            )
+            parts.append(joined.select("s", "d", weight.alias("w")))
+        if not parts:
+            return self.spark.createDataFrame([], "s bigint, d bigint, w double")
+        frame = self._put_down(reduce(lambda a, b: a.unionAll(b), parts), "edges")
+        wrong = frame.filter("isnan(w) or w < 0 or w = double('infinity')").limit(1)
+        if self.weight is not None and self._count(wrong, "weights"):
+            raise wrong_weights(self.edge_types, self.weight)
+        return frame
+
+    def _put_down(self, frame: DataFrame, step: str) -> DataFrame:
+        return run_action(self.spark, step, frame.localCheckpoint, watch=self.watch)
+
+    def _count(self, frame: DataFrame, step: str) -> int:
+        return run_action(self.spark, step, frame.count, watch=self.watch)
+
+    def _array(self, frame: DataFrame, step: str, dtype: type[np.generic]) -> np.ndarray[Any, Any]:
+        """A value for each node out of a frame of numbers and values; 0 where it has none."""
+        table = run_action(self.spark, step, frame.toArrow, watch=self.watch)
+        numbers, values = (column.to_numpy() for column in table.columns)
+        found = np.zeros(self.nodes, dtype)
+        found[numbers] = values
+        return found
+
+    # -- the algorithms --------------------------------------------------------------------------
+
+    def degrees(self) -> tuple[Numbers, Numbers]:
+        """See `engine.analytics`."""
+        incoming, outgoing = (self._array(self._edges.groupBy(end).count(), "degrees", np.int64) for end in ("d", "s"))
+        return incoming, outgoing
+
+    def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
+        """See `engine.analytics`."""
+        if not self.nodes:
+            return np.zeros(0), 0
+        f = self._f
+        leaving = self._edges.groupBy(f.col("s").alias("from")).agg(f.sum("w").alias("leaving"))
+        leaving = self._put_down(leaving.filter("leaving > 0"), "weights")
+        shares = self._edges.join(leaving, f.col("s") == f.col("from"))
+        shares = self._put_down(shares.select("s", "d", (f.col("w") / f.col("leaving")).alias("share")), "shares")
+        nodes = self.spark.range(self.nodes).toDF("n")
+        nodes = nodes.join(leaving, f.col("n") == f.col("from"), "left")
+        nodes = self._put_down(nodes.select("n", f.col("from").isNull().alias("stuck")), "nodes")
+        ranks = nodes.withColumn("r", f.lit(1.0 / self.nodes))
+        stuck = self._count(nodes.filter("stuck"), "nodes") / self.nodes
+        rounds = 0
+        for rounds in range(1, rounds_max + 1):
+            arriving = shares.join(ranks.select("n", "r"), f.col("s") == f.col("n"))
+            arriving = arriving.groupBy(f.col("d").alias("to")).agg(f.sum(f.col("r") * f.col("share")).alias("a"))
+            anywhere = (1.0 - damping + damping * stuck) / self.nodes
+            value = f.lit(damping) * f.coalesce(f.col("a"), f.lit(0.0)) + f.lit(anywhere)
+            step = f"round {rounds}"
+            joined = ranks.join(arriving, f.col("n") == f.col("to"), "left")
+            after = self._put_down(joined.select("n", "stuck", "r", value.alias("after")), step)
+            sums = after.select(
+                f.sum("after").alias("total"),
+                f.sum(f.abs(f.col("after") - f.col("r"))).alias("moved"),
+                f.sum(f.when(f.col("stuck"), f.col("after")).otherwise(0.0)).alias("stuck"),
+            )
+            (sum_row,) = run_action(self.spark, step, sums.collect, watch=self.watch)
+            ranks = after.select("n", "stuck", (f.col("after") / f.lit(sum_row["total"])).alias("r"))
+            stuck = sum_row["stuck"] / sum_row["total"]
+            if sum_row["moved"] < tolerance:
+                break
+        return self._array(ranks.select("n", "r"), "ranks", np.float64), rounds
+
+    def components(self) -> Numbers:
+        """See `engine.analytics`: edges join what their ends point at, then pointers are followed to the end."""
+        f = self._f
+        ends = self._edges.select(f.least("s", "d").alias("low"), f.greatest("s", "d").alias("high"))
+        left = self._put_down(ends.filter("low < high").distinct(), "components")
+        roots = self.spark.range(self.nodes).toDF("n").withColumn("root", f.col("n"))
+        while self._count(left.limit(1), "components"):
+            points = left.groupBy(f.col("high").alias("node")).agg(f.min("low").alias("at"))
+            points = self._followed(self._put_down(points, "components"))
+            roots = self._put_down(self._moved(roots, "root", points), "components")
+            ends = self._moved(self._moved(left, "low", points), "high", points)
+            ends = ends.select(f.least("low", "high").alias("low"), f.greatest("low", "high").alias("high"))
+            left = self._put_down(ends.filter("low < high").distinct(), "components")
+        return name_components(self._array(roots.select("n", "root"), "components", np.int64))
+
+    def _followed(self, points: DataFrame) -> DataFrame:
+        """Where pointers lead in the end; their length halves each time."""
+        f = self._f
+        while True:
+            further = points.select(f.col("node").alias("over"), f.col("at").alias("beyond"))
+            joined = points.join(further, f.col("at") == f.col("over"), "left")
+            moved = self._put_down(joined.select("node", "at", "beyond"), "components")
+            points = moved.select("node", f.coalesce("beyond", "at").alias("at"))
+            if not self._count(moved.filter("beyond is not null").limit(1), "components"):
+                return points
+
+    def _moved(self, frame: DataFrame, column: str, points: DataFrame) -> DataFrame:
+        """The frame with a column replaced by what it points at."""
+        f = self._f
+        joined = frame.join(points, f.col(column) == f.col("node"), "left")
+        kept = [name for name in frame.columns if name != column]
+        return joined.select(*kept, f.coalesce("at", column).alias(column))

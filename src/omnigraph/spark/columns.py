@@ -1,0 +1,111 @@
+"""Columns on their way through Spark.
+
+Spark has no unsigned numbers, no vectors of a fixed length and no dates with a time of day, and it takes from a worker
+only types of its own. Every stored type has one that holds its values exactly and in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from omnigraph.engine.tabular import find_type
+from omnigraph.schema.catalog import Catalog
+
+_WIRE: Mapping[pa.DataType, pa.DataType] = {
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.date64(): pa.timestamp("us", "UTC"),
+    pa.large_binary(): pa.binary(),
+}
+_NAMES: Mapping[pa.DataType, str] = {
+    pa.utf8(): "string",
+    pa.binary(): "binary",
+    pa.bool_(): "boolean",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.decimal128(20, 0): "decimal(20,0)",
+    pa.timestamp("us", "UTC"): "timestamp",
+}
+
+
+def wire_type(stored: pa.DataType) -> pa.DataType:
+    """The Arrow type a stored one travels as."""
+    if pa.types.is_list(stored) or pa.types.is_fixed_size_list(stored):
+        return pa.list_(pa.field("element", wire_type(stored.value_type)))
+    return _WIRE.get(stored, stored)
+
+
+def wire_schema(stored: pa.Schema) -> pa.Schema:
+    """A table's columns as they travel."""
+    return pa.schema([pa.field(field.name, wire_type(field.type), field.nullable) for field in stored])
+
+
+def spark_name(stored: pa.DataType) -> str:
+    """What Spark calls the type a stored one travels as."""
+    wire = wire_type(stored)
+    return f"array<{spark_name(wire.value_type)}>" if pa.types.is_list(wire) else _NAMES[wire]
+
+
+def spark_ddl(stored: pa.Schema) -> str:
+    """The schema of a frame with these columns."""
+    return ", ".join(f"{quoted(field.name)} {spark_name(field.type)}" for field in stored)
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark's SQL writes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def to_wire(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A stored column as it travels."""
+    wire = wire_type(column.type)
+    if wire == column.type:
+        return column
+    # Of a date with a time of day Arrow makes an instant of the same unit only.
+    return column.cast(_in_milliseconds(wire)).cast(wire) if _has_instants(wire) else column.cast(wire)
+
+
+def from_wire(column: pa.Array | pa.ChunkedArray, stored: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """A column that travelled, as it is stored."""
+    if column.type == stored:
+        return column
+    if _has_instants(column.type) and _item(stored) == pa.date64():
+        # By way of a number: from an instant Arrow would take the time of day away.
+        column = column.cast(_in_milliseconds(column.type)).cast(_with_item(column.type, pa.int64()))
+    return column.cast(stored)
+
+
+def as_given(batches: Iterable[pa.RecordBatch], type_name: str, catalog: Catalog) -> Iterator[pa.RecordBatch]:
+    """Rows of a frame as a load takes them: only Spark has decimals for want of unsigned numbers."""
+    type_ = find_type(type_name, catalog)
+    for batch in batches:
+        columns = [
+            column.cast(_with_item(column.type, pa.uint64()))
+            if name in type_.properties
+            and type_.properties[name].type.scalar == "U64"
+            and _item(column.type) == _WIRE[pa.uint64()]
+            else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        yield pa.record_batch(columns, names=batch.schema.names)
+
+
+def _item(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if pa.types.is_list(type_) else type_
+
+
+def _with_item(type_: pa.DataType, item: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", item)) if pa.types.is_list(type_) else item
+
+
+def _has_instants(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(_item(type_)))
+
+
+def _in_milliseconds(type_: pa.DataType) -> pa.DataType:
+    return _with_item(type_, pa.timestamp("ms", "UTC"))

@@ -1,0 +1,159 @@
+"""Expressions of a query, evaluated in the workers by the evaluator of the engine.
+
+A batch stands for a table whose rows are numbered as they come; each variable of the query sees its own columns of
+it. So there is one meaning of null, of mixed numbers, of words and of dates, whoever evaluates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.data import DataCache, Mask, TableData
+from omnigraph.engine.evaluate import Evaluator
+from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.search import Searcher
+from omnigraph.pipeline.job import Job
+from omnigraph.query import ir
+from omnigraph.schema.catalog import Catalog
+from omnigraph.spark.columns import from_wire, to_wire
+from omnigraph.spark.runner import use_one_thread
+
+
+def props_of(expr: Any) -> Iterator[ir.Prop]:
+    """Every property an expression reads, whatever it is made of."""
+    if isinstance(expr, ir.Prop):
+        yield expr
+    elif isinstance(expr, tuple):
+        for part in expr:
+            yield from props_of(part)
+    elif dataclasses.is_dataclass(expr) and not isinstance(expr, type):
+        for field in dataclasses.fields(expr):
+            yield from props_of(getattr(expr, field.name))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions on one variable, judged while its table is read."""
+
+    var: str
+    conditions: tuple[ir.Condition, ...]
+    params: Mapping[str, Any]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The stored columns they look at."""
+        return list(dict.fromkeys(prop.name for prop in props_of(self.conditions)))
+
+    def mask(self, batch: pa.RecordBatch, job: Job) -> Mask:
+        """Which rows pass all of them."""
+        rows = _Rows({name: batch.column(name) for name in self.columns}, batch.num_rows)
+        frame = Frame(batch.num_rows, {self.var: Bound(rows)})
+        evaluator = _evaluator(job.catalog, self.params)
+        mask: Mask = np.ones(batch.num_rows, bool)
+        for condition in self.conditions:
+            mask &= evaluator.mask(condition, frame)
+        return mask
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where a frame has a property of a variable, and how it is stored."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Step:
+    """On a frame of several variables: conditions that keep rows, and values that become columns."""
+
+    job: Job
+    params: Mapping[str, Any]
+    columns: Mapping[tuple[str, str], Column]
+    conditions: tuple[ir.Condition, ...] = ()
+    values: tuple[tuple[str, ir.Expr], ...] = ()
+    """Name of the new column → what it holds."""
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What becomes of a batch."""
+        evaluator = _evaluator(self.job.catalog, self.params)
+        frame = self._frame(batch)
+        for condition in self.conditions:
+            kept = np.flatnonzero(evaluator.mask(condition, frame))
+            if len(kept) < batch.num_rows:
+                batch = batch.take(pa.array(kept))
+                frame = self._frame(batch)
+        arrays, names = list(batch.columns), list(batch.schema.names)
+        for name, expr in self.values:
+            arrays.append(to_wire(_one(evaluator.value(expr, frame))))
+            names.append(name)
+        return pa.record_batch(arrays, names=names)
+
+    def _frame(self, batch: pa.RecordBatch) -> Frame:
+        seen: dict[str, dict[str, pa.Array]] = {}
+        for (var, prop), column in self.columns.items():
+            seen.setdefault(var, {})[prop] = from_wire(batch.column(column.name), column.type)
+        return Frame(batch.num_rows, {var: Bound(_Rows(columns, batch.num_rows)) for var, columns in seen.items()})
+
+
+class StepTasks:
+    """A step on its way to the workers."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = pickle.dumps(step)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What a task of Spark does."""
+        use_one_thread()
+        step: Any = pickle.loads(self._step)  # noqa: S301 (made by the driver of this very job)
+        for batch in batches:
+            yield step.apply(batch)
+
+
+def _evaluator(catalog: Catalog, params: Mapping[str, Any]) -> Evaluator:
+    return Evaluator(catalog, params, Searcher(catalog, params, None, {}), {})
+
+
+class _Rows(TableData):
+    """The columns of a batch as the evaluator reads them."""
+
+    def __init__(self, columns: Mapping[str, pa.Array], count: int) -> None:
+        self._columns = columns
+        self._count = count
+        self.cache = DataCache()
+        self.folder = ""
+        self.key = ("", 0)
+
+    @cached_property
+    def row_count(self) -> int:
+        """See `TableData`."""
+        return self._count
+
+    @property
+    def fragments(self) -> tuple[()]:
+        """See `TableData`; nothing of a batch is known from before."""
+        return ()
+
+    def field_id(self, name: str) -> int:
+        """See `TableData`."""
+        return list(self._columns).index(name)
+
+    def column(self, name: str) -> pa.Array:
+        """See `TableData`."""
+        return self._columns[name]
+
+    def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:  # noqa: ARG002
+        """See `TableData`."""
+        yield self._columns[name]
+
+
+def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

@@ -1,0 +1,90 @@
+"""Whole-graph algorithms on Spark find what the arrays in process find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import InputError
+from omnigraph.graph import Graph
+
+SCHEMA = """
+node Person { name: String @key rank: F64? group: I64? inward: I64? }
+node Place { name: String @key rank: F64? group: I64? inward: I64? }
+edge Knows: Person -> Person { much: F64? }
+edge Lives: Person -> Place
+"""
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    graph = og.init(tmp_path_factory.mktemp("spark") / "graph.omni", SCHEMA, sync=False, environ={})
+    random = Random(11)
+    people = [f"p{n}" for n in range(60)]
+    records: list[dict[str, Any]] = [{"type": "Person", "data": {"name": name}} for name in people]
+    records += [{"type": "Place", "data": {"name": f"p{n}"}} for n in range(5)]
+    # A chain, a loop, parallel edges, a hub, and nodes nobody knows.
+    pairs = [(f"p{n}", f"p{n + 1}") for n in range(20)] + [("p3", "p3"), ("p5", "p6"), ("p5", "p6")]
+    pairs += [("p30", f"p{random.randint(31, 45)}") for _ in range(20)]
+    much = [0, 0.5, 1, 2, None]
+    records += [{"edge": "Knows", "from": a, "to": b, "data": {"much": random.choice(much)}} for a, b in pairs]
+    records += [{"edge": "Lives", "from": f"p{n}", "to": f"p{n % 4}"} for n in range(25, 40)]
+    graph.load(records, mode="append")
+    # Numbers skip what is gone, and go on in the pieces that follow.
+    graph.mutate('query q() { delete Person where name = "p50" }')
+    graph.load([{"type": "Person", "data": {"name": "late"}}], mode="append")
+    return graph
+
+
+def same(one: og.Graph, spark: Any, algorithm: str, **options: Any) -> None:
+    here = one.analyze(algorithm, **options)
+    there = one.analyze(algorithm, engine="spark", spark=spark, **options)
+    assert there.stats == here.stats
+    assert list(there.tables) == list(here.tables)
+    for name, table in here.tables.items():
+        other = there.tables[name]
+        assert other.schema == table.schema
+        assert other["id"].equals(table["id"])
+        for column in table.column_names[1:]:
+            np.testing.assert_allclose(other[column].to_numpy(), table[column].to_numpy(), rtol=0, atol=1e-9)
+
+
+def test_degrees(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "degrees")
+
+
+def test_components(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "components")
+
+
+def test_pagerank_by_weight(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "pagerank", edges=["Knows"], weight="much", damping=0.3)
+
+
+@pytest.mark.long
+def test_pagerank(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "pagerank")
+    same(graph, spark, "pagerank", nodes=["Place"])
+
+
+def test_a_weight_that_is_none_is_refused(spark: Any, tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph.omni", SCHEMA, sync=False, environ={})
+    graph.load([{"type": "Person", "data": {"name": "a"}}], mode="append")
+    graph.load([{"edge": "Knows", "from": "a", "to": "a", "data": {"much": -1}}], mode="append")
+    for engine in ("memory", "spark"):
+        with pytest.raises(InputError, match=r"'Knows\.much' has values below zero or not finite"):
+            graph.analyze("pagerank", edges=["Knows"], weight="much", engine=engine)
+
+
+def test_what_was_found_is_written_as_one_commit(spark: Any, graph: Graph) -> None:
+    commits = len(graph.commits())
+    done = graph.analyze("components", write="group", engine="spark", spark=spark)
+    assert len(graph.commits()) == commits + 1
+    assert done.rows_written == sum(table.num_rows for table in done.tables.values())
+    again = graph.analyze("components", write="group")
+    assert again.rows_written == 0

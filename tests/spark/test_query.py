@@ -1,0 +1,100 @@
+"""Queries on Spark answer what the engine in process answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import CompileError, InputError
+from omnigraph.query.parser import parse_queries
+from property.test_read_oracle import disagreement
+from support.oracle import answer
+from support.reads import Asking, new_subject
+from test_examples_read import EXAMPLES, GRAPHS, READS, build, same
+
+RANKS = ("nearest(", "bm25(", "rrf(")
+SEED = 20_260_101
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    root = tmp_path_factory.mktemp("examples")
+    return {name: build(root, name) for name in GRAPHS}
+
+
+def is_ranked(graph: str, query: str) -> bool:
+    text = (EXAMPLES / f"{graph}.gq").read_text()
+    tree = next(q for q in parse_queries(text).queries if q.name.text == query)
+    return any(rank in text[tree.span.start : tree.span.end] for rank in RANKS)
+
+
+UNRANKED = {id_: case for id_, case in READS.items() if not is_ranked(case[0], case[1])}
+RANKED = {id_: case for id_, case in READS.items() if id_ not in UNRANKED}
+
+
+@pytest.mark.parametrize(("name", "query", "case"), UNRANKED.values(), ids=UNRANKED)
+def test_the_examples(spark: Any, graphs: dict[str, Any], name: str, query: str, case: dict[str, Any]) -> None:
+    graph, source = graphs[name], EXAMPLES / f"{name}.gq"
+    result = graph.query(source, query, case["params"], engine="spark", spark=spark)
+    assert same(result.to_rows(), case["rows"], ordered=case["ordered"])
+    local = graph.query(source, query, case["params"])
+    assert result.to_arrow().schema.types == local.to_arrow().schema.types
+    assert (result.columns, result.commit_id) == (local.columns, local.commit_id)
+
+
+@pytest.mark.parametrize(("name", "query", "case"), RANKED.values(), ids=RANKED)
+def test_a_ranked_search_is_refused(
+    spark: Any, graphs: dict[str, Any], name: str, query: str, case: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError) as caught:
+        graphs[name].query(EXAMPLES / f"{name}.gq", query, case["params"], engine="spark", spark=spark)
+    assert caught.value.code == "not_on_spark"
+    assert caught.value.hint is not None
+
+
+def test_an_unknown_engine_is_named(graphs: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="there is no engine 'flink'"):
+        graphs["library"].query("query q() { match { $a: Author } return { $a.name } }", engine="flink")
+
+
+def check(root: Path, spark: Any, seed: int, questions: int) -> None:
+    """Ask so many questions of one graph, made up as for the engine in process."""
+    random = Random(seed)
+    subject = new_subject(root, random)
+    asked = 0
+    for _ in range(20 * questions):
+        state = random.random()
+        point = subject.somewhere()
+        question = Asking(Random(state), point.world.catalog, subject.values).query()
+        if any(rank in question.text for rank in RANKS):
+            continue
+        subject.clock.at = 1_750_000_000_123_456
+        try:
+            result = subject.graph.query(
+                question.text, params=question.params, engine="spark", spark=spark, **point.where
+            )
+        except CompileError:
+            continue
+        finally:
+            subject.clock.at = None
+        tree = parse_queries(question.text).queries[0]
+        wrong = disagreement(result, answer(tree, point.world, question.params, 1_750_000_000_123))
+        assert wrong is None, f"seed {seed}, question {state}: {wrong}\n{subject.graph.schema}\n{question}"
+        asked += 1
+        if asked == questions:
+            return
+    raise AssertionError("too few questions were sound")
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_random_reads_agree_with_the_oracle(spark: Any, tmp_path: Path, number: int) -> None:
+    check(tmp_path / "graph", spark, SEED + number, 8)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(20))
+def test_random_reads_agree_with_the_oracle_at_length(spark: Any, tmp_path: Path, number: int) -> None:
+    check(tmp_path / "graph", spark, SEED + 1_000 + number, 40)
