@@ -23,6 +23,8 @@ from omnigraph.storage.tables import Table, files_of, sql_text
 _TAKE_ROWS = 8_192
 _BLOB_ROWS = 256
 """Rows with large values are fetched by the few."""
+_IO_BYTES = 32 * 1024 * 1024
+"""What a scan may read ahead; Lance would take gigabytes."""
 _SCAN_ABOVE = 20
 """A piece is read from end to end when more than one of this many rows is wanted."""
 
@@ -38,6 +40,12 @@ class IdRange(NamedTuple):
         parts = [f"id >= {sql_text(self.low)}"] if self.low is not None else []
         parts += [f"id < {sql_text(self.high)}"] if self.high is not None else []
         return " AND ".join(parts) or None
+
+    def meets(self, ends: IdRange) -> bool:
+        """Whether ids from one to another, both included, can be in the range."""
+        before = self.high is not None and ends.low is not None and ends.low >= self.high
+        after = self.low is not None and ends.high is not None and ends.high < self.low
+        return not before and not after
 
     def rows(self, rows: pa.Table) -> pa.Table:
         """The rows of a table that are in the range."""
@@ -65,17 +73,28 @@ class StoredRows:
         self.table = table
         self._parts = [part for part in parts if part.count]
         self.count = sum(part.count for part in self._parts)
+        self._bounds: dict[int, IdRange] = {}
 
     def ids(self) -> pa.ChunkedArray:
-        """The ids alone."""
-        return self.read(["id"])["id"]
+        """The ids alone; from then on, a range is only looked for in pieces that may hold some of it."""
+        chunks: list[pa.Array] = []
+        for number, part in enumerate(self._parts):
+            found = pa.chunked_array(
+                [chunk for rows in self._read(part, ["id"], EVERYTHING) for chunk in rows["id"].chunks]
+            )
+            ends = pc.min_max(found)
+            self._bounds[number] = IdRange(ends["min"].as_py(), ends["max"].as_py())
+            chunks += found.chunks
+        return pa.chunked_array(chunks, pa.utf8())
 
     def read(self, columns: Sequence[str] | None = None, within: IdRange = EVERYTHING) -> pa.Table:
         """The rows as one Arrow table, in no promised order; those of a range of ids only, if one is given."""
         wanted = [*columns] if columns is not None else self.table.schema.names
         schema = pa.schema([self.table.schema.field(name) for name in wanted])
         found = [schema.empty_table()]
-        for part in self._parts:
+        for number, part in enumerate(self._parts):
+            if not within.meets(self._bounds.get(number, EVERYTHING)):
+                continue
             found += [rows.select(wanted).cast(schema) for rows in self._read(part, wanted, within) if rows.num_rows]
         return pa.concat_tables(found)
 
@@ -91,7 +110,11 @@ class StoredRows:
 
     def _scanner(self, part: _Part, columns: list[str], filter: str | None) -> lance.LanceScanner:
         return self.table.dataset.scanner(
-            columns=columns, fragments=[part.fragment], filter=filter, blob_handling=self._handling(columns)
+            columns=columns,
+            fragments=[part.fragment],
+            filter=filter,
+            blob_handling=self._handling(columns),
+            io_buffer_size=_IO_BYTES,
         )
 
     def _handling(self, columns: list[str]) -> Literal["all_binary"] | None:

@@ -37,6 +37,7 @@ Columns = Callable[[Snapshot, Snapshot], Mapping[Identity, Mapping[str, str]]]
 
 ROWS_MAX = 200_000
 """Candidates of one range."""
+_SHOWN_ROWS = 4_096
 
 
 @dataclass(frozen=True)
@@ -101,12 +102,19 @@ class TableChanges:
         )
 
     def rows(self) -> Iterator[RowChange]:
-        """One after the other, by id."""
-        old, new = to_dicts(self.old), to_dicts(self.new)
-        changes = [RowChange(self.key, row["id"], None, row) for row in to_dicts(self.inserted)]
-        changes += [RowChange(self.key, row["id"], row, None) for row in to_dicts(self.deleted)]
-        changes += [RowChange(self.key, y["id"], x, y) for x, y in zip(old, new, strict=True)]
-        yield from sorted(changes, key=lambda change: change.id)
+        """One after the other, by id; only a few are Python objects at a time."""
+        order = pc.array_sort_indices(self.ids).to_numpy()
+        ends = np.cumsum([self.inserted.num_rows, self.deleted.num_rows])
+        for start in range(0, len(order), _SHOWN_ROWS):
+            places = order[start : start + _SHOWN_ROWS]
+            part = _at(self.inserted, places[places < ends[0]])
+            gone = _at(self.deleted, places[(places >= ends[0]) & (places < ends[1])] - ends[0])
+            updated = places[places >= ends[1]] - ends[1]
+            changes = [RowChange(self.key, row["id"], None, row) for row in part]
+            changes += [RowChange(self.key, row["id"], row, None) for row in gone]
+            pairs = zip(_at(self.old, updated), _at(self.new, updated), strict=True)
+            changes += [RowChange(self.key, after["id"], before, after) for before, after in pairs]
+            yield from sorted(changes, key=lambda change: change.id)
 
 
 class TableDiff:
@@ -261,6 +269,10 @@ def diff_snapshots(
         if pair.moved and wanted(pair.key):
             for changes in diff_pair(pair, before, after, columns).ranges():
                 yield from changes.rows()
+
+
+def _at(rows: pa.Table, places: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+    return to_dicts(rows.take(pa.array(places, pa.int64())))
 
 
 def _chunks(column: pa.ChunkedArray) -> list[pa.Array]:
