@@ -120,7 +120,7 @@ def read_command(
     if chosen in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise UsageFault(f"{chosen} is not for a terminal; add --out FILE or redirect stdout")
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
-    graph = run.open(asked.address, branch=None if snapshot else on, read_only=True)
+    graph = run.open_to_ask(asked.address, branch=None if snapshot else on)
     with _hinting():
         result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot), timeout=timeout)
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)

@@ -69,7 +69,7 @@ def explain_command(
         sys.stdout.write(explain(compile_query(catalog, source, name, source_name=str(path or "<query>"))))
         return
     run.uri = word
-    graph = run.open(branch=run.branch(branch), read_only=True)
+    graph = run.open_to_ask(branch=run.branch(branch))
     if not profile:
         sys.stdout.write(graph.explain(path or source, name))
         return

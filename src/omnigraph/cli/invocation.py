@@ -228,6 +228,13 @@ class Invocation:
             address.uri, branch=branch or MAIN, actor=self.actor, read_only=read_only, environ=self.environ
         )
 
+    def open_to_ask(self, address: Address | None = None, *, branch: str | None = None) -> Graph:
+        """Open the graph for queries: where it lies on this disk, what they build is kept for the next process."""
+        address = address or self.storage()
+        path = Path(address.uri.removeprefix("file://"))
+        keep = address.is_local and os.access(path, os.W_OK)
+        return self.open(address, branch=branch, read_only=not keep)
+
     def announce(self, address: Address) -> None:
         """Say what is about to be written to."""
         if not self.options.quiet:
