@@ -60,23 +60,17 @@ def reached(
     start = sources.columns[0]
     frontier = keep(sources.select(f.col(start).alias(source), f.col(start).alias(node)))
     seen = frontier
-    found: DataFrame | None = None
-
-    def add(more: DataFrame) -> None:
-        nonlocal found
-        found = more if found is None else found.unionAll(more)
-
+    found = frontier.limit(0)
     for distance in range(most + 1):
         if distance and least <= distance:
-            add(frontier)
+            found = found.unionAll(frontier)
         if least <= distance + 1 <= most:
             at = source if backward else node
-            add(frontier.join(loops, f.col(at) == f.col(looped), "left_semi"))
+            found = found.unionAll(frontier.join(loops, f.col(at) == f.col(looped), "left_semi"))
         if distance == most or is_empty(frontier):
             break
         stepped = frontier.join(hops, f.col(node) == f.col(pairs.near))
         new = stepped.select(source, f.col(pairs.far).alias(node)).distinct()
         frontier = keep(new.join(seen, [source, node], "left_anti"))
         seen = seen.unionAll(frontier)
-    assert found is not None, "a walk of at least one step reports one"
     return Pairs(found.distinct(), source, node)
