@@ -39,7 +39,8 @@ def disagreement(result: Result, expected: Answer) -> str | None:
         return f"columns {result.columns}, expected {expected.columns}"
     given = list(zip(*(plain(column) for column in result.to_arrow().columns), strict=True))
     rows = expected.rows
-    count = len(rows) if expected.limit is None else min(len(rows), expected.limit)
+    count = max(len(rows) - expected.skip, 0)
+    count = count if expected.limit is None else min(count, expected.limit)
     if len(given) != count or len(result) != count:
         return f"{len(given)} rows, expected {count}"
     if expected.ordered:

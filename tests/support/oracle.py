@@ -77,6 +77,7 @@ class Answer:
     rows: list[tuple[Any, ...]]
     ordered: bool
     limit: int | None
+    skip: int
     doubt: dict[int, float]
     """Column → how far its values may be off: sums and means are no more exact than their largest term."""
 
@@ -255,8 +256,6 @@ def _within(number: Any, scalar: str) -> Any:
 
 
 def _computed(function: str, values: list[Any]) -> Any:
-    if function == "coalesce":
-        return next((value for value in values if value is not None), None)
     (value,) = values
     if value is None:
         return None
@@ -303,17 +302,19 @@ class _Reading:
         rows = self.match(self.block, {})
         self.items = read.items
         columns = [_column(item) for item in read.items]
+        limit = self.params[read.limit.name] if isinstance(read.limit, ast.Var) else read.limit
+        skip = (self.params[read.skip.name] if isinstance(read.skip, ast.Var) else read.skip) or 0
         exprs = [self.meant(item.expr) for item in read.items]
-        if any(_aggregate(expr) for expr in exprs):
-            out, doubt, ordered = self.aggregate(rows, exprs, read.order)
+        if read.distinct or any(_aggregate(expr) for expr in exprs):
+            out, doubt, ordered = self.aggregate(rows, exprs, read.order, read.having)
         else:
             ordered = bool(read.order)
-            rows, rrf = self.sort(rows, read)
+            rows, rrf = self.sort(rows, read, None if limit is None else skip + limit)
             out = [tuple(self.shown(expr, row, rrf) for expr in exprs) for row in rows]
             doubt = {at: 1e-6 for at, expr in enumerate(exprs) if _is_rank(expr)}
-        if ordered and read.limit is not None:
-            out = out[: read.limit]
-        return Answer(columns, out, ordered, read.limit, doubt)
+        if ordered:
+            out = out[skip : None if limit is None else skip + limit]
+        return Answer(columns, out, ordered, limit, 0 if ordered else skip, doubt)
 
     # -- what the clauses mean -------------------------------------------------------------------
 
@@ -538,12 +539,19 @@ class _Reading:
                 return self.world.props(row[var.text]).get(prop.text)
             case ast.Call(function="now"):
                 return self.now_ms
-            case ast.Call(function="lower" | "upper" | "length" | "coalesce"):
+            case ast.Call(function="coalesce"):
+                values = [self.value(argument, row) for argument in expr.arguments]
+                first = next((value for value in values if value is not None), None)
+                floats = self.scalar(expr, row) in ("F32", "F64")
+                return float(first) if floats and first is not None else first
+            case ast.Call(function="lower" | "upper" | "length"):
                 return _computed(expr.function, [self.value(argument, row) for argument in expr.arguments])
             case ast.Call():
                 return self.function(expr, row)
-            case ast.Word(name="null"):
-                return None
+            case ast.Word(name=name):
+                named = self.meant(expr)
+                assert named is not expr or name == "null", name
+                return self.value(named, row) if named is not expr else None
             case ast.Compare():
                 return self.compared(expr, row)
             case ast.Logic(op=op, parts=parts):
@@ -591,8 +599,18 @@ class _Reading:
                 return self.declared[name]
             case ast.Literal(value=int() as number):
                 return "U32" if 0 <= number < 2**63 else "U64" if number >= 0 else "I64"
-            case ast.Arithmetic(op="+" | "-" | "*" | "%", left=left, right=right):
+            case ast.Literal(kind="decimal"):
+                return "F64"
+            case ast.Negative(expr=inner):
+                return "F64" if self.scalar(inner, row) in ("F32", "F64") else "I64"
+            case ast.Call(function="coalesce", arguments=arguments):
+                kinds = {self.scalar(argument, row) for argument in arguments}
+                floats = kinds & {"F32", "F64"}
+                return "F64" if floats else "U64" if kinds <= {"U32", "U64"} and "U64" in kinds else "I64"
+            case ast.Arithmetic(left=left, right=right):
                 kinds = {self.scalar(left, row), self.scalar(right, row)}
+                if expr.op == "/" or kinds & {"F32", "F64"}:
+                    return "F64"
                 return "U64" if "U64" in kinds and kinds <= {"U32", "U64"} else "I64"
             case _:
                 return "I64"
@@ -644,7 +662,7 @@ class _Reading:
         names = [p.name for p in self.catalog.nodes[value.type].properties.values() if p.type.scalar != "Blob"]
         return {"id": value.id, **{name: props.get(name) for name in sorted(names)}}
 
-    def sort(self, rows: list[Row], read: ast.Read) -> tuple[list[Row], Mapping[str, float]]:
+    def sort(self, rows: list[Row], read: ast.Read, limit: int | None) -> tuple[list[Row], Mapping[str, float]]:
         """The rows in the total order of §11, or of §8.3 behind a rank; rows it drops are gone."""
         keys = [(self.meant(item.expr), item.direction == "desc") for item in read.order]
         rrf: dict[str, float] = {}
@@ -656,7 +674,7 @@ class _Reading:
         place: dict[str, Any] = {}
         if _is_rank(first):
             assert isinstance(first, ast.Call)
-            place, rrf = self.rank(first, rows, read.limit)
+            place, rrf = self.rank(first, rows, limit)
             ranked = _ranked(first)
             rows = [row for row in rows if row[ranked].id in place]
             edges = [name for name in names if self.block.types[name][0] == "edge"]
@@ -698,7 +716,11 @@ class _Reading:
     # -- aggregates (§10) ------------------------------------------------------------------------
 
     def aggregate(
-        self, rows: list[Row], exprs: list[ast.Expr], order: Sequence[ast.SortItem]
+        self,
+        rows: list[Row],
+        exprs: list[ast.Expr],
+        order: Sequence[ast.SortItem],
+        having: Sequence[ast.Condition],
     ) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
         """The groups in order, how far their values may be off, and whether the order is certain."""
         keys = [at for at, expr in enumerate(exprs) if not _aggregate(expr)]
@@ -716,11 +738,16 @@ class _Reading:
                     continue
                 assert isinstance(expr, ast.Call)
                 values = [v for v in (self.value(expr.arguments[0], row) for row in members) if v is not None]
+                if expr.distinct:
+                    values = list(
+                        {value.id if isinstance(value, Entity) else value: value for value in values}.values()
+                    )
                 line[at] = _AGGREGATES[expr.function](values)
                 if expr.function in ("sum", "avg") and values:
                     inexact |= set() if _adds_exactly(values) else {at}
                     doubt[at] = max(doubt.get(at, 0.0), 1e-9 * float(max(map(abs, values))) * len(values))
-            out.append(line)
+            if all(self.judged(condition.expr, line, exprs) is True for condition in having):
+                out.append(line)
         for at in reversed(keys):
             out.sort(key=lambda line: _sort_key(line[at]))
         sorts = [(exprs.index(self.meant(item.expr)), item.direction == "desc") for item in order]
@@ -729,6 +756,29 @@ class _Reading:
         shown = [tuple(self.presented(line[at]) for at in range(len(exprs))) for line in out]
         return shown, doubt, bool(sorts) and inexact.isdisjoint(at for at, _ in sorts)
 
+    def judged(self, expr: ast.Expr, line: dict[int, Any], exprs: list[ast.Expr]) -> Any:
+        """The value of an expression on a group: what the group returns stands for itself."""
+        at = next((at for at, known in enumerate(exprs) if known == self.meant(expr)), None)
+        if at is not None:
+            return line[at]
+        match expr:
+            case ast.Compare(op, left, right):
+                a, b = self.judged(left, line, exprs), self.judged(right, line, exprs)
+                return None if a is None or b is None else compare(op, a, b)
+            case ast.Logic(op, parts):
+                values = [self.judged(part, line, exprs) for part in parts]
+                return any_of(values) if op == "or" else all_of(values)
+            case ast.Not(inner):
+                known = self.judged(inner, line, exprs)
+                return None if known is None else not known
+            case ast.IsNull(inner, negated):
+                return (self.judged(inner, line, exprs) is None) != negated
+            case ast.Arithmetic("/", left, right):
+                a, b = self.judged(left, line, exprs), self.judged(right, line, exprs)
+                return None if a is None or not b else float(a) / float(b)
+            case _:
+                return self.value(expr, {})
+
 
 _AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
     "count": len,
@@ -736,6 +786,7 @@ _AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
     "avg": lambda values: float(sum(map(Fraction, values)) / len(values)) if values else None,
     "min": lambda values: min(values, default=None),
     "max": lambda values: max(values, default=None),
+    "collect": sorted,
 }
 
 

@@ -471,6 +471,8 @@ class Asking:
                 result = self.grouped(scope)
             case chance if chance < 0.5:
                 result = self.ranked(scope) or self.listed(scope)
+            case chance if chance < 0.6:
+                result = self.distinct(scope)
             case _:
                 result = self.listed(scope)
         declared = ", ".join(f"${name}: {type_}" for name, type_ in self.declared.items())
@@ -772,8 +774,35 @@ class Asking:
         items, aliases = self.aliased(self.items(scope), "xyz")
         sorts = self.sorts(scope, aliases)
         order = f"order {{ {', '.join(sorts)} }}" if sorts else ""
-        limit = f" limit {self.random.choice(_LIMITS)}" if self.random.random() < 0.4 else ""
+        limit = self.cut() if self.random.random() < 0.4 else ""
         return f"return {{ {', '.join(items)} }} {order}{limit}"
+
+    def cut(self) -> str:
+        """How many rows: in numbers or by parameters, after some that are skipped or not."""
+        random = self.random
+        limit, skip = random.choice(_LIMITS), random.choice((0, 1, 2, 5))
+        parts = []
+        if random.random() < 0.4:
+            parts.append(f"skip {self.param('U32', skip) if random.random() < 0.5 else skip}")
+        if random.random() < 0.8 or not parts:
+            parts.append(f"limit {self.param('I64', limit) if random.random() < 0.3 else limit}")
+        return " " + " ".join(parts)
+
+    def distinct(self, scope: Scope) -> str:
+        """Rows of the result that are equal are one."""
+        random = self.random
+        keys = list(dict.fromkeys(random.choice(self.properties(scope) or ["1"]) for _ in range(random.randint(1, 3))))
+        if self.nodes(scope) and random.random() < 0.3:
+            keys.append("$" + random.choice(self.nodes(scope)))
+        plain = [k for k in keys if "." in k and self.sortable(scope, k)]
+        sorts = [key + random.choice(("", " asc", " desc")) for key in plain if random.random() < 0.5]
+        order = f"order {{ {', '.join(sorts)} }}" if sorts else ""
+        return f"return distinct {{ {', '.join(keys)} }} {order}{self.cut() if random.random() < 0.3 else ''}"
+
+    def sortable(self, scope: Scope, key: str) -> bool:
+        name, prop = key[1:].split(".")
+        type_ = scope[name].properties[prop].type
+        return not type_.is_list and type_.scalar != "Vector"
 
     def ranked(self, scope: Scope) -> str | None:
         random = self.random
@@ -793,6 +822,8 @@ class Asking:
             sorts += self.sorts(scope, [])
         limit = random.choice(_LIMITS)
         cut = f" limit {limit}" if not rank.startswith("bm25") or random.random() < 0.5 else ""
+        if cut and random.random() < 0.2:
+            cut = f" skip {random.choice((0, 1, 2))}{cut}"
         return f"return {{ {', '.join(items)} }} order {{ {', '.join(sorts)} }}{cut}"
 
     def aliased(self, items: list[str], names: str) -> tuple[list[str], list[str]]:
@@ -832,6 +863,10 @@ class Asking:
             match random.randrange(12):
                 case 0 if self.nodes(scope):
                     items.append("$" + random.choice(self.nodes(scope)))
+                case 6:
+                    items.append(self.number(scope, None))
+                case 7:
+                    items += [test] if (test := self.condition(scope, list(scope))) else []
                 case 1:
                     items.append(random.choice(("now()", "1.50", '"x"', "true", "7", "[1, 2]", 'date("2020-02-02")')))
                 case 2:
@@ -871,6 +906,8 @@ class Asking:
             if not prop.type.is_list and prop.type.scalar != "Vector"
         ]
         known = [*props, *aliases, *aliases]
+        if props and random.random() < 0.2:
+            known.append(f"({self.number(scope, None)} + 0)")
         chosen = random.sample(known, min(len(known), random.choice((0, 1, 1, 2, 3))))
         return [key + random.choice(("", " asc", " desc")) for key in chosen]
 
@@ -880,29 +917,42 @@ class Asking:
         keys = [key for key in keys if key] if self.properties(scope) else []
         if self.nodes(scope) and random.random() < 0.25:
             keys.append("$" + random.choice(self.nodes(scope)))
-        items, aliases = list(dict.fromkeys(keys)), []
+        items, aliases, counts = list(dict.fromkeys(keys)), [], []
         for number in range(random.randint(1, 3)):
             call = self.aggregate(scope)
             items.append(f"{call} as n{number}")
-            aliases.append(f"n{number}")
+            if not call.startswith("collect"):
+                aliases.append(f"n{number}")
+            if call.startswith("count"):
+                counts.append(f"n{number}")
         random.shuffle(items)
         sortable = [key for key in items if "." in key and "(" not in key]
         chosen = [key for key in [*sortable, *aliases] if random.random() < 0.4]
         random.shuffle(chosen)
         sorts = [key + random.choice(("", " asc", " desc")) for key in chosen]
         order = f"order {{ {', '.join(sorts)} }}" if sorts else ""
-        limit = f" limit {random.choice(_LIMITS)}" if random.random() < 0.3 else ""
-        return f"return {{ {', '.join(items)} }} {order}{limit}"
+        limit = self.cut() if random.random() < 0.3 else ""
+        having = ""
+        if random.random() < 0.3:
+            tests = [f"{name} {random.choice(_COMPARE)} {random.choice(('0', '1', '2.5'))}" for name in counts]
+            tests += [f"{name} is {random.choice(('', 'not '))}null" for name in aliases]
+            having = f"having {{ {random.choice((' or ', ' ')).join(random.sample(tests, min(2, len(tests))))} }} "
+        return f"return {{ {', '.join(items)} }} {having}{order}{limit}"
 
     def aggregate(self, scope: Scope) -> str:
         random = self.random
-        function = random.choice(("count", "count", "sum", "avg", "min", "max"))
+        function = random.choice(("count", "count", "sum", "avg", "min", "max", "collect"))
+        distinct = "distinct " if random.random() < 0.25 else ""
         if function == "count":
             whole = ["$" + name for name in self.nodes(scope)]
-            return f"count({random.choice([*whole, *whole, *self.properties(scope), '1'])})"
+            plain = [p for p in self.properties(scope) if not distinct or self.sortable(scope, p)]
+            return f"count({distinct}{random.choice([*whole, *whole, *plain, '1'])})"
+        if function == "collect":
+            plain = [p for p in self.properties(scope) if self.sortable(scope, p)]
+            return f"collect({distinct}{random.choice(plain or ['1'])})"
         numbers = [of for scalar in _NUMBERS for of in self.properties(scope, scalar)]
         texts = self.properties(scope, "String") if function in ("min", "max") else []
-        return f"{function}({random.choice([*numbers, *texts, '2'])})"
+        return f"{function}({distinct}{random.choice([*numbers, *texts, '2'])})"
 
 
 def _comparable(a: PropertyType, b: PropertyType) -> bool:

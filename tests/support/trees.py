@@ -159,7 +159,8 @@ def calls(draw: st.DrawFn, inner: st.SearchStrategy[q.Expr], names: tuple[str, .
     function = FUNCTIONS[draw(st.sampled_from(names))]
     count = draw(st.integers(function.least, function.most))
     arguments = [draw(FIELDS if function.name == "nearest" and not n else inner) for n in range(count)]
-    return q.Call(function.name, tuple(arguments))
+    distinct = function.family == "aggregate" and draw(st.booleans())
+    return q.Call(function.name, tuple(arguments), distinct=distinct)
 
 
 def operators(inner: st.SearchStrategy[q.Expr]) -> st.SearchStrategy[q.Expr]:
@@ -265,7 +266,10 @@ READS = st.builds(
     _tuples(CLAUSES, 1),
     _tuples(st.builds(q.ReturnItem, OPERANDS, st.none() | LOWER), 1, 5),
     _tuples(sort_items()),
-    st.none() | st.integers(0, U64_MAX),
+    st.none() | st.integers(0, U64_MAX) | VARS,
+    distinct=st.booleans(),
+    having=_tuples(filters()),
+    skip=st.none() | st.integers(0, 9) | VARS,
 )
 ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS | OPERANDS))
 WHERES = st.builds(q.Compare, st.sampled_from(COMPARISONS), lowers().map(q.Word), ATOMS) | filters().map(

@@ -124,7 +124,9 @@ def is_addition(node: object) -> bool:
         case Compare(op):
             return op not in SEED_OPERATORS
         case Call(function):
-            return function in VALUE
+            return function in (*VALUE, "collect") or node.distinct
+        case Read():
+            return bool(node.distinct or node.having or node.skip is not None or isinstance(node.limit, Var))
         case Literal("int" | "decimal", value):
             return str(value).startswith("-") or node.kind == "decimal"  # with an exponent, perhaps
         case ListLiteral(items):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame, added_up
+from omnigraph.engine.grouped import judged, over_values
 from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.query import ir
@@ -32,6 +33,11 @@ def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
         for index, column in enumerate(plan.columns)
         if isinstance(column.expr, ir.Aggregate)
     }
+    if plan.having:
+        kept = judged(plan, computed, heads, count, evaluator)
+        computed = {index: array.take(pa.array(kept)) for index, array in computed.items()}
+        heads = heads.take(kept, once=True) if keys else heads
+        count = len(kept)
     order = _order(plan, computed, heads, count, evaluator)
     if order is not None:
         places = pa.array(order)
@@ -72,6 +78,8 @@ def _dense(codes: Numbers) -> tuple[Numbers, int]:
 def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
     """One aggregate of every group; without groups all rows are one."""
     weight = frame.weight
+    if call.distinct or call.function == "collect":
+        return over_values(call, frame, groups, count, evaluator)
     if isinstance(call.argument, ir.Entity):
         return pa.array(_sizes(groups, weight, frame.count, count))
     if call.function in ("sum", "avg"):
@@ -154,6 +162,8 @@ def _order(
             return found
         return -found if found.dtype.kind == "f" else ~found  # the least integer has no negative
 
+    if not count:
+        return None
     rows: Numbers | None = None
     if limit is not None and 0 < limit < count:
         # Only those that can be among the first by the first key alone are looked at any further.

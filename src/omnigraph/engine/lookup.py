@@ -60,7 +60,7 @@ class Lookup:
 
 def find_lookup(plan: ir.QueryIR, catalog: Catalog) -> Lookup | None:
     """The plan as a lookup; None when it is anything else."""
-    if len(plan.pipeline) != 1 or plan.order_by or plan.limit == 0:
+    if len(plan.pipeline) != 1 or plan.order_by or plan.limit == 0 or plan.is_cut or plan.distinct:
         return None
     scan = plan.pipeline[0]
     if not isinstance(scan, ir.NodeScan) or len(scan.filters) != 1:

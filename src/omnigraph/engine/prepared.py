@@ -39,7 +39,8 @@ def live_after(plan: ir.QueryIR) -> list[frozenset[str]]:
     for column in plan.columns:
         expr = column.expr
         if isinstance(expr, ir.Aggregate):
-            needed |= set() if isinstance(expr.argument, ir.Entity) else set(ir.variables_of(expr.argument))
+            rows = isinstance(expr.argument, ir.Entity) and not expr.distinct
+            needed |= set() if rows else set(ir.variables_of(expr.argument))
         else:
             needed |= set(ir.variables_of(expr))
     live: list[frozenset[str]] = []

@@ -10,9 +10,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.aggregate import aggregate
+from omnigraph.engine.cut import cut
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.match import Match
@@ -45,7 +47,7 @@ class Execution:
         limits: Limits | None = None,
     ) -> None:
         self.prepared = prepared
-        self.plan = prepared.plan
+        self.plan = cut(prepared.plan, params)
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
         self._work = Work(catalog, snapshot, cache, limits or _NO_LIMITS)
@@ -69,11 +71,14 @@ class Execution:
             if self._live is not None:
                 frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
                 started = time.perf_counter()
-                table = aggregate(self.plan, frame, self._evaluator)
+                table = aggregate(self.plan, frame, self._evaluator).slice(self.plan.skip)
                 self.profile.note("group", table.num_rows, started)
                 return table
             frame, fused = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
             self._work.check()
+            if self.plan.skip:
+                later = np.arange(min(self.plan.skip, frame.count), frame.count)
+                frame, fused = frame.take(later), fused[later] if fused is not None else None
             rows = Projection(self.plan, frame, fused, self._evaluator, self._work.watch)
             if len(rows) > _ROWS_AT_ONCE:
                 return rows

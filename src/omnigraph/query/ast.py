@@ -67,6 +67,8 @@ class Call:
     function: str
     arguments: tuple[Expr, ...]
     span: Span = field(default=NOWHERE, compare=False)
+    distinct: bool = False
+    """`count(distinct …)`: each value once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,16 +220,21 @@ class SortItem:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """`match { … } return { … } order { … } limit n`; the spans cover the blocks' braces."""
+    """`match { … } return { … } having { … } order { … } skip n limit n`; the spans cover the blocks' braces."""
 
     clauses: tuple[Clause, ...]
     items: tuple[ReturnItem, ...]
     order: tuple[SortItem, ...] = ()
-    limit: int | None = None
+    limit: int | Var | None = None
     match_body: Span = field(default=NOWHERE, compare=False)
     return_body: Span = field(default=NOWHERE, compare=False)
     order_body: Span = field(default=NOWHERE, compare=False)
     limit_span: Span = field(default=NOWHERE, compare=False)
+    distinct: bool = False
+    having: tuple[Condition, ...] = ()
+    skip: int | Var | None = None
+    having_body: Span = field(default=NOWHERE, compare=False)
+    skip_span: Span = field(default=NOWHERE, compare=False)
 
 
 # -- writes ------------------------------------------------------------------------------------------

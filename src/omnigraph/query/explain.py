@@ -40,18 +40,24 @@ _Line = tuple[str, Part]
 def _read(plan: ir.QueryIR) -> list[_Line]:
     lines = _pipeline(plan.pipeline, 1)
     keys = [column for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
-    if plan.is_aggregate:
+    if plan.distinct and len(keys) == len(plan.columns):
+        lines.append(_line(1, "distinct", "rows"))
+    elif plan.is_aggregate:
         lines.append(_line(1, "group", "by " + ", ".join(_expr(c.expr) for c in keys) if keys else "all rows"))
     for key in plan.order_by[:1]:
         if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf):
             lines.append(_line(1, "rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
+    if plan.having:
+        lines.append(_line(1, "having", " and ".join(_expr(c, 2 if len(plan.having) > 1 else 0) for c in plan.having)))
     shown = [_column(column) for column in plan.columns]
     lines.append(_line(1, "return", ", ".join(shown)))
     order = [_sort_key(key, plan) for key in plan.order_by if not isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
     if order:
         lines.append(_line(1, "order", ", ".join(order)))
-    if plan.limit is not None:
-        lines.append(_line(1, "limit", str(plan.limit)))
+    if plan.skip or plan.skip_param:
+        lines.append(_line(1, "skip", f"${plan.skip_param}" if plan.skip_param else str(plan.skip)))
+    if plan.limit is not None or plan.limit_param:
+        lines.append(_line(1, "limit", f"${plan.limit_param}" if plan.limit_param else str(plan.limit)))
     return lines
 
 
@@ -101,7 +107,7 @@ def _mutation(plan: ir.MutationIR) -> list[_Line]:
 
 
 def _line(depth: int, word: str, rest: str, part: Part | None = None) -> _Line:
-    return f"{'  ' * depth}{word:<8}{rest}", word if part is None else part
+    return f"{'  ' * depth}{word:<7} {rest}", word if part is None else part
 
 
 def _where(conditions: Iterable[ir.Condition]) -> str:
@@ -160,6 +166,8 @@ def _bare(expr: ir.Expr, own: int) -> str:
         case ir.ParamRef():
             return "now()" if expr.name == ir.NOW else f"${expr.name}"
         case ir.Prop():
+            if expr.var == ir.GROUP:
+                return f"column {int(expr.name) + 1}"
             return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
         case ir.Entity():
             return f"${expr.var}"
@@ -191,7 +199,7 @@ def _bare(expr: ir.Expr, own: int) -> str:
         case ir.Rrf():
             return f"rrf({', '.join(_expr(arm) for arm in expr.arms)}, {_expr(expr.k)})"
         case ir.Aggregate():
-            return f"{expr.function}({_expr(expr.argument)})"
+            return f"{expr.function}({'distinct ' if expr.distinct else ''}{_expr(expr.argument)})"
         case ir.ColumnRef():
             return f"column {expr.index + 1}"
 

@@ -15,7 +15,7 @@ from typing import NoReturn, ParamSpec, TypeVar, cast
 
 from omnigraph.errors import ValueFormatError
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.lang.spans import Name, Source
+from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
@@ -31,6 +31,7 @@ from omnigraph.query.operators import (
     check_negative,
     check_not,
     check_value_function,
+    is_null,
     refuse_null,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -97,6 +98,11 @@ class Scope:
         if variable is not None and self.since[name] < self.clause:
             return variable
         return self.outer.find(name) if self.outer else None
+
+    def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
+        """What an expression means here; only where groups are judged it is something else, or nothing."""
+        del text, span
+        return expr
 
     def names(self) -> list[str]:
         """Every visible name."""
@@ -386,7 +392,7 @@ class ExpressionChecker:
         return type_fault("T7", f"{self.text(expr)} is a whole node and cannot be compared", expr.span, hint)
 
     def operand(self, expr: ast.Expr, scope: Scope) -> ir.Value | ir.Entity:
-        checked = self.check(expr, scope)
+        checked = scope.of_group(self.check(expr, scope), self.text(expr), expr.span)
         assert not isinstance(checked, ir.ColumnRef)
         if isinstance(checked, ir.Rank):
             raise type_fault(
@@ -577,25 +583,29 @@ class ExpressionChecker:
         if isinstance(argument, ir.Entity):
             if function != "count":
                 raise type_fault("T8", f"'{function}' needs a value, not a whole node", inner.span, "name a property")
-            return ir.Aggregate(function, argument, ir.I64)
+            return ir.Aggregate(function, argument, ir.I64, expr.distinct)
         assert not isinstance(argument, ir.ColumnRef)
         self.refuse_blob(inner, argument)
         if isinstance(argument, ir.Rrf):
             raise type_fault("T21", "'rrf' ranks rows and cannot be counted or summarised", inner.span)
         if function == "count":
-            return ir.Aggregate(function, argument, ir.I64)
+            return ir.Aggregate(function, argument, ir.I64, expr.distinct)
         if isinstance(argument, ir.Rank):
             raise type_fault("T8", f"'{function}' cannot summarise a ranking", inner.span)
         type_ = argument.type
         if function in ("sum", "avg"):
             if not type_.is_numeric:
                 raise type_fault("T8", f"'{function}' needs numbers, but {self.typed(inner, argument)}", inner.span)
-            return ir.Aggregate(function, argument, ir.F64.with_nullable(True))
+            return ir.Aggregate(function, argument, ir.F64.with_nullable(True), expr.distinct)
+        if function == "collect":
+            if type_.is_list or type_.scalar in ("Vector", "Blob") or is_null(argument):
+                raise type_fault("T8", f"'collect' needs plain values, but {self.typed(inner, argument)}", inner.span)
+            return ir.Aggregate(function, argument, PropertyType(type_.scalar, is_list=True), expr.distinct)
         if not type_.is_numeric and not type_.is_text:
             raise type_fault(
                 "T8", f"'{function}' needs numbers or Strings, but {self.typed(inner, argument)}", inner.span
             )
-        return ir.Aggregate(function, argument, type_.with_nullable(True))
+        return ir.Aggregate(function, argument, type_.with_nullable(True), expr.distinct)
 
     def undeclared(self, name: str, type_: PropertyType) -> str:
         """What to do about a parameter that is none, where a value of this type is wanted."""

@@ -127,12 +127,16 @@ class _Formatter:
     def read(self, read: Read) -> None:
         self.block("match", read.clauses, read.match_body.start, read.match_body)
         items = [self.return_item(item) for item in read.items]
-        self.list("return", items, [item.span for item in read.items], read.return_body, commas=False)
+        word = "return distinct" if read.distinct else "return"
+        self.list(word, items, [item.span for item in read.items], read.return_body, commas=False)
+        if read.having:
+            self.block("having", read.having, read.having_body.start, read.having_body)
         if read.order:
             keys = [self.sort_item(item) for item in read.order]
             self.list("order", keys, [item.span for item in read.order], read.order_body, commas=True)
-        if read.limit is not None:
-            self.printer.item(f"limit {read.limit}", read.limit_span)
+        for part, count, span in (("skip", read.skip, read.skip_span), ("limit", read.limit, read.limit_span)):
+            if count is not None:
+                self.printer.item(f"{part} {f'${count.name}' if isinstance(count, Var) else count}", span)
 
     def list(self, word: str, texts: list[str], spans: list[Span], body: Span, *, commas: bool) -> None:
         """`word { a, b }` if it fits, else one to a line, with commas only where they are needed."""
@@ -231,7 +235,8 @@ class _Formatter:
             case Word():
                 return expr.name
             case Call():
-                return f"{expr.function}({', '.join(self.expr(argument) for argument in expr.arguments)})"
+                distinct = "distinct " if expr.distinct else ""
+                return f"{expr.function}({distinct}{', '.join(self.expr(argument) for argument in expr.arguments)})"
             case Logic():
                 return f" {expr.op} ".join(self.expr(part, own + 1) for part in expr.parts)
             case Not():

@@ -41,6 +41,7 @@ FUNCTIONS: dict[str, Function] = {
         Function("avg", "aggregate", 1, 1, "avg($x.number)"),
         Function("min", "aggregate", 1, 1, "min($x.value)"),
         Function("max", "aggregate", 1, 1, "max($x.value)"),
+        Function("collect", "aggregate", 1, 1, "collect($x.value)"),
         Function("lower", "value", 1, 1, "lower($x.text)"),
         Function("upper", "value", 1, 1, "upper($x.text)"),
         Function("length", "value", 1, 1, "length($x.text) or length($x.list)"),

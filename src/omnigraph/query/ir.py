@@ -28,6 +28,9 @@ NOW = "__nanograph_now"
 ROW = "row"
 """The variable of a mutation's `where`: the row being looked at."""
 
+GROUP = "#group"
+"""The variable of `having`: the returned row being looked at, its columns named by their numbers."""
+
 BOOL = PropertyType("Bool")
 F64 = PropertyType("F64")
 I64 = PropertyType("I64")
@@ -43,7 +46,7 @@ CompareOp = Literal[
 ArithmeticOp = Literal["+", "-", "*", "/", "%"]
 ValueFunction = Literal["lower", "upper", "length", "coalesce", "concat"]
 TextFunction = Literal["search", "match_text", "fuzzy"]
-AggregateFunction = Literal["count", "sum", "avg", "min", "max"]
+AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
 Direction = Literal["out", "in", "both"]
 
 
@@ -158,6 +161,8 @@ class Aggregate:
     function: AggregateFunction
     argument: Expr
     type: PropertyType
+    distinct: bool = False
+    """Each value of a group counts once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,11 +376,24 @@ class QueryIR:
     columns: tuple[Column, ...]
     order_by: tuple[SortKey, ...] = ()
     limit: int | None = None
+    skip: int = 0
+    limit_param: str | None = None
+    """The parameter that says the limit; null is none."""
+    skip_param: str | None = None
+    distinct: bool = False
+    """Equal rows of the result are one."""
+    having: tuple[Condition, ...] = ()
+    """What must be true of a group, on `GROUP`."""
 
     @property
     def is_aggregate(self) -> bool:
-        """Whether rows are grouped."""
-        return any(isinstance(column.expr, Aggregate) for column in self.columns)
+        """Whether rows are grouped: by what is not an aggregate, and where equal rows are one, by everything."""
+        return self.distinct or any(isinstance(column.expr, Aggregate) for column in self.columns)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether how many rows come back is said by `skip` or by a parameter."""
+        return bool(self.skip or self.skip_param or self.limit_param)
 
 
 # -- writes ------------------------------------------------------------------------------------------

@@ -165,6 +165,8 @@ def _warnings(query: ast.Query, seen: set[str]) -> tuple[str, ...]:
 
 def _plan_warnings(plan: ir.AnyIR) -> Iterable[str]:
     if isinstance(plan, ir.QueryIR):
+        if (plan.skip or plan.skip_param) and not plan.order_by:
+            yield "rows are skipped without an 'order': which ones is not said"
         for op in _flat(plan.pipeline):
             if isinstance(op, ir.Expand) and op.max_hops < op.min_hops:
                 yield (

@@ -13,7 +13,18 @@ from __future__ import annotations
 
 import heapq
 
-from omnigraph.query.ir import AntiJoin, Direction, Expand, Filter, MutationIR, NodeScan, Op, Pipeline, QueryIR
+from omnigraph.query.ir import (
+    AntiJoin,
+    Direction,
+    Expand,
+    Filter,
+    MutationIR,
+    NodeScan,
+    Op,
+    ParamRef,
+    Pipeline,
+    QueryIR,
+)
 from omnigraph.query.resolved import ResolvedBlock, ResolvedHop, ResolvedRead
 from omnigraph.query.rewrites import rewrite
 
@@ -26,7 +37,21 @@ def lower(checked: ResolvedRead | MutationIR) -> QueryIR | MutationIR:
 def lower_read(read: ResolvedRead) -> QueryIR:
     """Return the plan of a read, rewritten by every rule."""
     pipeline = _block(read.block, set())
-    return rewrite(QueryIR(read.name, read.params, pipeline, read.columns, read.order_by, read.limit))
+    return rewrite(
+        QueryIR(
+            read.name,
+            read.params,
+            pipeline,
+            read.columns,
+            read.order_by,
+            read.limit if isinstance(read.limit, int) else None,
+            read.skip if isinstance(read.skip, int) else 0,
+            read.limit.name if isinstance(read.limit, ParamRef) else None,
+            read.skip.name if isinstance(read.skip, ParamRef) else None,
+            read.distinct,
+            read.having,
+        )
+    )
 
 
 def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:

@@ -266,6 +266,7 @@ class ExpressionParser(FileParser[Query]):
         cursor.enter()
         cursor.take()
         arguments: list[Expr] = []
+        distinct = function.family == "aggregate" and self.at_word("distinct") and bool(cursor.take())
         if not cursor.at(")"):
             if cursor.at("*"):
                 raise cursor.fault("an argument", hint=f"count rows by a variable: {token.text}($x)")
@@ -281,7 +282,7 @@ class ExpressionParser(FileParser[Query]):
             raise Fault(message, span, hint=f"write {function.usage}")
         if token.text == "nearest" and not isinstance(arguments[0], PropertyOf):
             raise Fault("'nearest' ranks a vector property", arguments[0].span, hint=f"write {function.usage}")
-        return Call(token.text, tuple(arguments), span)
+        return Call(token.text, tuple(arguments), span, distinct)
 
     # -- literals --------------------------------------------------------------------------------
 

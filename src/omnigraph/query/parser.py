@@ -40,6 +40,7 @@ from omnigraph.query.ast import (
     SortItem,
     Statement,
     Update,
+    Var,
     Word,
     Write,
 )
@@ -160,6 +161,7 @@ class _Parser(ExpressionParser):
         if not cursor.at("return"):
             raise cursor.fault("'return' and what the query returns", hint=self.about_order())
         cursor.take()
+        distinct = cursor.at("distinct") and cursor.ahead().text == "{" and bool(cursor.take())
         start = cursor.expect("{", " to open 'return'").start
         items = [self.return_item()]
         while not cursor.at("}"):
@@ -169,9 +171,9 @@ class _Parser(ExpressionParser):
             items.append(self.return_item())
         cursor.take()
         return_body = cursor.since(start)
+        having, having_body = self.having()
         order: list[SortItem] = []
-        order_body = limit_span = Span(0, 0)
-        limit: int | None = None
+        order_body = Span(0, 0)
         if cursor.accept("order"):
             start = cursor.expect("{", " to open 'order'").start
             order.append(self.sort_item())
@@ -179,20 +181,52 @@ class _Parser(ExpressionParser):
                 order.append(self.sort_item())
             cursor.expect("}", " to close 'order' (sort keys are separated by commas)")
             order_body = cursor.since(start)
-        if cursor.at("limit"):
-            start = cursor.mark
-            cursor.take()
-            if cursor.token.kind == VAR:
-                raise cursor.fault("a whole number of rows", hint="write the number itself: limit 10")
-            limit = self.integer("a whole number of rows")
-            limit_span = cursor.since(start)
+        skip, skip_span = self.row_count("skip")
+        limit, limit_span = self.row_count("limit")
         if not cursor.at("}"):
             raise cursor.fault("'}' to close the query", hint=self.about_order())
-        return Read(tuple(clauses), tuple(items), tuple(order), limit, match_body, return_body, order_body, limit_span)
+        return Read(
+            tuple(clauses),
+            tuple(items),
+            tuple(order),
+            limit,
+            match_body,
+            return_body,
+            order_body,
+            limit_span,
+            distinct,
+            having,
+            skip,
+            having_body,
+            skip_span,
+        )
+
+    def having(self) -> tuple[tuple[Condition, ...], Span]:
+        """`having { condition … }`, if it stands here."""
+        cursor = self.cursor
+        if not cursor.accept("having"):
+            return (), Span(0, 0)
+        start = cursor.expect("{", " to open 'having'").start
+        conditions = [self.condition()]
+        while not cursor.at("}"):
+            conditions.append(self.condition())
+        cursor.take()
+        return tuple(conditions), cursor.since(start)
+
+    def row_count(self, word: str) -> tuple[int | Var | None, Span]:
+        """`skip n` or `limit n`, if it stands here; n may be a parameter."""
+        cursor = self.cursor
+        start = cursor.mark
+        if not cursor.accept(word):
+            return None, Span(0, 0)
+        if cursor.token.kind == VAR:
+            token = cursor.take()
+            return Var(token.text[1:], Span(token.start, token.end)), cursor.since(start)
+        return self.integer("a whole number of rows, or a parameter"), cursor.since(start)
 
     def about_order(self) -> str | None:
-        if self.cursor.token.text in ("order", "limit", "return", "match", "where"):
-            return "the parts come in this order: match { … } return { … } order { … } limit n"
+        if self.cursor.token.text in ("order", "limit", "skip", "having", "return", "match", "where"):
+            return "the parts come in this order: match { … } return { … } having { … } order { … } skip n limit n"
         return None
 
     def block(self, word: str) -> tuple[list[Clause], Span]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.query.ir import Column, Condition, ParamDecl, SortKey
+from omnigraph.query.ir import Column, Condition, ParamDecl, ParamRef, SortKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +54,7 @@ class ResolvedRead:
     block: ResolvedBlock
     columns: tuple[Column, ...]
     order_by: tuple[SortKey, ...]
-    limit: int | None
+    limit: int | ParamRef | None
+    skip: int | ParamRef | None = None
+    distinct: bool = False
+    having: tuple[Condition, ...] = ()

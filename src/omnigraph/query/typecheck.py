@@ -16,8 +16,11 @@ from omnigraph.names import did_you_mean
 from omnigraph.query import ast, ir
 from omnigraph.query.expressions import ExpressionChecker, Report, Scope
 from omnigraph.query.faults import Silenced, type_fault
+from omnigraph.query.functions import AGGREGATE
+from omnigraph.query.groups import GroupScope, group_column
 from omnigraph.query.matching import MatchChecker
 from omnigraph.query.mutations import MutationChecker
+from omnigraph.query.operators import check_condition
 from omnigraph.query.resolved import ResolvedRead
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
@@ -41,12 +44,16 @@ def check_query(catalog: Catalog, query: ast.Query, source: Source) -> ResolvedR
     else:
         read = query.body
         block, scope = MatchChecker(catalog, expressions).check(read.clauses)
-        results = _Results(expressions, scope)
+        results = _Results(expressions, scope, distinct=read.distinct)
         columns = results.columns(read.items)
+        having = results.having(read)
         order = results.order(read)
         if len(order) == len(read.order):
             results.rrf_is_the_order(read.items, order)
-        checked = ResolvedRead(query.name.text, declared, block, tuple(columns), tuple(order), read.limit)
+        limit, skip = (expressions.attempt(results.row_count, count) for count in (read.limit, read.skip))
+        checked = ResolvedRead(
+            query.name.text, declared, block, tuple(columns), tuple(order), limit, skip, read.distinct, having
+        )
     reporter.raise_if_any()
     return checked
 
@@ -86,8 +93,9 @@ def _param_type(param: ast.Param) -> PropertyType:
 class _Results:
     """Checks `return` and `order`."""
 
-    def __init__(self, expressions: ExpressionChecker, scope: Scope) -> None:
+    def __init__(self, expressions: ExpressionChecker, scope: Scope, *, distinct: bool) -> None:
         self.expressions = expressions
+        self.distinct = distinct
         self.scope = scope
         self.report = expressions.report
         self.found: list[ir.Column] = []
@@ -110,6 +118,45 @@ class _Results:
             self.group_keys(sound)
         return self.found
 
+    @property
+    def grouped(self) -> bool:
+        """Whether rows are put together."""
+        return self.distinct or any(isinstance(column.expr, ir.Aggregate) for column in self.found)
+
+    def having(self, read: ast.Read) -> tuple[ir.Condition, ...]:
+        """T29: conditions on what a group returns, by alias or written as it is returned."""
+        if not read.having:
+            return ()
+        if not self.grouped:
+            message = "'having' judges groups, and this query has none"
+            self.report(type_fault("T29", message, read.having_body, "write the condition into 'match'"))
+            return ()
+        words: dict[str, ir.Expr | None] = {}
+        for alias, index in self.aliases.items():
+            if index is None:
+                words[alias] = None
+            elif self.found[index].type is not None:
+                words[alias] = group_column(index, self.found[index])
+        scope = GroupScope(self.scope, self.found, words)
+        found: list[ir.Condition] = []
+        for condition in read.having:
+            checked = self.expressions.attempt(check_condition, self.expressions, condition.expr, scope)
+            if checked is not None:
+                found += ir.conjuncts_of(checked)
+        return tuple(found)
+
+    def row_count(self, count: int | ast.Var | None) -> int | ir.ParamRef | None:
+        """T30: how many rows, as a number or a parameter."""
+        if not isinstance(count, ast.Var):
+            return count
+        if count.name not in self.expressions.params:
+            hint = self.expressions.undeclared(count.name, ir.I64)
+            raise type_fault("T30", f"'${count.name}' is not a parameter", count.span, hint)
+        param = self.expressions.param(count)
+        if not param.type.is_integer:
+            raise type_fault("T30", f"a number of rows is whole, but ${count.name} is {param.type}", count.span)
+        return param
+
     def column(self, item: ast.ReturnItem) -> ir.Column:
         expr = self.alias(item.expr) if self.is_alias(item.expr) else self.expressions.check(item.expr, self.scope)
         self.expressions.refuse_blob(item.expr, expr)
@@ -128,11 +175,15 @@ class _Results:
         index = self.aliases[word.name]
         if index is None:
             raise Silenced
-        return ir.ColumnRef(index, self.found[index].type)
+        # Where equal rows are one, a column that repeats another is a key like any other.
+        return self.found[index].expr if self.distinct else ir.ColumnRef(index, self.found[index].type)
 
     def group_keys(self, items: Sequence[ast.ReturnItem]) -> None:
         """T9: beside an aggregate only `$x.p` and `$x` can stand."""
-        for item in items:
+        for item, column in zip(items, self.found, strict=True):
+            computed = ir.Computed | ir.Compare | ir.Logic | ir.Not | ir.IsNull
+            if isinstance(column.expr, computed) and any(ir.variables_of(column.expr)):
+                continue
             if isinstance(item.expr, ast.PropertyOf) or (isinstance(item.expr, ast.Call) and _aggregates(item.expr)):
                 continue
             if isinstance(item.expr, ast.Var) and item.expr.name not in self.expressions.params:
@@ -164,7 +215,7 @@ class _Results:
     def order(self, read: ast.Read) -> list[ir.SortKey]:
         """The sort keys, in order."""
         keys: list[ir.SortKey] = []
-        aggregate = any(isinstance(column.expr, ir.Aggregate) for column in self.found)
+        aggregate = self.grouped
         for position, item in enumerate(read.order):
             key = self.expressions.attempt(self.sort_key, item, position, read, aggregate)
             if key is not None:
@@ -173,37 +224,46 @@ class _Results:
 
     def sort_key(self, item: ast.SortItem, position: int, read: ast.Read, aggregate: bool) -> ir.SortKey:
         descending = item.direction == "desc"
-        if isinstance(item.expr, ast.Word):
+        if self.is_alias(item.expr):
             expr = self.sort_alias(item.expr, read)
-        elif isinstance(item.expr, ast.PropertyOf | ast.Call):
-            expr = self.expressions.check(item.expr, self.scope)
-        else:
+        elif isinstance(item.expr, ast.Literal | ast.ListLiteral | ast.Var | ast.Word):
             raise self.unsupported(item)
+        else:
+            expr = self.expressions.check(item.expr, self.scope_with_aliases())
         if isinstance(expr, ir.Rank):
             self.rank(item, expr, position, read, aggregate)
             return ir.SortKey(expr, not isinstance(expr, ir.Nearest))
         self.expressions.refuse_blob(item.expr, expr)
-        if isinstance(expr, ir.Aggregate):
-            raise self.unsupported(item, self.about_aggregate(item, expr))
-        if not isinstance(expr, ir.Prop | ir.ColumnRef) or expr.type is None:
+        if isinstance(expr, ir.TextMatch | ir.Const | ir.ParamRef | ir.Entity) or expr.type is None:
             raise self.unsupported(item)
         if expr.type.is_list or expr.type.scalar == "Vector":
             raise self.unsupported(item, f"{expr.type} has no order")
-        if aggregate and isinstance(expr, ir.Prop):
-            expr = self.group_key(item, expr)
+        if isinstance(expr, ir.Aggregate) or (aggregate and not isinstance(expr, ir.ColumnRef)):
+            expr = self.returned(item, expr)
         return ir.SortKey(expr, descending)
 
-    def about_aggregate(self, item: ast.SortItem, aggregate: ir.Aggregate) -> str:
-        for alias, index in self.aliases.items():
-            if index is not None and self.found[index].expr == aggregate:
-                return f"order by its alias: '{alias}'"
-        return f"return it under an alias, '{self.expressions.text(item.expr)} as n', and order by that"
+    def scope_with_aliases(self) -> Scope:
+        """What a sort key can see: the variables, and in an expression the returned items by their aliases."""
+        words = {alias: None if index is None else self.meant(index) for alias, index in self.aliases.items()}
+        scope = self.scope
+        return Scope(scope.own, scope.since, scope.clause, scope.outer, scope.mentioned, scope.hidden, words)
 
-    def group_key(self, item: ast.SortItem, prop: ir.Prop) -> ir.Expr:
+    def meant(self, index: int) -> ir.Expr:
+        """What a column shows; one that repeats another shows what that does."""
+        expr = self.found[index].expr
+        while isinstance(expr, ir.ColumnRef):
+            expr = self.found[expr.index].expr
+        return expr
+
+    def returned(self, item: ast.SortItem, expr: ir.Expr) -> ir.ColumnRef:
+        """The column that shows an expression, which groups are ordered by."""
         for index, column in enumerate(self.found):
-            if column.expr == prop:
+            if column.expr == expr:
                 return ir.ColumnRef(index, column.type)
-        raise self.unsupported(item, "groups are ordered by what the query returns: return it, or use an alias")
+        hint = "groups are ordered by what the query returns: return it, or use an alias"
+        if isinstance(expr, ir.Aggregate):
+            hint = f"return it under an alias, '{self.expressions.text(item.expr)} as n', and order by that"
+        raise self.unsupported(item, hint)
 
     def sort_alias(self, word: ast.Word, read: ast.Read) -> ir.Expr:
         if word.name not in self.aliases:
@@ -219,9 +279,7 @@ class _Results:
         index = self.aliases[word.name]
         if index is None:
             raise Silenced
-        expr = self.found[index].expr
-        while isinstance(expr, ir.ColumnRef):
-            expr = self.found[expr.index].expr
+        expr = self.meant(index)
         if isinstance(expr, ir.Nearest):
             raise type_fault("T18", f"'{word.name}' is the alias of 'nearest'", word.span, "order by nearest(…) itself")
         return expr if isinstance(expr, ir.Rank) else ir.ColumnRef(index, self.found[index].type)
@@ -232,9 +290,16 @@ class _Results:
             raise self.unsupported(item, f"'{name}' must be the first sort key")
         if aggregate:
             raise self.unsupported(item, "groups are ordered by aliases and group keys, not by a ranking")
-        if read.limit is None and name != "bm25":
+        if not self.always_limited(read) and name != "bm25":
             code = "T17" if name == "nearest" else "T21"
             raise type_fault(code, f"ordering by '{name}' needs a limit", item.span, "add 'limit 10' behind 'order'")
+
+    def always_limited(self, read: ast.Read) -> bool:
+        """Whether there is a limit, and no null can take it away."""
+        if not isinstance(read.limit, ast.Var):
+            return read.limit is not None
+        type_ = self.expressions.params.get(read.limit.name)
+        return type_ is None or not type_.nullable
 
     def unsupported(self, item: ast.SortItem, why: str | None = None) -> Fault:
         hint = why or "order by '$x.property', by an alias, or by nearest, bm25 or rrf as the first key"
@@ -244,7 +309,7 @@ class _Results:
 
 
 def _aggregates(call: ast.Call) -> bool:
-    return call.function in ("count", "sum", "avg", "min", "max")
+    return call.function in AGGREGATE
 
 
 def _column_name(expr: ast.Expr) -> str:

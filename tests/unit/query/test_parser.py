@@ -391,7 +391,7 @@ OR_CLAUSE = "a clause ('$x: Type', '$a edge $b', a comparison, 'not { … }' or 
 COMPARISON = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
 DOLLAR = "variables are written with a dollar sign: "
 HOP = "a hop is written '$a edge $b', without arrows or parentheses"
-PARTS = "the parts come in this order: match { … } return { … } order { … } limit n"
+PARTS = "the parts come in this order: match { … } return { … } having { … } order { … } skip n limit n"
 
 # match block: (underlined, message, hint)
 BAD_CLAUSES = {
@@ -614,10 +614,12 @@ BAD_RESULTS = {
     "return { 1 } order { nearest($x.v, $q) desc }": (
         "desc", "'nearest' is always best first and takes no 'desc'", "drop 'desc'",
     ),
-    "return { 1 } limit": ("}", "expected a whole number of rows, found '}'", None),
-    "return { 1 } limit $n": ("$n", "expected a whole number of rows, found '$n'", "write the number itself: limit 10"),
-    "return { 1 } limit 1.5": ("1.5", "expected a whole number of rows, found '1.5'", None),
-    "return { 1 } limit -1": ("-", "expected a whole number of rows, found '-'", None),
+    "return { 1 } limit": ("}", "expected a whole number of rows, or a parameter, found '}'", None),
+    "return { 1 } limit n": ("n", "expected a whole number of rows, or a parameter, found 'n'", None),
+    "return { 1 } limit 5 skip 1": ("skip", "expected '}' to close the query, found 'skip'", PARTS),
+    "return { 1 } limit 1 having { n > 1 }": ("having", "expected '}' to close the query, found 'having'", PARTS),
+    "return { 1 } limit 1.5": ("1.5", "expected a whole number of rows, or a parameter, found '1.5'", None),
+    "return { 1 } limit -1": ("-", "expected a whole number of rows, or a parameter, found '-'", None),
     "return { 1 } limit 18446744073709551616": ("18446744073709551616", "the number does not fit 64 bits", None),
     "insert A { p: 1 }": ("insert", "expected 'return' and what the query returns, found 'insert'", None),
 }  # fmt: skip

@@ -175,8 +175,13 @@ AGGREGATE_ORDERS = {
     "no-code-not-a-group-key": ("order { $p.age }", NO_CODE, "$p.age", "order { $p.name }"),
     "no-code-property-of-a-grouped-node": ("order { $q.name }", NO_CODE, "$q.name", "order { $p.name }"),
     "no-code-rank": (f"order {{ {BM25} }}", NO_CODE, BM25, "order { total }"),
-    "no-code-aggregate": ("order { count($p) }", NO_CODE, "count($p)", "order { n }"),
-    "no-code-another-aggregate": ("order { sum($p.age) desc }", NO_CODE, "sum($p.age)", "order { total desc }"),
+    "no-code-aggregate": ("order { avg($p.age) }", NO_CODE, "avg($p.age)", "order { count($p) }"),
+    "no-code-another-aggregate": (
+        "order { sum($p.wealth) desc }",
+        NO_CODE,
+        "sum($p.wealth)",
+        "order { sum($p.age) desc }",
+    ),
 }
 
 
@@ -459,7 +464,6 @@ HINTS = {
     "forgotten-variable-in-order": ("1", "order { age }", "a property is read from a variable: '$p.age'"),
     "id": ("$p.id", "", "return '$p' itself to see its id"),
     "aggregate-in-order": ("1", "order { count($p) }", "return it under an alias, 'count($p) as n', and order by that"),
-    "aggregate-in-order-by-its-alias": ("count($p) as n", "order { count($p) }", "order by its alias: 'n'"),
     "limit": ("1", f"order {{ {NEAREST} }}", "add 'limit 10' behind 'order'"),
 }
 

@@ -1,0 +1,30 @@
+"""How many rows come back, once the parameters are known.
+
+The executor knows one number, how many rows it must find from the start: what is skipped, and what is shown. The
+skipped ones are dropped at the end, so a page is the same rows whichever pages were read before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from omnigraph.errors import InputError
+from omnigraph.query import ir
+
+
+def cut(plan: ir.QueryIR, params: Mapping[str, Any]) -> ir.QueryIR:
+    """The plan with its limit and what it skips as numbers; the limit then counts from the first row."""
+    if not plan.is_cut:
+        return plan
+    limit = _number(plan.limit_param, params) if plan.limit_param else plan.limit
+    skip = (_number(plan.skip_param, params) if plan.skip_param else plan.skip) or 0
+    return replace(plan, limit=None if limit is None else skip + limit, skip=skip)
+
+
+def _number(param: str, params: Mapping[str, Any]) -> int | None:
+    value: int | None = params[param]
+    if value is not None and value < 0:
+        raise InputError(f"'${param}' says how many rows, and {value} is less than none", code="negative_rows")
+    return value
