@@ -182,8 +182,11 @@ class Adjacency:
             kept = persisted.load(self._cache.folder, what)
             if kept is None:
                 return None
-            edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
-            made = Made(edges, sources, targets, tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"]))
+            try:
+                edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
+                made = Made(edges, sources, targets, tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"]))
+            except (KeyError, TypeError, ValueError):
+                return None  # written by another release: as good as nothing
             self._cache.bases[what] = made
         return made
 

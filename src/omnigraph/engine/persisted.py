@@ -23,7 +23,7 @@ import numpy as np
 from omnigraph.storage.tables import Piece
 
 FOLDER = "__cache"
-_GENERATION = 2
+_GENERATION = 3
 
 AnyArray = np.ndarray[Any, Any]
 What = tuple[str, ...]

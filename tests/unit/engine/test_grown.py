@@ -95,7 +95,7 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
             assert len(reached[0]) == len(set(zip(*(part.tolist() for part in reached), strict=True)))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_every_small_change_is_carried_along(tmp_path, seed, monkeypatch):
     random = Random(seed)
     names = [f"n{number}" for number in range(14)]
@@ -109,12 +109,12 @@ def test_every_small_change_is_carried_along(tmp_path, seed, monkeypatch):
     cache = DataCache()
     life = Life(graph, random)
     done = ["start"]
-    for number in range(14):
+    for number in range(11):
         for edge_type in ("Loop", "To"):
             check(graph, cache, edge_type)
         if number == 0:
             first = len(built)
-        if number == 9:
+        if number == 7:
             graph.optimize()
             cache = DataCache()
             built.clear()
@@ -145,6 +145,11 @@ def test_what_was_kept_on_disk_is_carried_by_the_next_process(tmp_path, monkeypa
     folder = tmp_path / "kept"
     check(graph, DataCache(folder=folder), "Loop")
     plain = module.build
+    for about in folder.glob("*/about.json"):  # what another release might have written is not used
+        written = about.read_text()
+        about.write_text(written.replace('"pieces"', '"parts"'))
+        check(graph, DataCache(folder=folder), "Loop")
+        assert about.read_text() == written, "and is written anew"
     monkeypatch.setattr(module, "build", lambda *_: pytest.fail("it is on disk"))
     check(graph, DataCache(folder=folder), "Loop")
     graph.load([node("A", name="n3", n=1), edge("Loop", "n3", "n0")], mode="merge")
