@@ -1,7 +1,7 @@
-"""The shortest read there is: some properties of the one node with a key.
+"""The shortest reads there are: properties of the one node with a key, or of the nodes one hop from it.
 
-No rows of numbers, no arrays, no operations: a plan of this shape is recognised once, and then costs about what
-finding the row costs. It answers as the executor would; the tests hold the two equal.
+No rows of a match, no operations: a plan of this shape is recognised once, and then costs about what finding the rows
+costs. It answers as the executor would; the tests hold the two equal.
 """
 
 from __future__ import annotations
@@ -10,60 +10,107 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.data import TableData
+from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.data import DataCache, Numbers, TableData
+from omnigraph.engine.frames import Bound
 from omnigraph.engine.places import find
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
+from omnigraph.versioning.snapshot import Snapshot
 
 _PLAIN = frozenset({"String", "Bool", "I32", "I64", "U32", "U64", "F64"})
 """Types whose values are the same as Arrow and as Python."""
+_ROWS_MAX = 1000
+"""More rows are better shown by the executor, which fetches them when they are asked for."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """At most one row of a result, as Python values."""
+class PlainRows:
+    """A few rows of a result, as Python values."""
 
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
-    values: tuple[Any, ...] | None
+    columns: tuple[list[Any], ...]
 
     def to_table(self) -> pa.Table:
-        """The row as an Arrow table."""
-        rows = [] if self.values is None else [self.values]
-        arrays = [pa.array([row[place] for row in rows], type_) for place, type_ in enumerate(self.types)]
+        """The rows as an Arrow table."""
+        arrays = [pa.array(values, type_) for values, type_ in zip(self.columns, self.types, strict=True)]
         return pa.Table.from_arrays(arrays, names=list(self.names))
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dicts."""
+        names = self.names
+        return [dict(zip(names, row, strict=True)) for row in zip(*self.columns, strict=True)]
 
 
 class Lookup:
-    """A plan that only looks a key up."""
+    """A plan that looks a key up, and shows that node or its neighbours."""
 
-    def __init__(self, type_name: str, key: ir.Const | ir.ParamRef, columns: tuple[ir.Column, ...]) -> None:
-        props = [column.expr for column in columns]
-        self.table_key = f"node:{type_name}"
+    def __init__(self, plan: ir.QueryIR, scan: ir.NodeScan, key: ir.Const | ir.ParamRef, hop: ir.Expand | None) -> None:
+        props = [column.expr for column in plan.columns if isinstance(column.expr, ir.Prop)]
+        self._table_key = f"node:{scan.type_name}"
         self._key = key
-        self._properties = tuple(prop.name for prop in props if isinstance(prop, ir.Prop))
-        self._names = tuple(column.name for column in columns)
-        self._types = tuple(arrow_type(prop.type) for prop in props if isinstance(prop, ir.Prop))
+        self._hop = hop
+        self._limit = plan.limit
+        self._properties = tuple((prop.name, hop is not None and prop.var == hop.dst_var) for prop in props)
+        self._names = tuple(column.name for column in plan.columns)
+        self._types = tuple(arrow_type(prop.type) for prop in props)
+        self._nothing: tuple[list[Any], ...] = tuple([] for _ in props)
 
-    def run(self, data: TableData, params: Mapping[str, Any]) -> Row:
-        """The row with the key, if there is one."""
+    def run(
+        self, snapshot: Snapshot, catalog: Catalog, cache: DataCache, params: Mapping[str, Any]
+    ) -> PlainRows | None:
+        """The rows; None when they are too many for this."""
         key = self._key
         value = params[key.name] if isinstance(key, ir.ParamRef) else key.value
+        data = cache.table(snapshot.table(self._table_key))
         row = find(data, value) if value is not None else None
         if row is None:
-            return Row(self._names, self._types, None)
-        return Row(self._names, self._types, tuple([data.column(name)[row].as_py() for name in self._properties]))
+            return PlainRows(self._names, self._types, self._nothing)
+        if self._hop is None:
+            columns = tuple([[data.column(name)[row].as_py()] for name, _ in self._properties])
+            return PlainRows(self._names, self._types, columns)
+        ends = self._ends(snapshot, catalog, cache, self._hop, np.array([row]))
+        if len(ends) > _ROWS_MAX:
+            return None
+        far = Bound(cache.table(snapshot.table(f"node:{self._hop.dst_type}")), ends[: self._limit])
+        columns = tuple(
+            [
+                _values(far, name) if at_far else [data.column(name)[row].as_py()] * far.count
+                for name, at_far in self._properties
+            ]
+        )
+        return PlainRows(self._names, self._types, columns)
+
+    @staticmethod
+    def _ends(snapshot: Snapshot, catalog: Catalog, cache: DataCache, hop: ir.Expand, source: Numbers) -> Numbers:
+        edge = catalog.edges[hop.edge_type]
+
+        def table(key: str) -> TableData:
+            return cache.table(snapshot.table(key))
+
+        ends = table(f"node:{edge.from_type}"), table(f"node:{edge.to_type}")
+        return Adjacency.of(table(edge.table_key), *ends, cache).neighbours(hop.direction).far(source)
+
+
+def _values(bound: Bound, name: str) -> list[Any]:
+    plain = bound.plain(name)
+    values: list[Any] = plain.tolist() if plain is not None else bound.column(name).to_pylist()
+    return values
 
 
 def find_lookup(plan: ir.QueryIR, catalog: Catalog) -> Lookup | None:
     """The plan as a lookup; None when it is anything else."""
-    if len(plan.pipeline) != 1 or plan.order_by or plan.limit == 0 or plan.is_cut or plan.distinct:
+    if not 1 <= len(plan.pipeline) <= 2 or plan.order_by or plan.limit == 0 or plan.is_cut or plan.distinct:
         return None
-    scan = plan.pipeline[0]
+    scan, hop = plan.pipeline[0], plan.pipeline[1] if len(plan.pipeline) == 2 else None
     if not isinstance(scan, ir.NodeScan) or len(scan.filters) != 1:
+        return None
+    if hop is not None and not (isinstance(hop, ir.Expand) and _is_plain_hop(hop, scan.var)):
         return None
     for column in plan.columns:
         prop = column.expr
@@ -75,4 +122,10 @@ def find_lookup(plan: ir.QueryIR, catalog: Catalog) -> Lookup | None:
     keyed = catalog.nodes[scan.type_name].key == (test.left.name,) and test.left.type.is_text
     if not keyed or not isinstance(test.right, ir.Const | ir.ParamRef):
         return None
-    return Lookup(scan.type_name, test.right, plan.columns)
+    return Lookup(plan, scan, test.right, hop if isinstance(hop, ir.Expand) else None)
+
+
+def _is_plain_hop(hop: ir.Expand, start: str) -> bool:
+    """Whether it leads from the start to its neighbours, whatever they are."""
+    single = (hop.min_hops, hop.max_hops) == (1, 1) and hop.edge_var is None and not hop.dst_bound
+    return single and not hop.dst_filters and not hop.edge_filters and hop.src_var == start != hop.dst_var

@@ -1,7 +1,8 @@
-"""Rows by id. A few lookups look through the column; after that a map of all ids pays, and is carried along.
+"""Rows by id. A few lookups look through the column; after that an index of all ids pays, and is carried along.
 
-The map of one version serves later ones: rows that stayed are found through the numbers they had, and only the ids
-of new rows are added.
+The index is an ordered array of hashes with their rows: 8 bytes an id, and made a hundred times faster than a dict of
+as many texts. That of one version serves later ones: rows that stayed are found through the numbers they had, and only
+the ids of new rows are added, in a dict.
 """
 
 from __future__ import annotations
@@ -18,9 +19,68 @@ from omnigraph.engine.carried import Layout, carry
 from omnigraph.engine.data import Numbers, TableData
 
 KEY = "places:id"
-_LOOKUPS_BEFORE_MAP = 3
+_LOOKUPS_BEFORE_INDEX = 16
+"""As long as so many looks through the column take, about, it takes to make an index."""
 _ENTRY_BYTES = 150
-"""About what an id and its number take in a map."""
+"""About what an id and its number take in a dict."""
+
+_HASHED_BYTES = 64
+"""Of an id only so many bytes count: its hash says where to look, its text whether it is there."""
+_START, _STEP = 0x9E3779B97F4A7C15, 0x100000001B3
+_WORD = (1 << 64) - 1
+_HIGH = _WORD ^ 0xFFFFFFFF
+
+
+class Index:
+    """Where each id of a column is."""
+
+    def __init__(self, ids: pa.Array) -> None:
+        self._ids = ids
+        hashes = hash_all(ids) & np.uint64(_HIGH)
+        self._packed = np.sort(hashes | np.arange(len(ids), dtype=np.uint64))
+        self.nbytes = int(self._packed.nbytes + ids.nbytes)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def find(self, id_: str) -> int | None:
+        """The row of an id."""
+        wanted = hash_one(id_) & _HIGH
+        packed = self._packed
+        place = int(np.searchsorted(packed, np.uint64(wanted)))
+        while place < len(packed):
+            entry = int(packed[place])
+            if entry & _HIGH != wanted:
+                return None
+            row = entry & 0xFFFFFFFF
+            if self._ids[row].as_py() == id_:
+                return row
+            place += 1
+        return None
+
+
+def hash_one(id_: str) -> int:
+    """A hash of a text."""
+    text = id_.encode()
+    found = len(text) * _START & _WORD
+    for byte in text[:_HASHED_BYTES]:
+        found = (found ^ byte) * _STEP & _WORD
+    return found
+
+
+def hash_all(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """`hash_one` of every text of a column: all first bytes at once, then all second ones, and so on."""
+    if not len(ids):
+        return np.zeros(0, np.uint64)
+    _, offsets, data = ids.buffers()
+    starts = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1].astype(np.int64)
+    text = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    lengths, starts = np.diff(starts), starts[:-1]
+    found = lengths.astype(np.uint64) * np.uint64(_START)
+    for at in range(min(int(lengths.max()), _HASHED_BYTES)):
+        rows = slice(None) if lengths.min() > at else np.flatnonzero(lengths > at)
+        found[rows] = (found[rows] ^ text[starts[rows] + at]) * np.uint64(_STEP)
+    return found
 
 
 @dataclass(frozen=True)
@@ -28,22 +88,22 @@ class Places:
     """Where each id is: the rows of a version, then those that were added since."""
 
     layout: Layout
-    base: dict[str, int]
+    base: Index
     added: dict[str, int]
     row_of: np.ndarray[Any, np.dtype[np.int32]] | None = None
     """Where a known row is now, -1 when it is gone; None when all are where they were."""
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory, without the map it shares once rows were added."""
+        """What it takes in memory, without the index it shares once rows were added."""
         moved = 0 if self.row_of is None else int(self.row_of.nbytes)
-        return moved + _ENTRY_BYTES * (len(self.added) or len(self.base))
+        return moved + (_ENTRY_BYTES * len(self.added) if self.added or self.row_of is not None else self.base.nbytes)
 
     def find(self, id_: str) -> int | None:
         """The number of an id's row."""
         place = self.added.get(id_)
         if place is None:
-            place = self.base.get(id_)
+            place = self.base.find(id_)
         if place is None or self.row_of is None:
             return place
         row = int(self.row_of[place])
@@ -56,7 +116,7 @@ def find(data: TableData, id_: str) -> int | None:
     if places is None:
         uses = data.derived("uses:id", lambda: [0])
         uses[0] += 1
-        if uses[0] <= _LOOKUPS_BEFORE_MAP and data.cache.newest(data, KEY) is None:
+        if uses[0] <= _LOOKUPS_BEFORE_INDEX and data.cache.newest(data, KEY) is None:
             place = pc.index(data.column("id"), pa.scalar(id_, pa.utf8())).as_py()
             return None if place < 0 else int(place)
         places = data.derived(KEY, lambda: _make(data))
@@ -69,7 +129,7 @@ def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
         places = data.derived(KEY, lambda: _make(data))
         found = [places.find(id_) for id_ in ids]
         return None if None in found else np.array(found, np.int64)
-    # One look through the column, instead of a map of all of it for the sake of a few.
+    # One look through the column, instead of an index of all of it for the sake of a few.
     column = data.column("id")
     wanted = pa.array(ids, pa.utf8())
     rows = np.flatnonzero(pc.is_in(column, value_set=pc.unique(wanted)).to_numpy(zero_copy_only=False))
@@ -81,7 +141,7 @@ def _make(data: TableData) -> Places:
     known: Places | None = data.cache.newest(data, KEY)
     carried = carry(known.layout, data) if known is not None else None
     if known is None or carried is None:
-        return Places(Layout.of(data), _numbered(data.column("id"), 0), {})
+        return Places(Layout.of(data), Index(data.column("id")), {})
     added = _numbered(data.read_pieces(["id"], carried.new)["id"], len(known.base))
     return Places(known.layout, known.base, added, carried.row_of)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.lookup import Row
+from omnigraph.engine.lookup import PlainRows
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.shape import Shape
 from omnigraph.errors import InputError, MissingPackage
@@ -38,7 +38,7 @@ class Result:
 
     def __init__(
         self,
-        rows: pa.Table | Projection | Row,
+        rows: pa.Table | Projection | PlainRows,
         *,
         query_name: str,
         commit_id: str,
@@ -59,11 +59,11 @@ class Result:
     @property
     def columns(self) -> list[str]:
         """The names of the columns; a name may occur twice."""
-        return list(self._rows.names) if isinstance(self._rows, Row) else list(self._rows.schema.names)
+        return list(self._rows.names) if isinstance(self._rows, PlainRows) else list(self._rows.schema.names)
 
     @property
     def _arrow(self) -> pa.Table | Projection:
-        if isinstance(self._rows, Row):
+        if isinstance(self._rows, PlainRows):
             self._rows = self._rows.to_table()
         return self._rows
 
@@ -102,8 +102,8 @@ class Result:
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts of Python values."""
-        if isinstance(self._rows, Row):
-            return [] if self._rows.values is None else [dict(zip(self._rows.names, self._rows.values, strict=True))]
+        if isinstance(self._rows, PlainRows):
+            return self._rows.to_pylist()
         if isinstance(self._rows, Projection):
             return list(self)
         # A column of one chunk is an array already, and going through the table's own view of it costs more.

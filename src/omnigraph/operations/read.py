@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.data import DataCache
-from omnigraph.engine.lookup import Row
+from omnigraph.engine.lookup import PlainRows
 from omnigraph.engine.prepared import Prepared, prepare
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.result import Result
@@ -95,9 +95,10 @@ def read(
     plan = prepared.plan
     bound = bind_params(plan.params, params)
     if prepared.lookup is not None and limits is None and not listening:
-        row = prepared.lookup.run(cache.table(snapshot.table(prepared.lookup.table_key)), bound.values)
-        elapsed = (time.perf_counter() - started) * 1000
-        return result_of(row, plan, snapshot, elapsed), None
+        found = prepared.lookup.run(snapshot, prepared.catalog, cache, bound.values)
+        if found is not None:
+            elapsed = (time.perf_counter() - started) * 1000
+            return result_of(found, plan, snapshot, elapsed), None
     execution = Execution(
         prepared,
         snapshot,
@@ -112,7 +113,9 @@ def read(
     return result_of(rows, plan, snapshot, elapsed), execution
 
 
-def result_of(rows: pa.Table | Projection | Row, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float) -> Result:
+def result_of(
+    rows: pa.Table | Projection | PlainRows, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float
+) -> Result:
     """The rows of a read as its caller gets them."""
     return Result(
         rows,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from omnigraph.engine import places
 from omnigraph.engine.data import DataCache, TableData
-from omnigraph.engine.places import Places, find
+from omnigraph.engine.places import Index, Places, find, hash_all, hash_one
 from omnigraph.graph import Graph
 from support.writes import new_graph, node
 
@@ -73,6 +76,25 @@ def test_a_map_of_ids_is_carried_over_changes(graph):
         check(data(graph, cache))
         later = cache.newest(data(graph, cache), "places:id")
         assert later.base is first.base, "the map itself is not made again"
+
+
+TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_one_hash_and_all_hashes_are_the_same(start):
+    column = pa.array(TEXTS).slice(start)
+    assert hash_all(column).tolist() == [hash_one(text) for text in TEXTS[start:]]
+    assert hash_all(pa.array([""])).tolist() == [hash_one("")]
+    assert hash_all(pa.array([], pa.utf8())).tolist() == []
+
+
+def test_ids_whose_hashes_are_equal_are_told_apart(monkeypatch):
+    monkeypatch.setattr(places, "hash_all", lambda ids: np.zeros(len(ids), np.uint64))
+    monkeypatch.setattr(places, "hash_one", lambda _: 0)
+    index = Index(pa.array(TEXTS))
+    assert [index.find(text) for text in TEXTS] == list(range(len(TEXTS)))
+    assert index.find("nobody") is None
 
 
 def test_a_version_is_one_object_for_all_who_ask(graph):
