@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine import kernels, ordered, parts, postings, run, vectors
 from omnigraph.engine.result import Result
 from omnigraph.errors import CompileError
 from omnigraph.query.parser import parse_queries
@@ -94,6 +95,36 @@ def check(root: Path, seed: int, questions: int) -> None:
 @pytest.mark.parametrize("number", range(20))
 def test_the_engine_agrees_with_the_oracle(tmp_path, number):
     check(tmp_path / "graph", SEED + number, 20)
+
+
+@pytest.fixture
+def as_if_large(monkeypatch):
+    """What only large tables meet: codes of vectors, parts on disk, ranks before the match, compiled loops, batches."""
+    for module, name, value in (
+        (vectors, "_FEW", 1),
+        (vectors, "_KEPT_BYTES_MIN", 0),
+        (postings, "_KEPT_MIN", 0),
+        (parts, "_FEW", 2),
+        (ordered, "_FIRST_MIN", 1),
+        (ordered, "_AHEAD", 2),
+        (run, "_ROWS_AT_ONCE", 3),
+    ):
+        assert hasattr(module, name)
+        monkeypatch.setattr(module, name, value)
+    assert kernels.load()
+
+
+@pytest.mark.usefixtures("as_if_large")
+@pytest.mark.parametrize("number", range(10))
+def test_the_engine_agrees_with_the_oracle_as_if_tables_were_large(tmp_path, number):
+    check(tmp_path / "graph", SEED + 500 + number, 20)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("as_if_large")
+@pytest.mark.parametrize("number", range(100))
+def test_the_engine_agrees_with_the_oracle_at_length_as_if_tables_were_large(tmp_path, number):
+    check(tmp_path / "graph", SEED + 5_000 + number, 80)
 
 
 @pytest.mark.long

@@ -184,6 +184,24 @@ def test_a_parameter_hides_a_variable_of_its_name(graph):
     assert ask(graph, "$a: P", "count($a)", "", "$a: I64?", a=None) == [(0,)]
 
 
+def test_a_whole_number_is_compared_with_a_fraction_by_value(tmp_path):
+    numbers = new_graph(
+        tmp_path, "node T { k: String @key  n: I64 }", *(node("T", k=str(n), n=n) for n in range(-2, 3))
+    )
+    found = {
+        "$t.n < 0.1": [-2, -1, 0],
+        "$t.n <= 0.1": [-2, -1, 0],
+        "$t.n > 0.1": [1, 2],
+        "$t.n >= 0.1": [1, 2],
+        "0.1 > $t.n": [-2, -1, 0],
+        "$t.n = 0.5": [],
+        "$t.n != 0.5": [-2, -1, 0, 1, 2],
+        "$t.n >= 1.0": [1, 2],
+    }
+    for condition, expected in found.items():
+        assert ask(numbers, f"$t: T {condition}", "$t.n", "order { $t.n }") == [(n,) for n in expected], condition
+
+
 # -- limits ------------------------------------------------------------------------------------------
 
 CROSS = "query q() { match { $a: P $b: P $c: P } return { $a.name } }"
