@@ -34,6 +34,7 @@ from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.operations.export import export_lines, export_records
+from omnigraph.operations.fill import FillResult, fill_missing
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.load import LoadResult
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
@@ -426,6 +427,20 @@ class Graph(Review):
         )
         keep_rejects(result.rejected, rejects)
         return result
+
+    def embed(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        again: bool = False,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> FillResult:
+        """Make the vectors that are missing where there is a text, as one commit; with `again`, all of them anew."""
+        options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+        embedder = self._shared.embedder
+        return fill_missing(self._repository, self._catalogs, options, embedder, types=types, again=again)
 
     def export(
         self,

@@ -20,6 +20,7 @@ from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, Table
 from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.params import gather
+from omnigraph.cli.where import Master, Remote, spark_options
 from omnigraph.errors import InputError, ParameterError
 from omnigraph.names import closest, listing
 
@@ -98,6 +99,11 @@ def read_command(
         ),
     ] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write to a file.")] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="ENGINE", help="memory, or spark for graphs larger than this machine.")
+    ] = "memory",
+    master: Master = None,
+    remote: Remote = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after so long.")
     ] = None,
@@ -113,6 +119,8 @@ def read_command(
         raise UsageFault("--branch and --snapshot exclude each other")
     if format_ is not None and format_ not in ALL_FORMATS:
         raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(ALL_FORMATS)}")
+    if engine not in ("memory", "spark"):
+        raise UsageFault(f"there is no engine '{engine}'; the engines are memory and spark")
     asked = _ask(run, False, words, query, text, alias, name, params, params_file, assignments)
     chosen = (
         "json" if as_json else format_ or (asked.alias and asked.alias.format) or run.config.get("cli.output_format")
@@ -120,9 +128,10 @@ def read_command(
     if chosen in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise UsageFault(f"{chosen} is not for a terminal; add --out FILE or redirect stdout")
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
+    where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote)}
     graph = run.open_to_ask(asked.address, branch=None if snapshot else on)
     with _hinting():
-        result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot), timeout=timeout)
+        result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot), timeout=timeout, **where)
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
     with writing(out) as file:
         if chosen in BINARY_FORMATS:

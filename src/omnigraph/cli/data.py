@@ -12,9 +12,9 @@ from omnigraph.cli.ask import point
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import writing
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.load import Engine, Master, Remote, spark_options
 from omnigraph.cli.output import plural, print_json, remark
 from omnigraph.cli.progress import working
+from omnigraph.cli.where import Engine, Master, Remote, spark_options
 from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 

@@ -1,4 +1,4 @@
-"""`omnigraph embed`: put vectors into a JSONL file; no graph is opened."""
+"""`omnigraph embed`: put vectors into a JSONL file, or into a graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Invocation, Json, takes_config
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json
 from omnigraph.cli.progress import working
 
@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from omnigraph.embedding.offline import RequestedMode
 
 
-@takes_config
+@takes_graph
 def embed_command(
     run: Invocation,
+    in_graph: Annotated[
+        bool, typer.Option("--in-graph", help="Make the missing vectors of a graph instead, as one commit.")
+    ] = False,
+    branch: Branch = None,
+    message: Message = None,
     seed: Annotated[
         str | None, typer.Option("--seed", metavar="MANIFEST", help="A manifest (.yaml) that names files and fields.")
     ] = None,
@@ -43,10 +48,18 @@ def embed_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Embed the texts of a JSONL file and write it with vectors.
+    """Embed the texts of a JSONL file and write it with vectors, or make the vectors a graph lacks.
 
     omnigraph embed --input notes.jsonl --output notes.embedded.jsonl --spec embed.json
+    omnigraph embed --in-graph ./my.omni
     """
+    if in_graph:
+        if any((seed, source, output, spec, clean, select)):
+            raise UsageFault("--in-graph takes only --type and --reembed-all")
+        _embed_graph(run, run.branch(branch), types, reembed_all, message, as_json=as_json)
+        return
+    if run.uri or run.uri_option or run.target or branch:
+        raise UsageFault("files are embedded without a graph; --in-graph embeds a graph's")
     from omnigraph.embedding.offline import embed_file
     from omnigraph.embedding.rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
@@ -76,6 +89,21 @@ def embed_command(
         print_json(report.to_json())
     else:
         print(report.describe())
+
+
+def _embed_graph(
+    run: Invocation, branch: str, types: list[str] | None, again: bool, message: str | None, *, as_json: bool
+) -> None:
+    address = run.storage()
+    run.announce(address)
+    graph = run.open(address, branch=branch)
+    with working("embedding", wanted=not (as_json or run.options.quiet)):
+        result = graph.embed(types=types, again=again, message=message)
+    if as_json:
+        print_json({"uri": address.uri, **result.to_json(), "actor_id": run.actor})
+        return
+    counts = ", ".join(f"{count} {name}" for name, count in result.embedded) or "nothing to do"
+    print(f"embed {address.uri} branch={branch}: {counts}")
 
 
 def _connect(run: Invocation) -> EmbeddingClient:

@@ -18,14 +18,13 @@ from omnigraph.cli.files import STDIN
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.progress import working
+from omnigraph.cli.where import ENGINES, Conf, Engine, Master, Remote, spark_options
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.operations.load import LoadResult
-    from omnigraph.spark.session import SessionOptions
 
 MODES = ("overwrite", "append", "merge")
-ENGINES = ("auto", "spark", "memory")
 
 Data = Annotated[
     list[str],
@@ -43,16 +42,6 @@ Rejects = Annotated[
     ),
 ]
 Embed = Annotated[str, typer.Option("--embed", metavar="fill|off", help="Whether texts are embedded while loading.")]
-Engine = Annotated[
-    str, typer.Option("--engine", metavar="ENGINE", help="auto (by size), spark or memory; the result is the same.")
-]
-Master = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="The Spark cluster; else Spark runs in the process.")
-]
-Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server, sc://host:port.")]
-Conf = Annotated[
-    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
-]
 JobId = Annotated[
     str | None,
     typer.Option(
@@ -206,25 +195,6 @@ def _check_words(mode: str, embed: str, engine: str) -> None:
         raise UsageFault("--embed is fill or off")
     if engine not in ENGINES:
         raise UsageFault(f"there is no engine '{engine}'; the engines are {', '.join(ENGINES)}")
-
-
-def spark_options(
-    engine: str, master: str | None, remote: str | None, conf: Sequence[str] | None = None
-) -> SessionOptions | None:
-    """Where Spark is to run; None when nothing was said."""
-    settings: dict[str, str] = {}
-    for setting in conf or ():
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise UsageFault(f"'{setting}' is no setting; write --conf spark.name=value")
-        settings[name] = value
-    if master is None and remote is None and not settings:
-        return None
-    if engine == "memory":
-        raise UsageFault("--engine memory takes no --master, --remote or --conf")
-    from omnigraph.spark.session import SessionOptions
-
-    return SessionOptions(master, remote, settings)
 
 
 @contextmanager

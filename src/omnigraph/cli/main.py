@@ -10,6 +10,7 @@ from typing import Any, TextIO, cast
 import typer
 
 from omnigraph.cli import (
+    analyze,
     ask,
     branches,
     changes,
@@ -79,6 +80,7 @@ for name in ("read", "query"):
 for name in ("change", "mutate"):
     app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(ask.change_command)
 app.command("shell", rich_help_panel=ASK)(shell.shell_command)
+app.command("analyze", rich_help_panel=ASK)(analyze.analyze_command)
 app.command("explain", rich_help_panel=ASK)(explain.explain_command)
 app.add_typer(branches.app, name="branch", rich_help_panel=REVIEW)
 app.command("diff", rich_help_panel=REVIEW)(changes.diff_command)

@@ -560,6 +560,39 @@ def test_what_is_no_duration(graph, say, text):
     assert "s, m, h, d, w" in err
 
 
+def test_the_vectors_a_graph_lacks(folder, say, monkeypatch, clean_environment):
+    Path("n.pg").write_text(
+        'node Note {\n    slug: String @key\n    text: String\n    v: Vector(4)? @embed("text")\n}\n'
+    )
+    Path("n.jsonl").write_text(jsonl({"type": "Note", "data": {"slug": "a", "text": "words"}}))
+    say("init", "--schema", "n.pg", "n.omni")
+    assert "1 rows wait for a vector" in say("load", "-d", "n.jsonl", "--mode", "merge")[2]
+    code, _, err = say("embed", "--in-graph", "--quiet")
+    assert code == 1
+    assert "no embedding provider is configured" in err
+    monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "local")
+    assert say("embed", "--in-graph", "--quiet") == (0, "embed n.omni branch=main: 1 Note\n", "")
+    assert document(say("embed", "--in-graph", "--json"))["embedded_rows"] == 0
+    assert say("embed", "--in-graph", "--clean")[0] == 2
+    assert say("embed", "n.omni")[0] == 2
+
+
+def test_analyze(graph, say):
+    code, out, err = say("analyze", "degrees", "--edge", "Knows")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "Person: 3 nodes"
+    answer = document(say("analyze", "pagerank", "--json", "--top", "1"))
+    assert [row["id"] for row in answer["top"]["Person"]] == ["Bo"]
+    Path("t.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n    rank: F64?"))
+    say("schema", "apply", "--schema", "t.pg")
+    code, out, _ = say("analyze", "pagerank", "--write", "rank", "--quiet")
+    assert code == 0
+    assert "3 nodes written, commit 0" in out
+    assert say("analyze", "magic")[0] == 2
+    assert say("analyze", "degrees", "--write", "a", "--write", "b")[0] == 2
+    assert "did you mean 'Knows'?" in say("analyze", "pagerank", "--edge", "Know")[2]
+
+
 def test_embed_a_file(folder, say, monkeypatch):
     monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
     Path("spec.json").write_text('{"dimension": 4, "types": {"Person": {"target": "v", "fields": ["name"]}}}')

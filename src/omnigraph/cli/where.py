@@ -1,0 +1,45 @@
+"""Where work runs: in this process or on Spark, here or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+
+if TYPE_CHECKING:
+    from omnigraph.spark.session import SessionOptions
+
+ENGINES = ("auto", "spark", "memory")
+
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="ENGINE", help="auto (by size), spark or memory; the result is the same.")
+]
+Master = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="The Spark cluster; else Spark runs in the process.")
+]
+Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server, sc://host:port.")]
+Conf = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
+]
+
+
+def spark_options(
+    engine: str, master: str | None, remote: str | None, conf: Sequence[str] | None = None
+) -> SessionOptions | None:
+    """Where Spark is to run; None when nothing was said."""
+    settings: dict[str, str] = {}
+    for setting in conf or ():
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageFault(f"'{setting}' is no setting; write --conf spark.name=value")
+        settings[name] = value
+    if master is None and remote is None and not settings:
+        return None
+    if engine == "memory":
+        raise UsageFault("--engine memory takes no --master, --remote or --conf")
+    from omnigraph.spark.session import SessionOptions
+
+    return SessionOptions(master, remote, settings)

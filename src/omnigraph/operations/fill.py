@@ -1,0 +1,117 @@
+"""Fills in the vectors that were left out: rows whose text is there and whose vector is not, as one commit.
+
+A load without an embedding provider leaves vectors null; this is the step that makes up for it. Texts are embedded
+before anything is staged, so a provider that fails leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.constraints import check_delta
+from omnigraph.engine.embed import UNCONFIGURED, Embedder, Remembered, fill_vectors, has_text
+from omnigraph.engine.pending import Pending
+from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.names import did_you_mean
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+
+@dataclass(frozen=True)
+class FillResult:
+    """How many vectors were made, by node type; no commit when there was nothing to do."""
+
+    branch: str
+    embedded: tuple[tuple[str, int], ...]
+    commit_id: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "branch": self.branch,
+            "embedded_rows": sum(count for _, count in self.embedded),
+            "types": dict(self.embedded),
+            "commit_id": self.commit_id,
+        }
+
+
+def fill_missing(
+    repository: Repository,
+    catalogs: Catalogs,
+    options: WriteOptions,
+    embedder: Embedder,
+    *,
+    types: Sequence[str] | None = None,
+    again: bool = False,
+) -> FillResult:
+    """Embed what has no vector yet; with `again`, everything that has a text."""
+    remembered = Remembered(embedder)
+    counts: dict[str, int] = {}
+
+    def prepare(transaction: Transaction) -> None:
+        catalog = catalogs.of(transaction.snapshot)
+        pending = Pending(transaction.snapshot)
+        counts.clear()
+        for node in _chosen(catalog, types):
+            table = pending.table(node.table_key)
+            stored = table.committed.read(table.schema.names, filter=_candidates(node, again=again))
+            rows = _wanting(node, stored, again=again)
+            filled, made, waiting = fill_vectors(node, rows, remembered)
+            if waiting:
+                raise InputError(
+                    f"{waiting} vectors of '{node.name}' cannot be made: no embedding provider is configured",
+                    code="embedding_unconfigured",
+                    hint=UNCONFIGURED,
+                )
+            if made:
+                table.put(filled)
+                counts[node.name] = made
+        check_delta(catalog, pending.delta())
+        for touched in pending.touched():
+            transaction.change(touched.key, touched.change())
+
+    commit = write(repository, prepare, replace(options, kind="embed"))
+    return FillResult(options.branch, tuple(sorted(counts.items())), commit.id if commit else None)
+
+
+def _chosen(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType]:
+    embedding = {node.name: node for node in catalog.nodes.values() if node.embeds}
+    for name in types or ():
+        if name not in embedding:
+            raise TypeNotFound(
+                f"there is no node type '{name}' with an @embed property", hint=did_you_mean(name, embedding)
+            )
+    return [node for name, node in embedding.items() if types is None or name in types]
+
+
+def _candidates(node: NodeType, *, again: bool) -> str:
+    """What the store can leave out: rows without a text and, unless everything is made anew, those with a vector."""
+    wanted = [
+        f"(`{embed.source}` IS NOT NULL" + (")" if again else f" AND `{target}` IS NULL)")
+        for target, embed in node.embeds.items()
+    ]
+    return " OR ".join(wanted)
+
+
+def _wanting(node: NodeType, rows: pa.Table, *, again: bool) -> pa.Table:
+    """The rows that get a vector, with those in the way taken out."""
+    wanted: Any = None
+    for target, embed in node.embeds.items():
+        texts = has_text(rows[embed.source])
+        here = texts if again else pc.and_(texts, pc.is_null(rows[target]))
+        wanted = here if wanted is None else pc.or_(wanted, here)
+    assert wanted is not None, "only types with vectors to make are asked"
+    chosen = rows.filter(wanted)
+    for target, embed in node.embeds.items() if again else ():
+        place = chosen.schema.get_field_index(target)
+        field = chosen.schema.field(target).with_nullable(True)
+        kept = pc.if_else(has_text(chosen[embed.source]), pa.scalar(None, field.type), chosen[target])
+        chosen = chosen.set_column(place, field, kept)
+    return chosen
