@@ -66,7 +66,7 @@ class Neighbours:
             return np.zeros(len(ends), np.int64), ends
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
-        positions = np.repeat(np.arange(len(sources)), counts)
+        positions = np.arange(len(sources)).repeat(counts)
         return positions, self.targets[ranges(starts, counts)].astype(np.int64)
 
     def everything(self) -> tuple[Numbers, Numbers]:
@@ -98,7 +98,7 @@ class Neighbours:
         if not len(sources) or not len(self.targets):
             return np.zeros(len(sources), bool)
         if len(sources) == 1 or (sources == sources[0]).all():
-            return contains(self._row(sources[0]), targets)
+            return contains(self._row(sources[0]), targets.astype(np.int32))
         places = self.places(sources, targets)
         inside = np.minimum(places, len(self.targets) - 1)
         found: Mask = (places < self.offsets[sources + 1]) & (self.targets[inside] == targets)
@@ -366,16 +366,17 @@ def contains(ordered: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Mas
     """Which of the wanted are among the ordered."""
     if not len(ordered):
         return np.zeros(len(wanted), bool)
-    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    places = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
     found: Mask = ordered[places] == wanted
     return found
 
 
 def ranges(starts: Numbers, counts: Numbers) -> Numbers:
     """The concatenated ranges `start … start + count`."""
-    ends = np.cumsum(counts)
+    ends: Numbers = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     if not total:
         return NONE
-    places: Numbers = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    shift: Numbers = starts - (ends - counts)
+    places: Numbers = np.arange(total) + shift.repeat(counts)
     return places

@@ -47,7 +47,7 @@ class Index:
         """The row of an id."""
         wanted = hash_one(id_) & _HIGH
         packed = self._packed
-        place = int(np.searchsorted(packed, np.uint64(wanted)))
+        place = int(packed.searchsorted(np.uint64(wanted)))
         while place < len(packed):
             entry = int(packed[place])
             if entry & _HIGH != wanted:

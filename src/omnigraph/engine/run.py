@@ -71,7 +71,8 @@ class Execution:
             if self._live is not None:
                 frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
                 started = time.perf_counter()
-                table = aggregate(self.plan, frame, self._evaluator).slice(self.plan.skip)
+                table = aggregate(self.plan, frame, self._evaluator)
+                table = table.slice(self.plan.skip) if self.plan.skip else table
                 self.profile.note("group", table.num_rows, started)
                 return table
             frame, fused = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()

@@ -43,7 +43,9 @@ class Profile:
     steps: list[Step] = field(default_factory=list)
 
     def note(self, what: ir.Op | str, rows: int, started: float) -> None:
-        """Remember an operation, the rows after it, how long it took, and what was said meanwhile."""
+        """If anybody listens, remember an operation, the rows after it, how long it took, and what was said."""
+        if not self.watch.listening:
+            return
         said = tuple(dict.fromkeys(self.watch.said))
         self.watch.said.clear()
         self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))

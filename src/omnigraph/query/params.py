@@ -35,7 +35,7 @@ def bind_params(
     """Return the values of all declared parameters, or raise `ParameterError` naming the first that fails."""
     if given is None:
         given = {}
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         raise ParameterError(
             f"parameters are an object of names and values, not {describe_json(given)}", hint='write {"name": value}'
         )
