@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any
 
-from omnigraph.errors import TypeNotFound
+from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.columns import document, names_in, shown_names
 from omnigraph.operations.export import export_rows
 from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge_plan import MergePlan
+from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.resolution import Resolve
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.versioning.changes import Block, ChangeFilter
@@ -58,15 +60,28 @@ class Review:
         message: str | None = None,
         resolve: Resolve = None,
         delete_branch: bool = False,
+        engine: str = "memory",
+        spark: Any = None,
     ) -> MergeResult:
         """Merge a branch into another as one commit; `MergeConflict` carries everything in the way.
 
         `resolve` settles row conflicts: by "ours", "theirs" or "columns" for everything, or in a dict by type
         (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of a conflict,
         which takes values too (`{"node:Person:ana": {"age": 31}}`) or None to delete the row.
+
+        With `engine="spark"`, tables with very many changed rows are decided range by range on Spark: on `spark`,
+        a session or `omnigraph.spark.SessionOptions`, else on the active session, else on one of its own.
         """
         options = WriteOptions(branch=into, actor=actor or self.actor, message=message)
-        return merge_branch(self._repository, source, options, resolve=resolve, delete_branch=delete_branch)
+        with _spreading(engine, spark) as run_ranges:
+            return merge_branch(
+                self._repository,
+                source,
+                options,
+                resolve=resolve,
+                delete_branch=delete_branch,
+                run_ranges=run_ranges,
+            )
 
     def merge_preview(self, source: str, into: str = MAIN, *, resolve: Resolve = None) -> MergePlan:
         """What a merge would do, conflicts included; nothing is written."""
@@ -262,3 +277,18 @@ class Review:
         raise TypeNotFound(
             f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
         )
+
+
+@contextmanager
+def _spreading(engine: str, spark: Any) -> Iterator[RunRanges | None]:
+    """Who decides the ranges of a large merge: None for a loop in this process."""
+    if engine not in ("memory", "spark"):
+        raise InputError(f"there is no engine '{engine}' for a merge", hint="the engines are memory and spark")
+    if engine == "memory":
+        yield None
+        return
+    from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415 (who wants no Spark need not have it)
+    from omnigraph.spark.session import session_for  # noqa: PLC0415
+
+    with session_for(spark) as session:
+        yield partial(SparkRunner(session).run, "merge")

@@ -574,6 +574,8 @@ def test_bad_requests(tmp_path):
         graph.merge("main")
     with pytest.raises(og.errors.BranchNotFound):
         graph.merge("nowhere")
+    with pytest.raises(og.errors.InputError, match="no engine 'abacus'"):
+        graph.merge("main", into="side", engine="abacus")
 
 
 def test_diff_is_by_value_and_has_an_inverse(tmp_path):

@@ -1,0 +1,41 @@
+"""A merge whose ranges are decided on Spark is the merge that is decided here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.graph import Graph
+from omnigraph.versioning import diff
+from support.merge_model import SCHEMA, Side, empty, shown, stored
+
+
+def two_sides(path: Path) -> Graph:
+    random = Random(5)
+    main = Side(og.init(path, SCHEMA, sync=False), "main", empty())
+    main.put(random)
+    main.put(random)
+    side = main.fork("side")
+    for _ in range(3):
+        main.edit(random)
+        side.edit(random)
+    return main.graph
+
+
+def test_ranges_on_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = diff.split_ids
+    monkeypatch.setattr("omnigraph.operations.merge_tasks.split_ids", lambda sides: split(sides, 3))
+    here, there = two_sides(tmp_path / "here"), two_sides(tmp_path / "there")
+    with pytest.raises(og.errors.MergeConflict) as mine:
+        here.merge("side")
+    with pytest.raises(og.errors.MergeConflict) as theirs:
+        there.merge("side", engine="spark", spark=spark)
+    assert [c.to_json() for c in theirs.value.conflicts] == [c.to_json() for c in mine.value.conflicts]
+    here.merge("side", resolve="theirs")
+    there.merge("side", resolve="theirs", engine="spark", spark=spark)
+    assert shown(stored(here, "main")) == shown(stored(there, "main"))
+    assert there.verify() == []
