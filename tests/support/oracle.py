@@ -49,7 +49,8 @@ class Entity:
     id: str
 
 
-Row = dict[str, Entity]
+Row = dict[str, Any]
+"""Variable → its `Entity`; None where an optional block found nothing."""
 
 
 @dataclass
@@ -274,6 +275,8 @@ class _Block:
     steps: list[ast.Binding | _Leap | ast.Condition]
     negations: list[_Block]
     outer: frozenset[str]
+    optionals: list[tuple[_Block, list[str]]] = field(default_factory=list)
+    """Each with the names it gives to the rows."""
 
 
 @dataclass
@@ -340,18 +343,25 @@ class _Reading:
             hops.remove(leap)
             self.orient(leap, types)
         negations = []
+        optionals: list[tuple[_Block, list[str]]] = []
         seen = set(outer)
         for clause in clauses:
             if isinstance(clause, ast.Negation):
                 known = {name: types[name] for name in seen}
                 negations.append(self.plan(clause.clauses, known))
+            elif isinstance(clause, ast.Optional):
+                inner = self.plan(clause.clauses, {name: types[name] for name in seen})
+                given = [name for name in inner.types if name not in seen and not name.startswith("_ ")]
+                types |= {name: inner.types[name] for name in given}
+                seen |= set(given)
+                optionals.append((inner, given))
             elif isinstance(clause, ast.Binding):
                 seen.add(clause.var.text)
             elif isinstance(clause, ast.Hop):
                 used = [clause.left, clause.right, *([clause.edge_var] if clause.edge_var else [])]
                 seen |= {name.text for name in used}
             seen.discard(ast.ANONYMOUS)
-        return _Block(types, steps, negations, frozenset(outer))
+        return _Block(types, steps, negations, frozenset(outer), optionals)
 
     def named(self, name: str) -> str:
         """A variable's name; every `$_` gets one of its own, which no query can write."""
@@ -382,10 +392,16 @@ class _Reading:
         rows = [row]
         bound = set(row)
         steps = list(block.steps)
-        while steps:
-            step = next((s for s in steps if self.ready(s, bound)), None) or next(
+        optionals = list(block.optionals)
+        while steps or optionals:
+            step = next((s for s in steps if self.ready(s, bound, block)), None) or next(
                 (s for s in steps if isinstance(s, ast.Binding)), None
             )
+            if step is None and not any(isinstance(s, _Leap) for s in steps):
+                inner, given = optionals.pop(0)
+                rows = [found for r in rows for found in self.extended(r, inner, given)]
+                bound |= set(given)
+                continue
             if step is None:
                 # Hops with no end bound: the left one is bound to every node of its type first.
                 leap = next(s for s in steps if isinstance(s, _Leap))
@@ -407,15 +423,20 @@ class _Reading:
             r for r in rows if not any(self.match(negation, self.kept(r, negation)) for negation in block.negations)
         ]
 
+    def extended(self, row: Row, block: _Block, given: list[str]) -> list[Row]:
+        """The row with every match of an optional block; without any, the row with nothing for its names."""
+        found = [{**row, **{name: way[name] for name in given}} for way in self.match(block, self.kept(row, block))]
+        return found or [{**row, **dict.fromkeys(given)}]
+
     def kept(self, row: Row, block: _Block) -> Row:
         return {name: entity for name, entity in row.items() if name in block.outer}
 
-    def ready(self, step: ast.Binding | _Leap | ast.Condition, bound: set[str]) -> bool:
+    def ready(self, step: ast.Binding | _Leap | ast.Condition, bound: set[str], block: _Block) -> bool:
         if isinstance(step, ast.Binding):
             return step.var.text in bound
         if isinstance(step, _Leap):
             return step.left in bound or step.right in bound
-        return set(_variables(step.expr)) <= bound
+        return {name for name in _variables(step.expr, self.params) if name in block.types} <= bound
 
     def scan(self, rows: list[Row], name: str, block: _Block) -> Iterator[Row]:
         type_ = block.types[name][1]
@@ -447,6 +468,8 @@ class _Reading:
             at.setdefault(("right", right), []).append(way)
         for row in rows:
             side, name = ("left", leap.left) if leap.left in row else ("right", leap.right)
+            if row[name] is None:
+                continue
             for way in at.get((side, row[name].id), ()):
                 if all(row.get(other, entity) == entity for other, entity in way.items()):
                     yield {**row, **way}
@@ -518,7 +541,8 @@ class _Reading:
     def is_f32(self, expr: ast.Expr, row: Row) -> bool:
         if not isinstance(expr, ast.PropertyOf):
             return False
-        entity = row[expr.var.text]
+        kind, type_ = self.block.types.get(expr.var.text) or (row[expr.var.text].kind, row[expr.var.text].type)
+        entity = Entity(kind, type_, "")
         types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
         return types[entity.type].properties[expr.property.text].type.scalar == "F32"
 
@@ -536,7 +560,8 @@ class _Reading:
             case ast.Var(name=name):
                 return self.params[name] if name in self.params else row[name]
             case ast.PropertyOf(var=var, property=prop):
-                return self.world.props(row[var.text]).get(prop.text)
+                entity = row[var.text]
+                return None if entity is None else self.world.props(entity).get(prop.text)
             case ast.Call(function="now"):
                 return self.now_ms
             case ast.Call(function="coalesce"):
@@ -592,9 +617,9 @@ class _Reading:
         """Which whole number an expression is: U64 only where nothing signed takes part."""
         match expr:
             case ast.PropertyOf(var=var, property=prop):
-                entity = row[var.text]
-                types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
-                return types[entity.type].properties[prop.text].type.scalar
+                kind, type_ = self.block.types.get(var.text) or (row[var.text].kind, row[var.text].type)
+                types = self.catalog.nodes if kind == "node" else self.catalog.edges
+                return types[type_].properties[prop.text].type.scalar
             case ast.Var(name=name):
                 return self.declared[name]
             case ast.Literal(value=int() as number):
@@ -680,7 +705,7 @@ class _Reading:
             edges = [name for name in names if self.block.types[name][0] == "edge"]
             names = [ranked, *edges, *(name for name in names if name not in edges)]
             keys = keys[1:]
-        rows.sort(key=lambda row: [row[name].id for name in names])
+        rows.sort(key=lambda row: [_sort_key(row[name]) for name in names])
         for expr, descending in reversed(keys):
             rows.sort(key=lambda row: _sort_key(self.value(expr, row)), reverse=descending)
         if ranked:
@@ -832,18 +857,21 @@ def _column(item: ast.ReturnItem) -> str:
             return "value"
 
 
-def _variables(expr: ast.Expr) -> Iterable[str]:
+def _variables(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
     match expr:
+        case ast.Var(name=name):
+            # A parameter hides a variable of its name.
+            yield from () if name in params else (name,)
         case ast.PropertyOf(var=var):
             yield var.text
         case ast.Compare(left=left, right=right) | ast.Arithmetic(left=left, right=right):
-            yield from _variables(left)
-            yield from _variables(right)
+            yield from _variables(left, params)
+            yield from _variables(right, params)
         case ast.Not(expr=inner) | ast.IsNull(expr=inner) | ast.Negative(expr=inner):
-            yield from _variables(inner)
+            yield from _variables(inner, params)
         case ast.Call(arguments=parts) | ast.Logic(parts=parts) | ast.ListLiteral(items=parts):
             for part in parts:
-                yield from _variables(part)
+                yield from _variables(part, params)
         case _:
             return
 

@@ -124,7 +124,8 @@ def plain(array: pa.Array | pa.ChunkedArray) -> list[Any]:
         return list(array.cast(pa.int64()).to_pylist())
     if pa.types.is_struct(array.type):
         fields = {field.name: plain(array.field(at)) for at, field in enumerate(array.type)}
-        return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+        rows = [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+        return [row if known else None for row, known in zip(rows, array.is_valid().to_pylist(), strict=True)]
     if pa.types.is_list(array.type):
         items = plain(array.values)
         ends = array.offsets.to_pylist()
@@ -507,7 +508,21 @@ class Asking:
             inner = dict(scope)
             body = " ".join(self.block(inner, random.randint(0, 2), depth + 1))
             steps.insert(random.randint(max(len(steps) - 1, 1), len(steps)), f"not {{ {body} }}")
+        if depth < 2 and scope and random.random() < 0.2:
+            steps += self.optional(scope, depth)
         return [step for step in steps if step]
+
+    def optional(self, scope: Scope, depth: int) -> list[str]:
+        """A block that may find nothing, and perhaps a condition on what it found."""
+        inner = dict(scope)
+        hop = self.hop(inner)
+        body = " ".join([hop, *self.block(inner, 0, depth + 2)]) if hop else ""
+        new = [name for name in inner if name not in scope and f"${name}" in body]
+        scope |= {name: inner[name] for name in new}
+        steps = [f"optional {{ {body} }}" if body else ""]
+        if body and new and self.random.random() < 0.4:
+            steps.append(self.condition(scope, new))
+        return steps
 
     def nodes(self, scope: Scope) -> list[str]:
         return [name for name, type_ in scope.items() if isinstance(type_, NodeType)]

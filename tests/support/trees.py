@@ -249,7 +249,7 @@ HOPS = st.builds(
 )
 CLAUSES = st.recursive(
     BINDINGS | HOPS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),
-    lambda inner: _tuples(inner, 1).map(q.Negation),
+    lambda inner: _tuples(inner, 1).map(q.Negation) | _tuples(inner, 1).map(q.Optional),
     max_leaves=4,
 )
 

@@ -38,6 +38,7 @@ from omnigraph.query.ast import (
     Negation,
     Negative,
     Not,
+    Optional,
     Query,
     QueryFile,
     Read,
@@ -119,7 +120,7 @@ def beyond_the_seeds(query: Query) -> bool:
 
 def is_addition(node: object) -> bool:
     match node:
-        case Logic() | Not() | IsNull() | Arithmetic() | Negative():
+        case Logic() | Not() | IsNull() | Arithmetic() | Negative() | Optional():
             return True
         case Compare(op):
             return op not in SEED_OPERATORS

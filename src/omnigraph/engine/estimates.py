@@ -47,6 +47,8 @@ class Estimates:
                     rows *= self._hop(op)
                 case ir.Filter():
                     rows *= self._share((op.condition,))
+                case ir.LeftJoin():
+                    rows = max(rows, self._run(op.inner, rows))
                 case ir.AntiJoin():
                     self._run(op.inner, rows)
                     rows *= _NOT_SHARE

@@ -182,7 +182,9 @@ class Evaluator:
         bound = frame.bound[expr.var]
         node = self.catalog.nodes[expr.type_name]
         names = ["id", *(p.name for p in node.properties.values() if p.type.scalar != "Blob")]
-        return pa.StructArray.from_arrays([bound.column(name) for name in names], names=names)
+        columns = [bound.column(name) for name in names]
+        missing = columns[0].is_null() if columns[0].null_count else None  # a node of an optional block
+        return pa.StructArray.from_arrays(columns, names=names, mask=missing)
 
     def floats(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any] | None:
         """The value of an expression in every row as floats, if it is a number and never null; else None."""

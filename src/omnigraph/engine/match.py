@@ -13,6 +13,7 @@ from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import Neighbours
+from omnigraph.engine.optional import joined, present
 from omnigraph.engine.places import find
 from omnigraph.engine.walks import reach
 from omnigraph.engine.watch import say
@@ -64,12 +65,15 @@ class Match:
                 case ir.NodeScan():
                     frame = self._scan(op, frame)
                 case ir.Expand():
+                    frame = present(frame, op)
                     alone = self._edges_alone(op, frame, live[place]) if live is not None else None
                     frame = alone if alone is not None else self._expand(op, frame)
                 case ir.Filter():
                     frame = frame.keep(self._evaluator.mask(op.condition, frame))
                 case ir.AntiJoin():
                     frame = self._anti_join(op, frame)
+                case ir.LeftJoin():
+                    frame = self._left_join(op, frame)
             if live is not None:
                 frame = _forget(frame, live[place])
             self._work.profile.note(op, frame.count, started)
@@ -242,6 +246,13 @@ class Match:
         matched = np.zeros(outer.count, bool)
         matched[inner.bound[_ROW].numbers] = True
         return frame.keep(~matched[places])
+
+    def _left_join(self, op: ir.LeftJoin, frame: Frame) -> Frame:
+        """As for an anti-join, each combination of the outer variables is matched once."""
+        first, places = _distinct([frame.bound[name].numbers for name in op.outer_vars])
+        outer = frame.only(op.outer_vars).take(first)
+        inner = self._pipeline(op.inner, outer.bind(_ROW, _NO_TABLE, np.arange(outer.count)))
+        return joined(frame, places, inner, inner.bound[_ROW].numbers, outer.count, op.variables)
 
 
 class _NoTable(TableData):

@@ -51,7 +51,7 @@ def live_after(plan: ir.QueryIR) -> list[frozenset[str]]:
                 needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
             case ir.Filter():
                 needed |= set(ir.variables_of(op.condition))
-            case ir.AntiJoin():
+            case ir.AntiJoin() | ir.LeftJoin():
                 needed |= set(op.outer_vars)
             case ir.NodeScan():
                 pass
@@ -65,5 +65,5 @@ def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
             yield op.var, op.type_name
         elif isinstance(op, ir.Expand):
             yield op.dst_var, op.dst_type
-        elif isinstance(op, ir.AntiJoin):
+        elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
             yield from _types(op.inner)

@@ -26,8 +26,8 @@ def id_ranks_of(bound: Bound) -> Numbers:
         return id_ranks(bound.data)
     if bound.count <= _FEW:
         ids = bound.column("id").to_pylist()
-        place = {id_: at for at, id_ in enumerate(sorted(set(ids)))}
-        return np.array([place[id_] for id_ in ids], np.int64)
+        place = {id_: at for at, id_ in enumerate(sorted(set(ids) - {None}))}
+        return np.array([place.get(id_, -1) for id_ in ids], np.int64)
     if bound.count * 8 < bound.data.row_count:
         return ranks_of(bound.column("id"))
     return id_ranks(bound.data)[bound.numbers]

@@ -166,7 +166,8 @@ def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     type_ = column.type
     if pa.types.is_struct(type_):
         fields = [_json_column(field) for field in column.flatten()]
-        return [dict(zip(type_.names, row, strict=True)) for row in zip(*fields, strict=True)]
+        rows = [dict(zip(type_.names, row, strict=True)) for row in zip(*fields, strict=True)]
+        return [row if known else None for row, known in zip(rows, column.is_valid().to_pylist(), strict=True)]
     if pa.types.is_fixed_size_list(type_):
         return [vector and [_finite(element) for element in vector] for vector in column.to_pylist()]
     if pa.types.is_list(type_):

@@ -190,6 +190,15 @@ class Negation:
 
 
 @dataclass(frozen=True, slots=True)
+class Optional:
+    """`optional { clauses }`; `body` spans the braces."""
+
+    clauses: tuple[Clause, ...]
+    body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A filter: an expression that is true, false or unknown in a row."""
 
@@ -197,7 +206,7 @@ class Condition:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Clause = Binding | Hop | Negation | Condition
+Clause = Binding | Hop | Negation | Optional | Condition
 
 
 @dataclass(frozen=True, slots=True)

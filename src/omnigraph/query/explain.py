@@ -75,6 +75,10 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 outer = ", ".join(f"${var}" for var in op.outer_vars)
                 lines.append(_line(depth, "without", f"any match, for each {outer}:", op))
                 lines += _pipeline(op.inner, depth + 1)
+            case ir.LeftJoin():
+                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                lines.append(_line(depth, "optional", f"matches, for each {outer}:", op))
+                lines += _pipeline(op.inner, depth + 1)
     return lines
 
 

@@ -61,6 +61,8 @@ class Variable:
     ir_name: str
     kind: OneOf["node", "edge"]
     type_name: str | None
+    optional: bool = False
+    """It comes from an `optional` block, so a row may have none."""
 
 
 class Scope:
@@ -253,7 +255,8 @@ class ExpressionChecker:
                 expr.property.span,
                 hint or _choices(type_),
             )
-        return ir.Prop(variable.ir_name, found.name, found.type)
+        type_ir = found.type.with_nullable(True) if variable.optional else found.type
+        return ir.Prop(variable.ir_name, found.name, type_ir)
 
     def entity_type(self, variable: Variable) -> NodeType | EdgeType:
         """The type a variable is bound to."""
@@ -487,6 +490,9 @@ class ExpressionChecker:
 
     def node_field(self, expr: ast.Call, field: ast.PropertyOf, scope: Scope) -> ir.Prop:
         """The property a search or rank function works on; edges are not searched."""
+        if scope.get(field.var).optional:
+            message = f"'{expr.function}' works on nodes that are there, and '${field.var}' comes from 'optional'"
+            raise type_fault("T31", message, field.span, "search inside the block, or without 'optional'")
         if scope.get(field.var).kind == "edge":
             raise type_fault(
                 "T23",
@@ -583,6 +589,10 @@ class ExpressionChecker:
         if isinstance(argument, ir.Entity):
             if function != "count":
                 raise type_fault("T8", f"'{function}' needs a value, not a whole node", inner.span, "name a property")
+            variable = scope.find(inner.name) if isinstance(inner, ast.Var) else None
+            if variable is not None and variable.optional:
+                # Rows without it are not counted: it is its id that is, or is not there.
+                return ir.Aggregate(function, ir.Prop(argument.var, "id", ir.NULL), ir.I64, expr.distinct)
             return ir.Aggregate(function, argument, ir.I64, expr.distinct)
         assert not isinstance(argument, ir.ColumnRef)
         self.refuse_blob(inner, argument)

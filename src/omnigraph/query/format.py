@@ -32,6 +32,7 @@ from omnigraph.query.ast import (
     Negation,
     Negative,
     Not,
+    Optional,
     Param,
     PropertyOf,
     Query,
@@ -154,15 +155,16 @@ class _Formatter:
     def block(self, word: str, clauses: Sequence[Clause], start: int, body: Span) -> None:
         """`word { clause }` if it is one clause that fits, else one to a line."""
         printer = self.printer
-        if len(clauses) == 1 and not isinstance(clauses[0], Negation):
+        if len(clauses) == 1 and not isinstance(clauses[0], Negation | Optional):
             line = f"{word} {{ {self.clause(clauses[0])} }}"
             if printer.fits(line, body):
                 printer.item(line, Span(start, body.end))
                 return
         printer.open(f"{word} {{", start, body.start)
         for clause in clauses:
-            if isinstance(clause, Negation):
-                self.block("not", clause.clauses, clause.span.start, clause.body)
+            if isinstance(clause, Negation | Optional):
+                nested = "not" if isinstance(clause, Negation) else "optional"
+                self.block(nested, clause.clauses, clause.span.start, clause.body)
             else:
                 printer.item(self.clause(clause), clause.span)
         printer.close(body.end)

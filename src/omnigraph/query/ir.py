@@ -10,6 +10,7 @@ A read is a pipeline of operations over a bag of rows, each row binding variable
     Expand     follow an edge from a bound variable; see the class
     Filter     keep rows where the condition is definitely true
     AntiJoin   drop rows for which the inner pipeline, its outer variables fixed, yields any row
+    LeftJoin   extend rows by what the inner pipeline yields; a row it yields nothing for stays as it is
 
 followed by columns, order and limit.
 """
@@ -345,7 +346,16 @@ class AntiJoin:
     inner: Pipeline
 
 
-Op = NodeScan | Expand | Filter | AntiJoin
+@dataclass(frozen=True, slots=True)
+class LeftJoin:
+    """Extend each row by every match of `inner`, its `outer_vars` fixed; without any, keep it without `variables`."""
+
+    outer_vars: tuple[str, ...]
+    inner: Pipeline
+    variables: tuple[str, ...]
+
+
+Op = NodeScan | Expand | Filter | AntiJoin | LeftJoin
 Pipeline = tuple[Op, ...]
 
 

@@ -262,5 +262,5 @@ def _result(name: str, type_: PropertyType | None) -> dict[str, Any]:
 def _flat(pipeline: ir.Pipeline) -> Iterable[ir.Op]:
     for op in pipeline:
         yield op
-        if isinstance(op, ir.AntiJoin):
+        if isinstance(op, ir.AntiJoin | ir.LeftJoin):
             yield from _flat(op.inner)

@@ -3,7 +3,8 @@
 Rows grow along hops from something already bound. A block starts from the outer variables it may use,
 then from its first declared binding, then from the left end of a hop that nothing leads to; whenever a
 hop has a bound end it is taken at once, so every other variable is introduced by an `Expand` and its
-table is never scanned on its own. Conditions follow the variables they need, negations come last.
+table is never scanned on its own. Optional blocks follow, conditions stand behind the variables they need, negations
+come last.
 
 Better orders exist when sizes are known; that is the engine's to decide. What can be decided from the
 query alone is done by the rules of `rewrites`.
@@ -18,6 +19,7 @@ from omnigraph.query.ir import (
     Direction,
     Expand,
     Filter,
+    LeftJoin,
     MutationIR,
     NodeScan,
     Op,
@@ -89,6 +91,9 @@ def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:
             break
         ops.append(NodeScan(*start))
         bind(start[0])
+    for optional in block.optionals:
+        ops.append(LeftJoin(optional.block.outer_vars, _block(optional.block, set(bound)), optional.variables))
+        bound.update(optional.variables)
     ops += [Filter(condition) for condition in block.conditions]
     ops += [AntiJoin(inner.outer_vars, _block(inner, set(bound))) for inner in block.negations]
     return tuple(ops)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 from omnigraph.lang.diagnostics import Fault
@@ -26,7 +26,7 @@ from omnigraph.query.expressions import (
 )
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.operators import check_condition
-from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop
+from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
 
 
@@ -42,6 +42,7 @@ class _Block:
     hops: dict[int, ResolvedHop] = field(default_factory=dict)
     conditions: list[ir.Condition] = field(default_factory=list)
     negations: list[ResolvedBlock] = field(default_factory=list)
+    optionals: list[ResolvedOptional] = field(default_factory=list)
     mentioned: dict[str, None] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     """Names that only the `not` blocks seen so far know."""
@@ -79,6 +80,8 @@ class MatchChecker:
                     self.expressions.attempt(self.condition, block, clause, number)
                 case ast.Negation():
                     self.expressions.attempt(self.negation, block, clause, number)
+                case ast.Optional():
+                    self.expressions.attempt(self.optional, block, clause, number)
         own = {variable.ir_name for variable in block.own.values()}
         resolved = ResolvedBlock(
             tuple(block.bindings),
@@ -86,6 +89,7 @@ class MatchChecker:
             tuple(block.conditions),
             tuple(block.negations),
             tuple(name for name in block.mentioned if name not in own),
+            tuple(block.optionals),
         )
         return resolved, block.scope_at(math.inf)
 
@@ -364,6 +368,23 @@ class MatchChecker:
     def condition(self, block: _Block, clause: ast.Condition, number: int) -> None:
         condition = check_condition(self.expressions, clause.expr, block.scope_at(number))
         block.conditions += ir.conjuncts_of(condition)
+
+    def optional(self, block: _Block, clause: ast.Optional, number: int) -> None:
+        """What the block introduces is known below it, and may be missing there."""
+        faults = self.expressions.faults
+        inner, scope = self.check(clause.clauses, block.scope_at(number))
+        if not inner.outer_vars and self.expressions.faults == faults:
+            hint = "an 'optional' block adds to a row what it can find: use one of the row's variables in it"
+            raise type_fault("T31", "the 'optional' block mentions no variable from outside it", clause.span, hint)
+        for name in inner.outer_vars:
+            block.mentioned[name] = None
+        for name, variable in scope.own.items():
+            if name in block.own:
+                message = f"'${name}' is introduced by an 'optional' block and by a clause outside it"
+                raise type_fault("T31", message, clause.span, "give one of them another name")
+            block.own[name] = replace(variable, optional=True)
+            block.since[name] = number
+        block.optionals.append(ResolvedOptional(inner, tuple(v.ir_name for v in scope.own.values())))
 
     def negation(self, block: _Block, clause: ast.Negation, number: int) -> None:
         faults = self.expressions.faults

@@ -30,6 +30,7 @@ from omnigraph.query.ast import (
     Meta,
     Negation,
     Not,
+    Optional,
     Param,
     PropertyMatch,
     PropertyOf,
@@ -251,10 +252,11 @@ class _Parser(ExpressionParser):
                 return self.binding()
             if after.kind == VAR or self.starts_hop(after):
                 return self.hop()
-        elif token.text == "not" and cursor.ahead().text == "{":
+        elif token.text in ("not", "optional") and cursor.ahead().text == "{":
             cursor.take()
-            clauses, body = self.block("not")
-            return Negation(tuple(clauses), body, cursor.since(token.start))
+            clauses, body = self.block(token.text)
+            kind = Negation if token.text == "not" else Optional
+            return kind(tuple(clauses), body, cursor.since(token.start))
         return self.condition()
 
     def starts_hop(self, after: Token) -> bool:

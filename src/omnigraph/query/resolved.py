@@ -43,6 +43,15 @@ class ResolvedBlock:
     conditions: tuple[Condition, ...]
     negations: tuple[ResolvedBlock, ...]
     outer_vars: tuple[str, ...]
+    optionals: tuple[ResolvedOptional, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedOptional:
+    """An `optional` block, and the variables of it that the outside can name."""
+
+    block: ResolvedBlock
+    variables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from omnigraph.engine.cut import cut
 from omnigraph.errors import InputError
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
@@ -49,6 +50,8 @@ def run_on_spark(
 ) -> pa.Table:
     """The result of a read on the snapshot `job` pins; equal to what `engine.run` gives."""
     _refuse_ranks(plan)
+    _refuse_groups(plan)
+    plan = cut(plan, params)
     lowering = _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch)
     try:
         return lowering.run()
@@ -61,6 +64,20 @@ def _refuse_ranks(plan: ir.QueryIR) -> None:
     if any(isinstance(expr, ir.Nearest | ir.Bm25 | ir.Rrf) for expr in exprs):
         raise InputError(
             f"query '{plan.name}' ranks by a search, which Spark does not do",
+            code="not_on_spark",
+            hint="run it with engine='memory'",
+        )
+
+
+def _refuse_groups(plan: ir.QueryIR) -> None:
+    """What looks at the single values of a group, or at groups as a whole, is left to the engine in process."""
+    finer = any(
+        isinstance(column.expr, ir.Aggregate) and (column.expr.distinct or column.expr.function == "collect")
+        for column in plan.columns
+    )
+    if plan.distinct or plan.having or finer:
+        raise InputError(
+            f"query '{plan.name}' uses distinct, collect or having, which Spark does not do",
             code="not_on_spark",
             hint="run it with engine='memory'",
         )
@@ -337,7 +354,7 @@ class _Lowering:
         given = run_action(self.spark, f"query {self.plan.name}", frame.select(*names).toArrow, watch=self.watch)
         return pa.Table.from_arrays(
             [one.read(given) for one in shown], names=[column.name for column in self.plan.columns]
-        )
+        ).slice(self.plan.skip)
 
     def _new_name(self) -> str:
         """A name no column of the query has yet: joins need no more to tell sides apart."""

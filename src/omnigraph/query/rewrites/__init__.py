@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from omnigraph.query.ir import AntiJoin, Pipeline, QueryIR
+from omnigraph.query.ir import AntiJoin, LeftJoin, Pipeline, QueryIR
 from omnigraph.query.rewrites.push_down_filters import push_down_filters
 
 RULES: tuple[Callable[[Pipeline], Pipeline], ...] = (push_down_filters,)
@@ -21,7 +21,9 @@ def rewrite(query: QueryIR) -> QueryIR:
 
 
 def _pipeline(pipeline: Pipeline) -> Pipeline:
-    pipeline = tuple(replace(op, inner=_pipeline(op.inner)) if isinstance(op, AntiJoin) else op for op in pipeline)
+    pipeline = tuple(
+        replace(op, inner=_pipeline(op.inner)) if isinstance(op, AntiJoin | LeftJoin) else op for op in pipeline
+    )
     for rule in RULES:
         pipeline = rule(pipeline)
     return pipeline

@@ -4,7 +4,8 @@
     scan $a: A | expand $a -e-> $b | filter $b.x = 1  scan $a: A | expand $a -e-> $b where $b.x = 1
 
 A condition on a variable of an outer pipeline stays a filter; so does one on two variables, right
-behind the operation that binds the last of them.
+behind the operation that binds the last of them, and one on a variable of an `optional` block, which is
+about rows that have none, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from omnigraph.query.ir import AntiJoin, Condition, Expand, Filter, NodeScan, Op, Pipeline, variables_of
+from omnigraph.query.ir import AntiJoin, Condition, Expand, Filter, LeftJoin, NodeScan, Op, Pipeline, variables_of
 
 
 def push_down_filters(pipeline: Pipeline) -> Pipeline:
@@ -27,7 +28,8 @@ def push_down_filters(pipeline: Pipeline) -> Pipeline:
         if isinstance(op, Filter):
             variables = set(variables_of(op.condition))
             places = {binder[var] for var in variables if var in binder}
-            if len(variables) == 1 and places:
+            joined = any(isinstance(pipeline[place], LeftJoin) for place in places)
+            if len(variables) == 1 and places and not joined:
                 pushed.setdefault(places.pop(), []).append(op.condition)
             else:
                 behind.setdefault(max(places, default=-1), []).append(op)
@@ -48,6 +50,8 @@ def _bound_by(op: Op) -> Iterator[str]:
                 yield op.dst_var
             if op.edge_var:
                 yield op.edge_var
+        case LeftJoin():
+            yield from op.variables
         case Filter() | AntiJoin():
             return
 
