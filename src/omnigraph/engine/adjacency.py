@@ -20,7 +20,19 @@ import pyarrow.compute as pc
 from omnigraph.engine import persisted
 from omnigraph.engine.carried import Layout
 from omnigraph.engine.data import DataCache, Mask, Numbers, TableData
-from omnigraph.engine.grown import Arrays, Changes, Made, carried_ends, changes, dangling, grow, removed_pairs
+from omnigraph.engine.grown import (
+    CARRIED,
+    LAYERED,
+    NEW_MIN,
+    Arrays,
+    Changes,
+    Made,
+    carried_ends,
+    changes,
+    dangling,
+    grow,
+    removed_pairs,
+)
 from omnigraph.engine.neighbours import (
     I32,
     EdgeRows,
@@ -42,6 +54,7 @@ _Ends = TypeVar("_Ends", Numbers, I32)
 
 _KEPT_MIN = 50_000
 """Adjacency of fewer edges is built faster than it is found on disk."""
+_USES_BEFORE_WHOLE = 4
 _log = logging.getLogger(__name__)
 _TOLD_FROM = 2_000_000
 """Building for this many edges takes long enough to say so."""
@@ -87,6 +100,15 @@ class Adjacency:
         name = self._names["linked", direction]
         return self.edges.derived(name, lambda: self.neighbours(direction).degrees(np.arange(nodes)) > 0)
 
+    def for_all(self, direction: Direction) -> AnyNeighbours:
+        """The same for a question about all nodes: in one layer, once that has been asked often enough to pay."""
+        walked = self.neighbours(direction)
+        if isinstance(walked, Neighbours):
+            return walked
+        uses = self.edges.derived(self._names["uses", direction], lambda: [0])
+        uses[0] += 1
+        return walked if uses[0] < _USES_BEFORE_WHOLE else self.whole(direction)
+
     def loops(self, direction: Direction) -> Numbers:
         """The nodes with an edge to themselves, ascending."""
         return self._walk(direction)[1]
@@ -119,7 +141,7 @@ class Adjacency:
         return built, loops
 
     def _grown(self, made: Made, direction: Direction) -> tuple[AnyNeighbours, Numbers] | None:
-        found = self._changes(made)
+        found = self._changes(made, LAYERED)
         if found is None:
             return None
         offsets, targets, loops = made.arrays
@@ -147,10 +169,12 @@ class Adjacency:
 
     def _ends(self) -> Ends:
         made = self._made("ends")
-        found = self._changes(made) if made is not None else None
+        found = self._changes(made, CARRIED) if made is not None else None
         if made is not None and found is not None:
             carried = carried_ends(made, self.edges, found)
             if carried is not None:
+                if len(found.src) + len(found.lost) > LAYERED * len(carried[0]) + NEW_MIN:
+                    self._keep("ends", carried)
                 return carried
         with self._telling(f"numbering the ends of {self.edges.row_count:,} edges"):
             ends = (
@@ -202,8 +226,8 @@ class Adjacency:
                 layout.write(name, about, kept)
             persisted.save(self._cache.keep_in, what, about, kept)
 
-    def _changes(self, made: Made) -> Changes | None:
-        return changes(made, self.edges, self._source_nodes, self._target_nodes)
+    def _changes(self, made: Made, share: float) -> Changes | None:
+        return changes(made, self.edges, self._source_nodes, self._target_nodes, share)
 
     def _what(self, kind: str) -> persisted.What:
         return ("adjacency", self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, kind)
@@ -222,7 +246,7 @@ class Adjacency:
             _log.info("%s: %s: %.1f s", self.edges.folder, what, time.perf_counter() - started)
 
 
-_KINDS = ("neighbours", "whole", "edge_rows", "ends", "linked")
+_KINDS = ("neighbours", "whole", "uses", "edge_rows", "ends", "linked")
 _TABLES = ("edges", "sources", "targets")
 _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
 """What is kept of neighbours, and of ends."""

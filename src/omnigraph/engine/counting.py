@@ -37,8 +37,11 @@ def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, liv
         if closer is not None:
             return _times_closed(work, op, *closer, frame), 2
     if op.dst_var not in live[place]:
-        degrees = work.adjacency(op.edge_type).neighbours(op.direction).degrees(frame.bound[op.src_var].numbers)
-        return _times(frame, degrees), 1
+        sources = frame.bound[op.src_var]
+        adjacency = work.adjacency(op.edge_type)
+        many = frame.count * 4 >= sources.data.row_count
+        neighbours = adjacency.for_all(op.direction) if many else adjacency.neighbours(op.direction)
+        return _times(frame, neighbours.degrees(sources.numbers)), 1
     if _only_onward(op, frame, live[place]):
         return _onward(work, op, frame), 1
     return None
@@ -74,7 +77,7 @@ def _only_onward(op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
 
 def _onward(work: Work, op: ir.Expand, frame: Frame) -> Frame:
     sources = frame.bound[op.src_var]
-    back = work.adjacency(op.edge_type).neighbours(BACK[op.direction])
+    back = work.adjacency(op.edge_type).for_all(BACK[op.direction])
     each_once = sources.whole and frame.weight is None
     rows = None if each_once else added_up(sources.numbers, frame.weight, sources.data.row_count)
     counts = back.totals(rows)

@@ -33,9 +33,10 @@ from omnigraph.engine.neighbours import (
 from omnigraph.engine.places import find_all
 from omnigraph.errors import Damaged
 
-_NEW_MIN = 50_000
-_SHARE_MAX = 0.1
-"""More changes than this share of the edges, or than the number above, are not carried along."""
+NEW_MIN = 50_000
+LAYERED, CARRIED = 0.01, 0.25
+"""The share of the edges that may have changed, beyond the number above: for layers, which every walk pays for, and
+for ends, which are put in their places once."""
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 
@@ -68,13 +69,13 @@ class Changes:
     targets: Renumbered | None
 
 
-def changes(made: Made, edges: TableData, sources: TableData, targets: TableData) -> Changes | None:
-    """What changed since; None when it is too much to carry along, or cannot be told."""
+def changes(made: Made, edges: TableData, sources: TableData, targets: TableData, share: float) -> Changes | None:
+    """What changed since; None when it is more than a share of the edges, or cannot be told."""
     known = {files for files, _, _ in made.edges.pieces}
     new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
     gone = lost(made.edges, edges)
     rows = sum(made.edges.rows(at) for at in range(len(made.edges.pieces)))
-    if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > _SHARE_MAX * rows + _NEW_MIN:
+    if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > share * rows + NEW_MIN:
         return None
     try:
         moved = renumbered(made.sources, sources)

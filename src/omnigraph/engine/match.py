@@ -125,7 +125,7 @@ class Match:
             return self._nothing(op, frame, far, edges)
         if op.edge_var is not None:
             return self._expand_edges(op, frame, adjacency, edges, far)
-        neighbours = adjacency.neighbours(op.direction)
+        neighbours = adjacency.for_all(op.direction) if bound.whole else adjacency.neighbours(op.direction)
         if (op.min_hops, op.max_hops) == (1, 1):
             if op.dst_bound:
                 return frame.keep(neighbours.connected(sources, frame.bound[op.dst_var].numbers))

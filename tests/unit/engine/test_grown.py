@@ -129,7 +129,7 @@ def test_a_change_too_large_to_carry_is_made_anew(tmp_path, monkeypatch):
     )
     cache = DataCache()
     check(graph, cache, "Loop")
-    monkeypatch.setattr("omnigraph.engine.grown._NEW_MIN", 2)
+    monkeypatch.setattr("omnigraph.engine.grown.NEW_MIN", 2)
     graph.load([edge("Loop", "n0", "n2"), edge("Loop", "n3", "n2"), edge("Loop", "n3", "n3")], mode="append")
     check(graph, cache, "Loop")
     graph.mutate('query q() { delete Loop where from = "n3" }')
