@@ -24,8 +24,8 @@ $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer on the PATH (hint: make PYTHON=/path/to/python3 setup)"; exit 1; }
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "error: '$(PYTHON) -m venv' failed (hint: a distribution may keep it in a package of its own, such as python3-venv)"; exit 1; }
-	@echo "setting up $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@echo "setting up $(VENV) (the first time takes some minutes) …"
+	@$(BIN)/python -m pip install --use-pep517 --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
 
 demo: $(READY) ## the whole story: init, load, search, branch, merge, time travel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -55,6 +57,16 @@ def demo_command(
         f"built {folder} in {seconds:.1f} s: {demo.nodes} nodes, {demo.edges} edges, branches {', '.join(branches)}\n"
     )
     print("try:")
+    missing = _folder_to_add()
+    if missing is not None:
+        print(f"  export PATH={missing}:$PATH")
     for command, why in _NEXT:
         line = command.format(folder=folder, branch=BRANCH, contested=CONTESTED)
         print(f"  {line:<62}# {why}" if why else f"  {line}")
+
+
+def _folder_to_add() -> Path | None:
+    """Where the program lies, if it was started by its path and the shell would not find it by its name."""
+    started = Path(sys.argv[0])
+    by_path = started.name in ("omnigraph", "og") and started.is_file()
+    return started.resolve().parent if by_path and shutil.which("omnigraph") is None else None

@@ -46,6 +46,17 @@ def test_the_branch_is_ahead_and_one_row_conflicts(tmp_path):
         build_demo(tmp_path / "demo", notes=60, environ={})
 
 
+def test_a_program_off_the_path_says_so(tmp_path, monkeypatch, capsys):
+    program = tmp_path / "bin" / "omnigraph"
+    program.parent.mkdir()
+    program.write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert run(["demo", "there", "--notes", "5", "--quiet"]) == 0
+    assert f"try:\n  export PATH={program.parent}:$PATH\n  cd there\n" in capsys.readouterr().out
+
+
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "there", "--notes", "20", "--json"]) == 0
