@@ -20,6 +20,7 @@ from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, Table
 from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.params import gather
+from omnigraph.cli.shell.statements import wrapped
 from omnigraph.cli.where import Master, Remote, spark_options
 from omnigraph.errors import InputError, ParameterError
 from omnigraph.names import closest, listing
@@ -27,8 +28,14 @@ from omnigraph.names import closest, listing
 if TYPE_CHECKING:
     from omnigraph.query.ast import Query
 
+INLINE = "inline"
+"""What a query on the line is called when it does not say."""
+
 File = Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")]
-Text = Annotated[str | None, typer.Option("-e", "--query-string", metavar="GQ", help="The query itself.")]
+Text = Annotated[
+    str | None,
+    typer.Option("-e", "--query-string", metavar="GQ", help="The query itself; 'match { … } return { … }' is enough."),
+]
 AliasName = Annotated[
     str | None,
     typer.Option(
@@ -245,7 +252,7 @@ def _find_query(
 
     source: str | Path
     if file is None or file == STDIN:
-        source = read_text(STDIN) if file == STDIN else text or ""
+        source = read_text(STDIN) if file == STDIN else wrapped(text or "", INLINE)
         tree = parse_queries(source)
     else:
         source = run.config.find_query(file)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from omnigraph.cli.errors import BROKEN_PIPE
 from omnigraph.errors import InputError
 
 STDIN = "-"
@@ -54,7 +55,12 @@ def replace_text(path: Path, text: str) -> None:
 def writing(path: str | None) -> Iterator[IO[bytes]]:
     """Stdout, or a file that appears under its name only once it is whole."""
     if path is None or path == STDIN:
-        yield sys.stdout.buffer
+        try:
+            sys.stdout.flush()
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise SystemExit(BROKEN_PIPE) from None
         return
     target = Path(path)
     try:

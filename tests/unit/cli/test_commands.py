@@ -251,6 +251,13 @@ def test_a_text_parameter_stays_a_text(graph, say):
 def test_query_text_from_the_line_and_from_stdin(graph, say, monkeypatch):
     text = "query n() { match { $p: Person } return { count($p) as n } }"
     assert say("read", "-e", text, "-f", "csv") == (0, "n\n3\n", "")
+    bare = "match { $p: Person } return { count($p) as n }"
+    assert say("read", "-e", bare)[1] == "1 rows from branch main via inline\nn\n-\n3\n"
+    assert say("change", "-e", 'insert Person { name: "Cleo" }')[1] == (
+        "change inline branch=main: 1 nodes, 0 edges affected\n"
+    )
+    assert say("change", "-e", 'delete Person where name = "Cleo"')[0] == 0
+    assert say("explain", "-e", bare, "g.omni")[1].startswith("query inline()")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert say("read", "-q", "-", "-f", "csv") == (0, "n\n3\n", "")
 
@@ -710,6 +717,24 @@ def test_a_defect_is_no_traceback(graph, say, monkeypatch):
     monkeypatch.setenv("OMNIGRAPH_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         say("branch", "list")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["export"], ["read", "-e", "match { $p: Person } return { $p.name }", "-f", "csv"], ["diff", "1", "main"]],
+    ids=lambda words: words[0],
+)
+def test_a_reader_that_goes_away_is_141(graph, say, words):
+    Path("many.jsonl").write_text(jsonl(*({"type": "Person", "data": {"name": f"person {n}"}} for n in range(20_000))))
+    assert say("load", "-d", "many.jsonl", "--mode", "merge")[0] == 0
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-m", "omnigraph", *words], stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 141
 
 
 @pytest.mark.parametrize("wait_s", [0.0, 0.15, 0.3, 1.5], ids=str)

@@ -37,7 +37,7 @@ def continues(line: str) -> bool:
     return lex(line).tokens[0].text in _LATER
 
 
-def wrapped(text: str) -> str:
+def wrapped(text: str, name: str = NAME) -> str:
     """A bare match block or statement as the query it is short for; anything else as it is."""
     tokens = lex(text).tokens
-    return f"query {NAME}() {{\n{text.strip()}\n}}" if tokens[0].text in BARE else text
+    return f"query {name}() {{\n{text.strip()}\n}}" if tokens[0].text in BARE else text
