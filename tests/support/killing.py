@@ -13,7 +13,10 @@ from omnigraph.pipeline.splits import Split
 from omnigraph.pipeline.stage import Staged, stage
 
 ONCE = "die-once"
-"""In the graph's folder: whoever removes this file dies."""
+"""In the graph's folder: who is to die, and whoever removes this file sees to it.
+
+Empty is the worker itself, `executor` the JVM it works for, a number a process of that number.
+"""
 
 
 def stage_and_die(job: Job, split: Split) -> Staged:
@@ -21,8 +24,10 @@ def stage_and_die(job: Job, split: Split) -> Staged:
     staged = stage(job, split)
     assert job.location.path is not None
     mark = job.location.path / ONCE
-    if staged.tables and _taken(mark):
-        os.kill(os.getpid(), signal.SIGKILL)
+    if staged.tables and mark.exists():
+        victim = mark.read_text()
+        if _taken(mark):
+            os.kill(_process(victim), signal.SIGKILL)
     return staged
 
 
@@ -32,6 +37,14 @@ def _taken(mark: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _process(victim: str) -> int:
+    if victim == "executor":
+        # A worker is forked by a daemon, which the JVM started.
+        fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[1])
+    return int(victim) if victim else os.getpid()
 
 
 class KillingRunner:

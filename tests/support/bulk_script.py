@@ -1,0 +1,69 @@
+"""Loads, refuses, upserts, exports and loads again, on whatever Spark it is told; prints what came of it as JSON.
+
+python -m support.bulk_script FOLDER '{"master": …} or {"remote": …}' [executor|driver]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import omnigraph as og
+from omnigraph.errors import OmniGraphError
+from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.splits import plan_input
+from omnigraph.pipeline.staging import FileSource
+from omnigraph.spark import SessionOptions, SparkRunner, load, open_session
+from omnigraph.versioning.transaction import WriteOptions
+from support.killing import ONCE, KillingRunner
+from support.writes import SHELVES, beside, shelf, write_jsonl
+
+SHELF_COUNT = 400
+
+
+def main(folder: Path, options: dict[str, Any], kill: str | None) -> None:
+    """The whole story."""
+    graph = og.open(folder / "g", sync=False, environ={})
+    found: dict[str, Any] = {}
+    config = {"spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2"}
+    session = SessionOptions(**options, config=config if "master" in options else {})
+    with open_session(session) as spark:
+        runner: Any = SparkRunner(spark)
+        if kill is not None:
+            (folder / "g" / ONCE).write_text(str(os.getpid()) if kill == "driver" else kill)
+            runner = KillingRunner(runner)
+        source = FileSource(plan_input([str(folder / "in.jsonl")], {}, 2, split_bytes=4000))
+        result = load_source(graph._repository, runner, source, "append", WriteOptions())
+        found["appended"] = result.tables
+        try:
+            graph.load(folder / "wrong.jsonl", mode="merge", spark=spark)
+        except OmniGraphError as error:
+            found["refused"] = error.message
+        graph.load(folder / "more.jsonl", mode="merge", spark=spark)
+        found["exported"] = graph.export(folder / "out", format="parquet", partitioned=True, spark=spark)
+        graph.load(folder / "out", mode="overwrite", spark=spark)
+        load(spark, graph.uri, nodes={"Shelf": spark.sql("select 'frame' as code")}, environ={})
+    found["died"] = kill is not None and not (folder / "g" / ONCE).exists()
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+def prepare(folder: Path) -> None:
+    """The graph and the files the story needs."""
+    og.init(folder / "g", SHELVES, sync=False, environ={})
+    shelves = [shelf(f"s{n}", cap=n) for n in range(SHELF_COUNT)]
+    write_jsonl(folder / "in.jsonl", [*shelves, *(beside(f"s{n}", "s0", id_=f"e{n}") for n in range(SHELF_COUNT))])
+    write_jsonl(folder / "wrong.jsonl", [shelf("x"), beside("x", "nobody")])
+    write_jsonl(folder / "more.jsonl", [shelf("s1", note="new"), shelf("y")])
+
+
+EXPECTED = {
+    "appended": [["edge:Beside", SHELF_COUNT], ["node:Shelf", SHELF_COUNT]],
+    "refused": "line 2: edge Beside: dst 'nobody' not found in Shelf",
+    "exported": 2 * SHELF_COUNT + 1,
+}
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)
