@@ -36,7 +36,7 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
-BUCKET_BYTES = 64 << 20
+BUCKET_BYTES = 256 << 20
 """How much text the keys of one bucket stand for, about: a judge holds one bucket in memory."""
 
 BUCKETS_MAX = 4096

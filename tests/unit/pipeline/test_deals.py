@@ -1,0 +1,40 @@
+"""Dealing: equal texts meet in one bucket, others spread, and what is read back is what was dealt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from omnigraph.pipeline.deals import buckets_of, hash_texts
+
+TEXTS = ["", "a", "ab", "a\0", "abcdefgh", "abcdefghi", "é", "€" * 9, "x" * 40, "x" * 41]
+AGREED = [0, 810, 772, 542]
+
+
+def test_a_number_depends_on_the_text_alone():
+    alone = [hash_texts(pa.array([text]))[0] for text in TEXTS]
+    together = hash_texts(pa.array(["zz", *TEXTS, "q" * 100]).slice(1, len(TEXTS)))
+    assert together.tolist() == alone
+    assert len(set(alone)) == len(TEXTS)
+    assert len(hash_texts(pa.array([], pa.utf8()))) == 0
+
+
+@pytest.mark.parametrize("form", ["{}", "person-{:08}", "https://example.org/things/{:012}/description", "{:032}"])
+def test_numbered_texts_spread_evenly(form):
+    texts = pa.array([form.format(number) for number in range(20_000)])
+    counts = np.bincount((hash_texts(texts) % np.uint64(16)).astype(int), minlength=16)
+    assert counts.min() > 1_000
+    assert counts.max() < 1_500
+
+
+def test_numbers_that_were_agreed_on():
+    """Workers of one job may run different releases; these must not change unnoticed."""
+    assert [int(number) for number in hash_texts(pa.array(["", "ana", "person-00000007", "x" * 30])) % 1000] == AGREED
+
+
+def test_a_tuple_with_a_null_meets_nobody():
+    rows = pa.table({"a": ["x", None, "x"], "b": [1, 2, 1]})
+    taken, numbers = buckets_of(rows, ["a", "b"], 7)
+    assert taken.to_pylist() == [{"a": "x", "b": 1}] * 2
+    assert numbers[0] == numbers[1]
