@@ -37,7 +37,7 @@ def outcome(run, output):
     return report.to_json() | {"output": None}, output.read_bytes()
 
 
-@pytest.mark.parametrize("split_bytes", [1, 200])
+@pytest.mark.parametrize("split_bytes", [40, 200])
 @pytest.mark.parametrize("mode", ["fill", "reembed_all", "clean"])
 @pytest.mark.parametrize(
     "wrong", [None, "{", '{"type": "Object"}', "\ufeff{}", '{"type": "Object", "data": {"label": "\\ud800"}}']
