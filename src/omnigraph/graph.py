@@ -43,6 +43,7 @@ from omnigraph.operations.networks import to_networkx
 from omnigraph.operations.read import Plans, read
 from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
+from omnigraph.pipeline.sweep import sweep
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
@@ -554,8 +555,10 @@ class Graph(Review):
         return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm)
 
     def recover(self) -> list[recovery.Recovered]:
-        """Settle what crashed writers left behind."""
-        return recovery.recover(self._repository)
+        """Settle what crashed writers left behind, and remove the files of bulk jobs whose driver died."""
+        settled = recovery.recover(self._repository)
+        sweep(self._repository)
+        return settled
 
     def verify(self) -> list[verify.Problem]:
         """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph."""

@@ -160,8 +160,10 @@ def test_a_job_whose_driver_died_is_swept(graph, tmp_path):
     assert process.exitcode == 9
     assert len(data_files(graph)) > len(before)
     assert len(leftovers(graph)) == 1
-    bulk(graph, tmp_path, [shelf("x"), shelf("y")], "append")
+    assert reopened(graph).recover() == []
     assert leftovers(graph) == []
+    assert data_files(graph) == before
+    bulk(graph, tmp_path, [shelf("x"), shelf("y")], "append")
     assert ids_of(graph, "Shelf") == ["a", "b", "x", "y"]
     assert len(data_files(graph)) == sum(
         len(graph.snapshot().table(key).dataset.get_fragments()) for key in ("node:Shelf", "edge:Beside")
