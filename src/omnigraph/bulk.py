@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -25,6 +25,7 @@ from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.load import LoadResult, Reject, file_kind, load
+from omnigraph.pipeline.diff import DiffResult, diff_files
 from omnigraph.pipeline.export import ExportResult, Format, export_files
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner, Watch
@@ -182,6 +183,21 @@ def export_data(
         return export_files(
             repository, runner, snapshot, catalog, out, format, types=types, partitioned=partitioned, environ=environ
         )
+
+
+def diff_data(
+    repository: Repository,
+    before: Snapshot,
+    after: Snapshot,
+    out: str,
+    bulk: BulkOptions,
+    environ: Mapping[str, str],
+    wanted: Callable[[str], bool],
+) -> DiffResult:
+    """Write what changed between two snapshots to files by whoever is best at it."""
+    rows = sum(table.pin.row_count for table in after.tables.values())
+    with open_runner(choose_runner(bulk, rows * _ROW_BYTES), bulk, environ) as runner:
+        return diff_files(repository, runner, before, after, out, environ=environ, wanted=wanted)
 
 
 def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:

@@ -7,7 +7,7 @@ cheap, may be shared between threads, and hold no lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from omnigraph.bulk import BulkOptions, Rejects, export_data, keep_rejects, load_data, solving
+from omnigraph.bulk import BulkOptions, solving
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.explained import Explained
 from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
@@ -33,26 +33,23 @@ from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, a
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.embedding import GraphEmbedder
-from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.fill import FillResult, fill_missing
 from omnigraph.operations.indexing import wanted_indexes
-from omnigraph.operations.load import LoadResult
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.networks import to_networkx
 from omnigraph.operations.read import Plans, read
-from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
 from omnigraph.pipeline.sweep import sweep
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
-from omnigraph.review import Review
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.text import SchemaText, picture_of
 from omnigraph.storage.sources import BlobSources
+from omnigraph.transfer import Transfer
 from omnigraph.values import Fetch
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN
@@ -96,13 +93,16 @@ class _Shared:
         )
 
 
-class Graph(Review):
+class Graph(Transfer):
     """A graph on a folder or in a bucket, seen from one branch."""
 
     def __init__(self, shared: _Shared, *, branch: str = MAIN, actor: str | None = None) -> None:
         self._shared = shared
         self._repository = shared.repository
         self._catalogs = shared.catalogs
+        self._embedder = shared.embedder
+        self._environ = shared.environ
+        self._fetch = shared.fetch
         self.branch = branch
         self.actor = actor
 
@@ -351,84 +351,6 @@ class Graph(Review):
             source_name=source_name,
         )
 
-    def load(
-        self,
-        data: Any,
-        *,
-        mode: str,
-        branch: str | None = None,
-        actor: str | None = None,
-        message: str | None = None,
-        rejects: Rejects = None,
-        embed: bool = True,
-        engine: str = "auto",
-        spark: Any = None,
-        job_id: str | None = None,
-        watch: Watch | None = None,
-    ) -> LoadResult:
-        """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
-
-        With a list in `rejects`, wrong records are put there and the rest is loaded; a path makes them a file, JSONL or
-        Parquet by its name. Without `embed`, texts are left without their vectors. `engine` is `auto`, `memory` or
-        `spark`, `spark` a session or `omnigraph.spark.SessionOptions`; the result is the same. A second load with the
-        same `job_id` does nothing and returns what the first one did. `watch` is told of progress.
-        """
-        bulk = BulkOptions(engine, spark, watch)
-        options = self._options(branch or self.branch, actor, message, job_id)
-        return self._load(data, mode, options, bulk, rejects, None, embed=embed)
-
-    def ingest(
-        self,
-        data: Any,
-        *,
-        branch: str,
-        from_branch: str = MAIN,
-        mode: str = "merge",
-        actor: str | None = None,
-        message: str | None = None,
-        rejects: Rejects = None,
-        embed: bool = True,
-        engine: str = "auto",
-        spark: Any = None,
-        job_id: str | None = None,
-        watch: Watch | None = None,
-    ) -> LoadResult:
-        """Load onto a branch, which is created from `from_branch` if it is not there."""
-        bulk = BulkOptions(engine, spark, watch)
-        options = self._options(branch, actor, message, job_id)
-        return self._load(data, mode, options, bulk, rejects, from_branch, embed=embed)
-
-    def _options(self, branch: str, actor: str | None, message: str | None, job_id: str | None) -> WriteOptions:
-        return WriteOptions(branch=branch, actor=actor or self.actor, message=message, idempotency_key=job_id)
-
-    def _load(
-        self,
-        data: Any,
-        mode: str,
-        options: WriteOptions,
-        bulk: BulkOptions,
-        rejects: Rejects,
-        from_branch: str | None,
-        *,
-        embed: bool,
-    ) -> LoadResult:
-        result = load_data(
-            self._repository,
-            self._catalogs,
-            data,
-            mode,
-            options,
-            bulk,
-            embedder=self._shared.embedder,
-            environ=self._shared.environ,
-            embed=embed,
-            fetch=self._shared.fetch,
-            set_aside=rejects is not None,
-            from_branch=from_branch,
-        )
-        keep_rejects(result.rejected, rejects)
-        return result
-
     def embed(
         self,
         *,
@@ -442,42 +364,6 @@ class Graph(Review):
         options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
         embedder = self._shared.embedder
         return fill_missing(self._repository, self._catalogs, options, embedder, types=types, again=again)
-
-    def export(
-        self,
-        out: str | os.PathLike[str] | None = None,
-        *,
-        types: Sequence[str] | None = None,
-        branch: str | None = None,
-        at: At = None,
-        format: Format = "jsonl",
-        partitioned: bool = False,
-        engine: str = "auto",
-        spark: Any = None,
-        watch: Watch | None = None,
-    ) -> Iterator[dict[str, Any]] | int:
-        """Yield the records of a snapshot, or write them to a JSONL file and return how many there were.
-
-        Other formats (`parquet`, `csv`) are a new folder with a file for each type; `partitioned`, a file for each
-        piece of a table, written by a job that runs where a load would.
-        """
-        snapshot = self.snapshot(branch, at)
-        catalog = self._catalogs.of(snapshot)
-        if out is None:
-            return export_records(snapshot, catalog, types)
-        if format != "jsonl" or partitioned:
-            bulk = BulkOptions(engine, spark, watch)
-            environ = self._shared.environ
-            return export_data(
-                self._repository, snapshot, catalog, os.fspath(out), format, bulk, environ, types, partitioned
-            ).rows
-        lines = export_lines(snapshot, catalog, types)
-        count = 0
-        with Path(out).open("w", encoding="utf-8", newline="\n") as file:
-            for line in lines:
-                file.write(line)
-                count += 1
-        return count
 
     # -- tables and rows -------------------------------------------------------------------------
 

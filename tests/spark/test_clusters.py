@@ -17,6 +17,7 @@ from support.cluster import connect_server, environment, standalone
 from support.writes import ids_of, rows_of
 
 _TIMEOUT_S = 400
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture
@@ -58,7 +59,6 @@ def test_spark_connect(folder: Path) -> None:
         check(folder, finish(start(folder, {"remote": remote})))
 
 
-@pytest.mark.long
 def test_an_executor_that_dies_is_replaced(folder: Path) -> None:
     with standalone(folder / "cluster") as master:
         found = finish(start(folder, {"master": master}, "executor"))
@@ -66,7 +66,6 @@ def test_an_executor_that_dies_is_replaced(folder: Path) -> None:
     check(folder, found)
 
 
-@pytest.mark.long
 def test_a_driver_that_dies_leaves_the_graph_as_it_was_and_the_next_one_cleans_up(folder: Path) -> None:
     graph = og.open(folder / "g", sync=False, environ={})
     before = graph.snapshot().commit_id

@@ -73,10 +73,14 @@ class Job:
         """The store its files are in."""
         return _objects(_frozen(self.location))
 
+    @property
+    def store(self) -> TableStore:
+        """The tables of the graph."""
+        return _tables(_frozen(self.location))
+
     def table(self, key: str) -> Table:
         """A table at its pin."""
-        folder, version = self.pins[key]
-        return _tables(_frozen(self.location)).open(folder, version)
+        return self.store.open(*self.pins[key])
 
     def new_name(self, kind: str) -> str:
         """A name no other task, and no other attempt of this one, will use."""

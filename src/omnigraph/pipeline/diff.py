@@ -1,0 +1,127 @@
+"""Diff as a job: a task per range of a table's ids compares it and writes what changed as a file.
+
+The comparison is `versioning.diff`'s, range by range, as when one process does it. Each file holds the changes of one
+range, ids ascending, as JSON lines in the form every surface shows; files by name are in the order of tables and ids.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from omnigraph.errors import InputError
+from omnigraph.operations.columns import shown_names
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.runner import Runner
+from omnigraph.storage.difference import IdRange
+from omnigraph.storage.location import Location, locate
+from omnigraph.storage.objects import object_store
+from omnigraph.versioning.diff import ROWS_MAX, Names, TableDiff, diff_pair, split_ids, table_pairs
+from omnigraph.versioning.ids import new_ulid
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import PinnedTable, Snapshot
+
+SUMMARY = "_diff.json"
+Side = tuple[str, int] | None
+"""The folder and version of a table; None where a side has none."""
+
+
+@dataclass(frozen=True)
+class DiffWork:
+    """One range of one table, and the file its changes go to."""
+
+    key: str
+    before: Side
+    after: Side
+    names: Names
+    low: str | None
+    high: str | None
+    out: Location
+    name: str
+
+
+@dataclass(frozen=True)
+class DiffResult:
+    """How much changed: rows by table key and kind of change, and the files that say what."""
+
+    out: str
+    tables: dict[str, dict[str, int]]
+    files: tuple[str, ...]
+
+    @property
+    def changes(self) -> int:
+        """How many rows in all."""
+        return sum(sum(counts.values()) for counts in self.tables.values())
+
+
+def diff_files(
+    repository: Repository,
+    runner: Runner,
+    before: Snapshot,
+    after: Snapshot,
+    out: str,
+    *,
+    environ: Mapping[str, str] | None = None,
+    wanted: Callable[[str], bool] = lambda _: True,
+    rows_max: int = ROWS_MAX,
+) -> DiffResult:
+    """Write what changed between two snapshots to a new folder; `wanted` chooses tables by their keys."""
+    place = locate(out, environ or {})
+    files = object_store(place)
+    if not files.is_empty():
+        raise InputError(f"'{out}' is not empty", code="not_empty", hint="write a diff to a new folder")
+    job = Job(new_ulid(repository.clock()), repository.location, after.schema.ir, {})
+    work: list[DiffWork] = []
+    columns = shown_names(before, after) if before.schema_hash != after.schema_hash else {}
+    for pair in table_pairs(before, after):
+        if pair.moved and wanted(pair.key):
+            sides = diff_pair(pair, before, after, shown_names).sides
+            for low, high in split_ids(sides, rows_max) if sides else ():
+                name = f"{pair.key.replace(':', '-')}.{len(work):05}.jsonl"
+                ends = (_side(pair.before), _side(pair.after))
+                work.append(DiffWork(pair.key, *ends, columns.get(pair.identity), low, high, place, name))
+    tables: dict[str, dict[str, int]] = {}
+    names: list[str] = []
+    for one, counts in zip(work, runner.run("diff", diff_range, job, work), strict=True):
+        total = tables.setdefault(one.key, dict.fromkeys(counts, 0))
+        for kind, rows in counts.items():
+            total[kind] += rows
+        if any(counts.values()):
+            names.append(one.name)
+    result = DiffResult(out, {key: total for key, total in tables.items() if any(total.values())}, tuple(names))
+    summary = {"from": before.commit_id, "to": after.commit_id, "tables": result.tables, "files": names}
+    files.write(SUMMARY, json.dumps(summary, indent=1).encode())
+    return result
+
+
+def diff_range(job: Job, work: DiffWork) -> dict[str, int]:
+    """Compare one range and write what changed; rows inserted, updated and deleted."""
+    before, after = (job.store.open(*side) if side is not None else None for side in (work.before, work.after))
+    changes = TableDiff(work.key, before, after, work.names).changes(IdRange(work.low, work.high))
+    counts = {
+        "insert": changes.inserted.num_rows,
+        "update": changes.new.num_rows,
+        "delete": changes.deleted.num_rows,
+    }
+    if any(counts.values()):
+        lines = (json.dumps(change.to_json(), ensure_ascii=False, default=_spelt) + "\n" for change in changes.rows())
+        object_store(work.out).write(work.name, "".join(lines).encode())
+    return counts
+
+
+def _side(table: PinnedTable | None) -> Side:
+    return None if table is None else (table.folder, table.pin.lance_version)
+
+
+def _spelt(value: Any) -> str:
+    """What JSON has no form for."""
+    if isinstance(value, bytes):
+        return "base64:" + base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert isinstance(value, date), f"a row holds a {type(value).__name__}"
+    return value.isoformat()

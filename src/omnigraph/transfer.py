@@ -1,0 +1,162 @@
+"""Data in and data out, as methods of a graph: loads, ingests, exports, and diffs as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omnigraph.bulk import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
+from omnigraph.engine.embed import Embedder
+from omnigraph.operations.export import export_lines, export_records
+from omnigraph.operations.load import LoadResult
+from omnigraph.pipeline.diff import DiffResult
+from omnigraph.pipeline.export import Format
+from omnigraph.pipeline.runner import Watch
+from omnigraph.review import Review
+from omnigraph.values import Fetch
+from omnigraph.versioning.changes import ChangeFilter
+from omnigraph.versioning.records import MAIN
+from omnigraph.versioning.repository import At
+from omnigraph.versioning.transaction import WriteOptions
+
+
+class Transfer(Review):
+    """What moves data between a graph and files, records or frames, seen from one branch."""
+
+    _embedder: Embedder
+    _environ: Mapping[str, str]
+    _fetch: Fetch | None
+
+    def load(
+        self,
+        data: Any,
+        *,
+        mode: str,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: Rejects = None,
+        embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        watch: Watch | None = None,
+    ) -> LoadResult:
+        """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
+
+        With a list in `rejects`, wrong records are put there and the rest is loaded; a path makes them a file, JSONL or
+        Parquet by its name. Without `embed`, texts are left without their vectors. `engine` is `auto`, `memory` or
+        `spark`, `spark` a session or `omnigraph.spark.SessionOptions`; the result is the same. A second load with the
+        same `job_id` does nothing and returns what the first one did. `watch` is told of progress.
+        """
+        bulk = BulkOptions(engine, spark, watch)
+        options = self._options(branch or self.branch, actor, message, job_id)
+        return self._load(data, mode, options, bulk, rejects, None, embed=embed)
+
+    def ingest(
+        self,
+        data: Any,
+        *,
+        branch: str,
+        from_branch: str = MAIN,
+        mode: str = "merge",
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: Rejects = None,
+        embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        watch: Watch | None = None,
+    ) -> LoadResult:
+        """Load onto a branch, which is created from `from_branch` if it is not there."""
+        bulk = BulkOptions(engine, spark, watch)
+        options = self._options(branch, actor, message, job_id)
+        return self._load(data, mode, options, bulk, rejects, from_branch, embed=embed)
+
+    def _options(self, branch: str, actor: str | None, message: str | None, job_id: str | None) -> WriteOptions:
+        return WriteOptions(branch=branch, actor=actor or self.actor, message=message, idempotency_key=job_id)
+
+    def _load(
+        self,
+        data: Any,
+        mode: str,
+        options: WriteOptions,
+        bulk: BulkOptions,
+        rejects: Rejects,
+        from_branch: str | None,
+        *,
+        embed: bool,
+    ) -> LoadResult:
+        result = load_data(
+            self._repository,
+            self._catalogs,
+            data,
+            mode,
+            options,
+            bulk,
+            embedder=self._embedder,
+            environ=self._environ,
+            embed=embed,
+            fetch=self._fetch,
+            set_aside=rejects is not None,
+            from_branch=from_branch,
+        )
+        keep_rejects(result.rejected, rejects)
+        return result
+
+    def export(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        format: Format = "jsonl",
+        partitioned: bool = False,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+    ) -> Iterator[dict[str, Any]] | int:
+        """Yield the records of a snapshot, or write them to a JSONL file and return how many there were.
+
+        Other formats (`parquet`, `csv`) are a new folder with a file for each type; `partitioned`, a file for each
+        piece of a table, written by a job that runs where a load would.
+        """
+        snapshot = self.snapshot(branch, at)
+        catalog = self._catalogs.of(snapshot)
+        if out is None:
+            return export_records(snapshot, catalog, types)
+        if format != "jsonl" or partitioned:
+            bulk = BulkOptions(engine, spark, watch)
+            environ = self._environ
+            return export_data(
+                self._repository, snapshot, catalog, os.fspath(out), format, bulk, environ, types, partitioned
+            ).rows
+        lines = export_lines(snapshot, catalog, types)
+        count = 0
+        with Path(out).open("w", encoding="utf-8", newline="\n") as file:
+            for line in lines:
+                file.write(line)
+                count += 1
+        return count
+
+    def export_diff(
+        self,
+        from_: At,
+        to: At,
+        out: str | os.PathLike[str],
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+    ) -> DiffResult:
+        """Write what `diff` would yield to a new folder of JSON lines, by a job that runs where a load would."""
+        wanted = ChangeFilter.of(kinds, types, None).has_table
+        bulk = BulkOptions(engine, spark, watch)
+        points = self._point(from_), self._point(to)
+        return diff_data(self._repository, *points, os.fspath(out), bulk, self._environ, wanted)
