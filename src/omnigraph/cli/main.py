@@ -33,6 +33,7 @@ from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, repor
 from omnigraph.cli.help import Program
 from omnigraph.cli.invocation import Actor_, Config_, Everywhere, Quiet_, Yes_
 from omnigraph.cli.shell import command as shell
+from omnigraph.cli.told import tell_what_takes_long
 from omnigraph.errors import OmniGraphError
 
 app = typer.Typer(
@@ -65,6 +66,7 @@ def _root(
     ),
 ) -> None:
     context.obj = Everywhere(config, as_, yes, quiet)
+    tell_what_takes_long(quiet=quiet)
 
 
 START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and review", "Model", "Operate"

@@ -131,8 +131,9 @@ class Ledger:
     def refresh(self, known: LedgerVersion) -> LedgerVersion:
         """The newest version; `known` itself when nothing moved."""
         looked = self._look()
-        if looked is not None and self._seen == (known.version, looked) and not self._has(known.version + 1):
-            return known
+        if looked is not None and self._seen == (known.version, looked):
+            if not self._has(known.version + 1) and self._has(known.version):
+                return known
         try:
             if known.dataset.latest_version == known.version:
                 self._note(known, looked)
@@ -145,8 +146,8 @@ class Ledger:
         """When an entry of the folder of versions was last made or removed; None where only asking the store tells.
 
         Versions follow one another without a gap. So if nothing lies at the next one's place, either nothing was
-        published, or so much that the next one was trimmed already; and no clock is so coarse that the folder's
-        time did not move meanwhile. Looking costs microseconds where a listing costs a tenth of a millisecond.
+        published, or so much that the next one was trimmed already: then the known one is gone as well, and the time
+        of the folder has moved. Three looks cost microseconds where a listing costs a tenth of a millisecond.
         """
         if self.location.path is None:
             return None
