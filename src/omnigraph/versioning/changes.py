@@ -14,6 +14,7 @@ from omnigraph.errors import Conflict
 from omnigraph.versioning.diff import Columns, Identity, Op, RowChange, TablePair, diff_pair, table_pairs
 from omnigraph.versioning.records import Commit
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.rows import to_plain
 from omnigraph.versioning.snapshot import Snapshot
 
 _KIND_RANK = {"node": 0, "edge": 1}
@@ -71,9 +72,9 @@ class Change:
             "op": self.op,
         }
         if self.before is not None:
-            data["before"] = self.before
+            data["before"] = to_plain(self.before)
         if self.after is not None:
-            data["after"] = self.after
+            data["after"] = to_plain(self.after)
         return data
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from omnigraph.storage.difference import EVERYTHING, IdRange, StoredRows, all_rows, difference
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.equality import differing, same_rows
-from omnigraph.versioning.rows import to_dicts
+from omnigraph.versioning.rows import to_dicts, to_plain
 from omnigraph.versioning.snapshot import PinnedTable, Snapshot
 
 Op = Literal["insert", "update", "delete"]
@@ -70,8 +70,8 @@ class RowChange:
             "type_name": type_name,
             "id": self.id,
             "op": self.op,
-            "before": self.before,
-            "after": self.after,
+            "before": to_plain(self.before),
+            "after": to_plain(self.after),
         }
         if kind == "edge":
             row = self.after or self.before or {}

@@ -24,7 +24,7 @@ from omnigraph.versioning.diff import Identity
 from omnigraph.versioning.equality import differing, same_row, same_value
 from omnigraph.versioning.records import Commit, Pin
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.rows import to_dicts
+from omnigraph.versioning.rows import to_dicts, to_plain
 
 Row = dict[str, Any]
 EntityOp = Literal["insert", "update", "delete", "found"]
@@ -65,8 +65,8 @@ class EntityChange:
             "message": self.commit.message,
             "op": self.op,
             "properties": self.properties,
-            "before": self.before,
-            "after": self.after,
+            "before": to_plain(self.before),
+            "after": to_plain(self.after),
         }
 
 
@@ -84,7 +84,7 @@ class Blame:
         """The form surfaces show."""
         return {
             "property": self.property,
-            "value": self.value,
+            "value": to_plain(self.value),
             "known": self.known,
             "graph_commit_id": self.commit.id,
             "actor_id": self.commit.actor,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -264,11 +263,7 @@ def _after(changes: Iterator[Change], position: Any) -> Iterator[Change]:
 
 
 def _size(change: Change) -> int:
-    return len(json.dumps(change.to_json(), ensure_ascii=False, default=_spell).encode())
-
-
-def _spell(value: Any) -> str:
-    return b64encode(value).decode() if isinstance(value, bytes) else str(value)
+    return len(json.dumps(change.to_json(), ensure_ascii=False).encode())
 
 
 def _digest(wanted: ChangeFilter) -> str:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph.versioning.diff import TableChanges, compare
 from omnigraph.versioning.equality import differing, same_row, same_value
-from omnigraph.versioning.rows import from_dicts, to_dicts
+from omnigraph.versioning.rows import from_dicts, to_dicts, to_plain
 
 Side = Literal["ours", "theirs"]
 Resolution = Literal["ours", "theirs", "columns"]
@@ -67,9 +67,9 @@ class Conflict:
             "kind": self.kind,
             "message": self.message,
             "properties": list(self.properties),
-            "base": self.base,
-            "ours": self.ours,
-            "theirs": self.theirs,
+            "base": to_plain(self.base),
+            "ours": to_plain(self.ours),
+            "theirs": to_plain(self.theirs),
         }
 
 

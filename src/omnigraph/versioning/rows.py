@@ -6,11 +6,14 @@ UTC on the way out, and milliseconds on the way in.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+
+from omnigraph.values import JS_SAFE_MAX
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,6 +33,27 @@ def from_dicts(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table
     listed = list(rows)
     arrays = [_array([row.get(field.name) for row in listed], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def to_plain(value: Any) -> Any:
+    """A value, a row or whatever holds some, as JSON can hold it and a load would read it again.
+
+    Times and dates are ISO texts, bytes `base64:`, integers that JavaScript cannot hold decimal texts.
+    """
+    match value:
+        case dict():
+            return {name: to_plain(item) for name, item in value.items()}
+        case list():
+            return [to_plain(item) for item in value]
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case bytes():
+            return "base64:" + b64encode(value).decode()
+        case int() if abs(value) > JS_SAFE_MAX:
+            return str(value)
+    return value
 
 
 def _shown(type_: pa.DataType) -> pa.DataType:
