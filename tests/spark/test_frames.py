@@ -198,7 +198,7 @@ def test_wrong_rows_change_nothing(
 
 def test_a_job_is_done_once(source: Any, graph: Graph) -> None:
     rows = source.createDataFrame([("di",)], "name string")
-    write(rows, graph, job="nightly-1")
+    write(rows, graph, job_id="nightly-1")
     commits = len(graph.commits())
-    write(rows, graph, job="nightly-1")
+    write(rows, graph, job_id="nightly-1")
     assert len(graph.commits()) == commits

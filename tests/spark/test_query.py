@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.errors import CompileError, InputError
+import omnigraph as og
+from omnigraph.errors import Cancelled, CompileError, InputError, QueryTimeout
 from omnigraph.query.parser import parse_queries
 from property.test_read_oracle import disagreement
 from support.oracle import answer
@@ -57,7 +58,7 @@ def test_a_ranked_search_is_refused(
 
 def test_an_unknown_engine_is_named(graphs: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="there is no engine 'flink'"):
-        graphs["library"].query("query q() { match { $a: Author } return { $a.name } }", engine="flink")
+        graphs["library"].query("query q() { match { $b: Book } return { $b.isbn } }", engine="flink")
 
 
 def check(root: Path, spark: Any, seed: int, questions: int) -> None:
@@ -98,3 +99,13 @@ def test_random_reads_agree_with_the_oracle(spark: Any, tmp_path: Path, number: 
 @pytest.mark.parametrize("number", range(20))
 def test_random_reads_agree_with_the_oracle_at_length(spark: Any, tmp_path: Path, number: int) -> None:
     check(tmp_path / "graph", spark, SEED + 1_000 + number, 40)
+
+
+def test_a_query_has_its_time(spark: Any, graphs: dict[str, Any]) -> None:
+    cancel = og.Cancellation()
+    cancel.cancel()
+    text = "query q() { match { $b: Book } return { $b.isbn } }"
+    for options, error in (({"timeout": 0.001}, QueryTimeout), ({"cancel": cancel}, Cancelled)):
+        with pytest.raises(error):
+            graphs["library"].query(text, engine="spark", spark=spark, **options)
+    assert spark.range(3).count() == 3

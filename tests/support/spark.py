@@ -1,12 +1,20 @@
-"""Sessions for tests: one JVM for the whole run, and it starts fast."""
+"""Sessions for tests: one JVM for the whole run, and it starts fast; a cluster and a Connect server on loopback."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from omnigraph.spark import SessionOptions, open_session
+from omnigraph.spark.java import find_java
 
 FAST = {
     "spark.driver.memory": "1g",
@@ -15,6 +23,9 @@ FAST = {
     # Small jobs end before a better compiler pays.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_START_S = 120
+_HERE = Path(__file__).parents[1]
 
 
 @contextmanager
@@ -22,3 +33,112 @@ def local_session() -> Iterator[Any]:
     """A session in this process, with two cores and the retries of a cluster."""
     with open_session(SessionOptions(master="local[2,4]", config=FAST)) as spark:
         yield spark
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[SessionOptions]:
+    """A master and two workers, each a process of its own; what a session on it needs."""
+    port = _free_port()
+    url = f"spark://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port)]
+        stack.enter_context(_daemon(["spark-class", *master, "--webui-port", "0"], folder / "master.log"))
+        _await_port(port)
+        for number in (1, 2):
+            worker = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "-c", "1", "-m", "1g"]
+            place = ["-d", str(folder / f"worker-{number}"), "--webui-port", "0", url]
+            stack.enter_context(_daemon(["spark-class", *worker, *place], folder / f"worker-{number}.log"))
+        config = {
+            **FAST,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.executor.memory": "600m",
+            "spark.executor.extraJavaOptions": _JVM,
+        }
+        yield SessionOptions(master=url, config=config)
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[SessionOptions]:
+    """A Spark Connect server that wants a token; what a session on it needs."""
+    port, token = _free_port(), secrets.token_hex(8)
+    settings = {
+        **FAST,
+        "spark.driver.extraJavaOptions": _JVM,
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.authenticate.token": token,
+    }
+    conf = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2,4]"]
+    with _daemon(["spark-submit", *server, *conf, "spark-internal"], folder / "connect.log"):
+        _await_port(port)
+        yield SessionOptions(remote=f"sc://localhost:{port}/;token={token}")
+
+
+def run_elsewhere(options: SessionOptions, folder: Path) -> str:
+    """What `support.spark_places` prints on a session of these options, in a process of its own.
+
+    A process has one session at a time, and the one of the tests is in this one.
+    """
+    import msgspec  # noqa: PLC0415
+
+    command = [sys.executable, "-m", "support.spark_places", str(folder), msgspec.json.encode(options).decode()]
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    paths = [str(_HERE), str(_HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    java = find_java(os.environ, Path.home() / ".cache" / "omnigraph" / "spark")
+    return {
+        **os.environ,
+        **({"JAVA_HOME": str(java.home)} if java.home is not None else {}),
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": _JVM,
+        "SPARK_NO_DAEMONIZE": "1",
+    }
+
+
+@contextmanager
+def _daemon(command: Sequence[str], log: Path) -> Iterator[None]:
+    """A program of PySpark's own, for as long as the block lasts."""
+    import pyspark  # noqa: PLC0415
+
+    program = Path(pyspark.__file__).parent / "bin" / command[0]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [program, *command[1:]], env=_environment(), cwd=log.parent, stdout=file, stderr=subprocess.STDOUT
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def _await_port(port: int) -> None:
+    for _ in range(_START_S * 10):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"nothing listens on port {port}")

@@ -10,6 +10,7 @@
     scans      tables as frames, read by the workers
     evaluation expressions of a query, evaluated by the workers
     walks      hops as pairs of ids
+    totals     aggregates, as Spark computes them
     plans      a read query as joins of frames
     analytics  whole-graph algorithms as frames
     reads      `Graph.query` and `Graph.to_spark` on Spark

@@ -9,11 +9,11 @@ Ranked searches compare a row with all others and are left to the engine in proc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ from omnigraph.spark.actions import run_action
 from omnigraph.spark.columns import from_wire, spark_name
 from omnigraph.spark.evaluation import Column, Conditions, Step, StepTasks, props_of
 from omnigraph.spark.scans import Scan
+from omnigraph.spark.totals import total_of, total_type
 from omnigraph.spark.walks import Pairs, edge_pairs, reached
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ def run_on_spark(
 ) -> pa.Table:
     """The result of a read on the snapshot `job` pins; equal to what `engine.run` gives."""
     _refuse_ranks(plan)
-    _refuse_groups(plan)
     plan = cut(plan, params)
     lowering = _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch)
     try:
@@ -64,20 +64,6 @@ def _refuse_ranks(plan: ir.QueryIR) -> None:
     if any(isinstance(expr, ir.Nearest | ir.Bm25 | ir.Rrf) for expr in exprs):
         raise InputError(
             f"query '{plan.name}' ranks by a search, which Spark does not do",
-            code="not_on_spark",
-            hint="run it with engine='memory'",
-        )
-
-
-def _refuse_groups(plan: ir.QueryIR) -> None:
-    """What looks at the single values of a group, or at groups as a whole, is left to the engine in process."""
-    finer = any(
-        isinstance(column.expr, ir.Aggregate) and (column.expr.distinct or column.expr.function == "collect")
-        for column in plan.columns
-    )
-    if plan.distinct or plan.having or finer:
-        raise InputError(
-            f"query '{plan.name}' uses distinct, collect or having, which Spark does not do",
             code="not_on_spark",
             hint="run it with engine='memory'",
         )
@@ -111,7 +97,8 @@ class _Shown:
         if not self.fields:
             return from_wire(_one(given[self.column.name]), self.column.type)
         parts = {name: from_wire(_one(given[column.name]), column.type) for name, column in self.fields.items()}
-        return pa.StructArray.from_arrays(list(parts.values()), names=list(parts))
+        # A node of an optional block may not be there.
+        return pa.StructArray.from_arrays(list(parts.values()), names=list(parts), mask=parts[_ID].is_null())
 
 
 class _Lowering:
@@ -160,12 +147,10 @@ class _Lowering:
                     rows = rows.with_frame(self._step(rows, conditions=(op.condition,)))
                 case ir.AntiJoin():
                     rows = self._anti_join(op, rows)
+                case ir.LeftJoin():
+                    rows = self._left_join(op, rows)
                 case _:
-                    raise InputError(
-                        f"'{type(op).__name__}' does not run on Spark",
-                        code="not_on_spark",
-                        hint="run the query with engine='memory'",
-                    )
+                    assert_never(op)
         return rows
 
     def _table(
@@ -242,21 +227,37 @@ class _Lowering:
         return _Rows(rows.frame.join(nodes, same).drop(far), {**rows.columns, **columns})
 
     def _anti_join(self, op: ir.AntiJoin, rows: _Rows) -> _Rows:
-        """Rows that agree in the outer variables stand or fall together: each combination is tried once."""
-        outer = {key: column for key, column in rows.columns.items() if key[0] in op.outer_vars}
-        if rows.frame is None or not outer:
+        if not op.outer_vars:
             found = self._pipeline(op.inner, _Rows()).frame
             assert found is not None, "an inner match binds something"
             frame = rows.frame if rows.frame is not None else self.spark.range(1)
             return rows.with_frame(frame.join(found.limit(1), self.f.lit(True), "left_anti"))
+        return rows.with_frame(self._joined(rows, *self._inner(op, rows), (), "left_anti"))
+
+    def _left_join(self, op: ir.LeftJoin, rows: _Rows) -> _Rows:
+        """What is not there has null for its id, and so for all its properties."""
+        inner, outer = self._inner(op, rows)
+        new = {key: column for key, column in inner.columns.items() if key[0] in op.variables}
+        frame = self._joined(rows, inner, outer, [column.name for column in new.values()], "left")
+        return _Rows(frame, {**rows.columns, **new})
+
+    def _inner(self, op: ir.AntiJoin | ir.LeftJoin, rows: _Rows) -> tuple[_Rows, list[str]]:
+        """The matches inside, each combination of the outer variables tried once; and the columns these are told by."""
+        assert rows.frame is not None, "an inner match starts from what is bound outside"
+        outer = {key: column for key, column in rows.columns.items() if key[0] in op.outer_vars}
         start = rows.frame.select(*(column.name for column in outer.values())).distinct()
-        inner = self._pipeline(op.inner, _Rows(start, outer))
+        return self._pipeline(op.inner, _Rows(start, outer)), [rows.name(var) for var in op.outer_vars]
+
+    def _joined(self, rows: _Rows, inner: _Rows, by: list[str], more: Sequence[str], how: str) -> DataFrame:
+        """Rows and the matches of their combination."""
+        assert rows.frame is not None
         assert inner.frame is not None
-        ids = [rows.name(var) for var in op.outer_vars]
-        others = {id_: self._new_name() for id_ in ids}
-        matched = inner.frame.select(*(self.f.col(id_).alias(other) for id_, other in others.items())).distinct()
-        same = reduce(lambda a, b: a & b, (self.f.col(id_) == self.f.col(other) for id_, other in others.items()))
-        return rows.with_frame(rows.frame.join(matched, same, "left_anti"))
+        other = {name: self._new_name() for name in by}
+        found = inner.frame.select(*(self.f.col(name).alias(new) for name, new in other.items()), *more)
+        if how == "left_anti":
+            found = found.distinct()
+        same = (self.f.col(name).eqNullSafe(self.f.col(new)) for name, new in other.items())
+        return rows.frame.join(found, reduce(lambda a, b: a & b, same), how).drop(*other.values())
 
     def _step(
         self, rows: _Rows, conditions: tuple[ir.Condition, ...] = (), values: tuple[tuple[str, ir.Expr], ...] = ()
@@ -310,15 +311,18 @@ class _Lowering:
         by: dict[str, None] = {}
         for expr, value in zip(exprs, values, strict=True):
             if isinstance(expr, ir.Aggregate):
-                total = Column(self._new_name(), _aggregate_type(expr))
-                totals.append(self._total(expr, value).alias(total.name))
+                total = Column(self._new_name(), total_type(expr))
+                totals.append(total_of(expr, value.name, self.f).alias(total.name))
                 shown.append(_Shown(total))
             else:
                 by[value.name] = None
                 shown.append(self._shown(expr, value, rows))
         beside = {column.name for one in shown for column in one.fields.values()} - set(by)
         totals += [self.f.first(self.f.col(name)).alias(name) for name in sorted(beside)]
-        frame = rows.frame.groupBy(*by).agg(*totals)
+        frame = rows.frame.groupBy(*by).agg(*totals) if totals else rows.frame.select(*by).distinct()
+        if self.plan.having:
+            groups = {(ir.GROUP, str(index)): one.column for index, one in enumerate(shown)}
+            frame = self._step(_Rows(frame, groups), conditions=self.plan.having)
         if self.plan.order_by:
             order = []
             for key in self.plan.order_by:
@@ -326,12 +330,6 @@ class _Lowering:
                 order.append(self._sorted(shown[key.expr.index].column.name, key.descending))
             frame = frame.orderBy(*order, *(self._sorted(name) for name in by))
         return self._result(frame, shown)
-
-    def _total(self, call: ir.Aggregate, argument: Column) -> Any:
-        value = self.f.col(argument.name)
-        if call.function in ("sum", "avg"):
-            value = value.cast("double")
-        return getattr(self.f, call.function)(value)
 
     def _sorted(self, name: str, descending: bool = False) -> Any:
         column = self.f.col(name)
@@ -381,7 +379,7 @@ def _carried(plan: ir.QueryIR, catalog: Catalog) -> dict[str, list[str]]:
         for op in pipeline:
             if isinstance(op, ir.Filter):
                 note(op.condition)
-            elif isinstance(op, ir.AntiJoin):
+            elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
                 walk(op.inner)
 
     walk(plan.pipeline)
@@ -401,12 +399,6 @@ def _shown_of(expr: ir.Entity, catalog: Catalog) -> list[str]:
 def _type_of(expr: ir.Expr) -> pa.DataType:
     assert not isinstance(expr, ir.Entity | ir.ColumnRef), "entities and references have no column of their own"
     return arrow_type(expr.type)
-
-
-def _aggregate_type(call: ir.Aggregate) -> pa.DataType:
-    if call.function == "count":
-        return pa.int64()
-    return pa.float64() if call.function in ("sum", "avg") else arrow_type(call.type)
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

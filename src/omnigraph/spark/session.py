@@ -215,6 +215,8 @@ def _settings(options: SessionOptions, environ: Mapping[str, str]) -> tuple[dict
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Where the parts of a join are small, a map of one side beats sorting both.
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
         "spark.speculation": "false",
     }
     launch: dict[str, str | None] = {"JAVA_HOME": str(java.home) if java.home is not None else None}

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 READ_OPTIONS = ("uri", "type", "branch", "at", "filter")
-WRITE_OPTIONS = ("uri", "type", "branch", "mode", "actor", "message", "job")
+WRITE_OPTIONS = ("uri", "type", "branch", "mode", "actor", "message", "job_id")
 _WRITE_SECONDS_MAX = 24 * 3600.0
 
 
@@ -61,7 +61,7 @@ class OmniGraphDataSource(DataSource):
 
     Options of a read: `uri`, `type`, `branch`, `at` (a commit, tag, version or time), `filter` (SQL over stored
     columns). Of a write: `uri`, `type`, `branch`, `mode` (`merge`, where Spark's own modes say less), `actor`,
-    `message`, and `job`, an id that makes a second run a no-op.
+    `message`, and `job_id`, which makes a second run a no-op.
     """
 
     def __init__(self, options: Any) -> None:
@@ -207,7 +207,7 @@ class _Writer(DataSourceArrowWriter):
             branch=self._branch,
             actor=self._options.get("actor"),
             message=self._options.get("message"),
-            idempotency_key=self._options.get("job"),
+            idempotency_key=self._options.get("job_id"),
         )
         load_source(
             self._repository(), InlineRunner(), source, self._mode, options, environ=os.environ, begun=self._job

@@ -1,0 +1,79 @@
+"""Conditions and values over batches, without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.pipeline.job import Job
+from omnigraph.query import ir
+from omnigraph.spark.columns import to_wire
+from omnigraph.spark.evaluation import Column, Conditions, Step, props_of
+from omnigraph.spark.scans import Scan, job_of
+from omnigraph.storage.fragments import stored_pieces
+from omnigraph.types import PropertyType
+
+SCHEMA = "node A { name: String @key  text: String?  wide: U64?  age: I32? }"
+U64, I32, STRING = (PropertyType(name, nullable=True) for name in ("U64", "I32", "String"))
+
+
+def prop(var: str, name: str, type_: PropertyType) -> ir.Prop:
+    return ir.Prop(var, name, type_)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    graph = og.init(tmp_path_factory.mktemp("evaluation") / "graph.omni", SCHEMA, sync=False, environ={})
+    rows = [("a", "running rivers", 2**64 - 1, 1), ("b", None, None, None), ("c", "a stone", 3, 3)]
+    for row in rows:
+        data = dict(zip(("name", "text", "wide", "age"), row, strict=True))
+        graph.load([{"type": "A", "data": data}], mode="append")
+    return job_of(graph._repository, graph.snapshot())
+
+
+def scanned(job: Job, *conditions: Any, **options: Any) -> list[dict[str, Any]]:
+    judged = Conditions("x", conditions, {"words": "river"}) if conditions else None
+    scan = Scan(job, "node:A", {"name": "c0"}, conditions=judged, **options)
+    pieces = stored_pieces(job.table("node:A"))
+    rows = [row for piece, _ in pieces for batch in scan.read(((piece, 7),)) for row in batch.to_pylist()]
+    assert all(list(row) == scan.schema.names for row in rows)
+    return rows
+
+
+def test_a_scan_judges_what_it_reads(job: Job) -> None:
+    age = ir.Compare(">=", prop("x", "age", I32), ir.Const(2, I32))
+    words = ir.TextMatch("search", prop("x", "text", STRING), ir.ParamRef("words", STRING))
+    assert scanned(job) == [{"c0": "a"}, {"c0": "b"}, {"c0": "c"}]
+    assert scanned(job, age) == [{"c0": "c"}]
+    assert scanned(job, words) == [{"c0": "a"}]
+    assert scanned(job, age, words) == []
+    assert scanned(job, filter="age IS NULL") == [{"c0": "b"}]
+
+
+def test_rows_are_numbered(job: Job) -> None:
+    assert [row["n"] for row in scanned(job, numbers=("n", 0))] == [7, 7, 7]
+
+
+def test_a_step_keeps_rows_and_adds_values(job: Job) -> None:
+    wide, age = prop("x", "wide", U64), prop("y", "age", I32)
+    stored = {"c1": pa.array([2**64 - 1, None, 3], pa.uint64()), "c2": pa.array([1, 2, 3], pa.int32())}
+    batch = pa.record_batch({name: to_wire(column) for name, column in stored.items()})
+    columns = {("x", "wide"): Column("c1", pa.uint64()), ("y", "age"): Column("c2", pa.int32())}
+    larger, equal = ir.Compare(">", wide, age), ir.Compare("=", wide, age)
+    kept = Step(job, {}, columns, conditions=(larger,)).apply(batch)
+    assert kept.column("c2").to_pylist() == [1]
+    both = Step(job, {}, columns, values=(("c3", equal), ("c4", ir.Const(2**64 - 1, U64)))).apply(batch)
+    assert both.column("c3").to_pylist() == [False, None, True]
+    assert [int(value) for value in both.column("c4").to_pylist()] == [2**64 - 1] * 3
+    assert both.schema.names == ["c1", "c2", "c3", "c4"]
+    nothing = Step(job, {}, columns, conditions=(larger,), values=(("c3", equal),)).apply(batch.slice(0, 0))
+    assert nothing.num_rows == 0
+
+
+def test_properties_are_found_however_deep() -> None:
+    age, wide = prop("x", "age", I32), prop("y", "wide", U64)
+    total = ir.Aggregate("sum", wide, U64)
+    assert list(props_of((ir.Compare("=", age, ir.Const([1], I32)), (total,)))) == [age, wide]
