@@ -131,9 +131,9 @@ class Ledger:
     def refresh(self, known: LedgerVersion) -> LedgerVersion:
         """The newest version; `known` itself when nothing moved."""
         looked = self._look()
-        if looked is not None and self._seen == (known.version, looked):
-            if not self._has(known.version + 1) and self._has(known.version):
-                return known
+        still = looked is not None and self._seen == (known.version, looked)
+        if still and not self._has(known.version + 1) and self._has(known.version):
+            return known
         try:
             if known.dataset.latest_version == known.version:
                 self._note(known, looked)
