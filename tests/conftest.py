@@ -43,3 +43,4 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("OMNIGRAPH_", "OPENAI_", "GEMINI_", "OPENROUTER_")) and name != kept:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("OMNIGRAPH_HOME", "/nowhere")

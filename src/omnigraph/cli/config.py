@@ -3,12 +3,14 @@
 Keys are dotted, values are checked against one table of what may stand where. A key that is not known is kept
 out and reported, so that a slip of the pen is seen; a known key with a wrong value is an error that names it.
 Relative paths count from the folder of the file. Parent folders are not searched.
+
+Below it lies the operator's own file, `~/.omnigraph/config.yaml`: who they are and how they like their output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from omnigraph.names import did_you_mean, listing
 
 FILE_NAME = "omnigraph.yaml"
 VARIABLE = "OMNIGRAPH_CONFIG"
+OPERATOR_FILE = "config.yaml"
+HOME_VARIABLE = "OMNIGRAPH_HOME"
 FORMATS = ("table", "kv", "csv", "json", "jsonl")
 LAYOUTS = ("truncate", "wrap")
 DEFAULTS: Mapping[str, Any] = {
@@ -78,7 +82,27 @@ KEYS: Mapping[str, Check] = {
     "policy.file": _text,
     "policy.tests": _text,
 }
-_PATTERNS = {tuple(key.split(".")): check for key, check in KEYS.items()}
+OPERATOR_KEYS: Mapping[str, Check] = {
+    "operator.actor": _text,
+    "defaults.output": _one_of(*FORMATS),
+    "defaults.table_max_column_width": _width,
+    "defaults.table_cell_layout": _one_of(*LAYOUTS),
+    "defaults.store": _text,
+}
+_OPERATOR = {
+    "cli.actor": "operator.actor",
+    "cli.output_format": "defaults.output",
+    "cli.table_max_column_width": "defaults.table_max_column_width",
+    "cli.table_cell_layout": "defaults.table_cell_layout",
+    "cli.store": "defaults.store",
+}
+"""A key of the configuration → the operator's word on it."""
+
+Patterns = Mapping[tuple[str, ...], Check]
+
+
+def _patterns(keys: Mapping[str, Check]) -> Patterns:
+    return {tuple(key.split(".")): check for key, check in keys.items()}
 
 
 @dataclass(frozen=True)
@@ -108,15 +132,23 @@ class Config:
     base: Path = field(default_factory=Path)
     values: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    operator: Config | None = None
 
     def get(self, key: str) -> Any:
-        """The value of a key, else the built-in one, else None."""
-        return self.values.get(key, DEFAULTS.get(key))
+        """The value of a key, else the operator's, else the built-in one, else None."""
+        if key in self.values:
+            return self.values[key]
+        return self._operators(key) if self._operators(key) is not None else DEFAULTS.get(key)
+
+    def _operators(self, key: str) -> Any:
+        return self.operator.values.get(_OPERATOR.get(key, "")) if self.operator is not None else None
 
     def origin(self, key: str) -> str | None:
         """Where the value of a key comes from."""
         if key in self.values:
             return str(self.path)
+        if self.operator is not None and self._operators(key) is not None:
+            return str(self.operator.path)
         return "built in" if key in DEFAULTS else None
 
     @property
@@ -189,25 +221,32 @@ class Config:
 
 def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:
     """The configuration in effect: the given file, the variable's, the working directory's, or none."""
-    if explicit is not None:
-        return read_config(Path(explicit))
-    named = environ.get(VARIABLE, "").strip()
-    if named:
-        return read_config(Path(named))
-    path = Path(FILE_NAME)
-    return read_config(path) if path.is_file() else Config()
+    named = explicit if explicit is not None else environ.get(VARIABLE, "").strip() or None
+    path = Path(named) if named is not None else Path(FILE_NAME)
+    config = read_config(path) if named is not None or path.is_file() else Config()
+    own = home(environ) / OPERATOR_FILE
+    if not own.is_file():
+        return config
+    operator = read_config(own, OPERATOR_KEYS)
+    return replace(config, operator=operator, warnings=(*config.warnings, *operator.warnings))
 
 
-def read_config(path: Path) -> Config:
+def home(environ: Mapping[str, str]) -> Path:
+    """The operator's own folder: `OMNIGRAPH_HOME`, else `~/.omnigraph`."""
+    named = environ.get(HOME_VARIABLE, "").strip()
+    return Path(named) if named else Path.home() / ".omnigraph"
+
+
+def read_config(path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
     """Read and check a file."""
     if path.is_dir():
         raise InputError(
             f"'{path}' is a folder; a configuration is a file", code="no_such_file", hint=f"give {path / FILE_NAME}"
         )
-    return parse_config(read_text(str(path)), path)
+    return parse_config(read_text(str(path)), path, keys)
 
 
-def parse_config(text: str, path: Path) -> Config:
+def parse_config(text: str, path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
     """Check the text of a file."""
     import yaml
 
@@ -226,19 +265,19 @@ def parse_config(text: str, path: Path) -> Config:
         raise _wrong(f"'{path}': the key 'targets' is now called 'graphs'")
     values: dict[str, Any] = {}
     warnings: list[str] = []
-    for parts, value in _leaves((), document, path, warnings):
+    for parts, value in _leaves((), document, path, warnings, _patterns(keys)):
         values[".".join(parts)] = value
     _complete(document, values, path)
     return Config(path, path.parent, values, tuple(warnings))
 
 
 def _leaves(
-    parts: tuple[str, ...], members: Mapping[Any, Any], path: Path, warnings: list[str]
+    parts: tuple[str, ...], members: Mapping[Any, Any], path: Path, warnings: list[str], patterns: Patterns
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, value in members.items():
         here = (*parts, str(name))
         key = ".".join(here)
-        check = next((check for pattern, check in _PATTERNS.items() if _fits(here, pattern)), None)
+        check = next((check for pattern, check in patterns.items() if _fits(here, pattern)), None)
         if check is not None:
             if value is None:
                 continue
@@ -246,14 +285,14 @@ def _leaves(
             if expected:
                 raise _wrong(f"'{path}': '{key}' is to be {expected}, not {_shown(value)}")
             yield here, value
-        elif any(_fits(here, pattern[: len(here)]) for pattern in _PATTERNS if len(pattern) > len(here)):
+        elif any(_fits(here, pattern[: len(here)]) for pattern in patterns if len(pattern) > len(here)):
             if value is None:
                 continue
             if not isinstance(value, dict):
                 raise _wrong(f"'{path}': '{key}' is to hold keys and values, not {_shown(value)}")
-            yield from _leaves(here, value, path, warnings)
+            yield from _leaves(here, value, path, warnings, patterns)
         else:
-            near = did_you_mean(str(name), {p[len(parts)] for p in _PATTERNS if _fits(parts, p[: len(parts)])} - {"*"})
+            near = did_you_mean(str(name), {p[len(parts)] for p in patterns if _fits(parts, p[: len(parts)])} - {"*"})
             warnings.append(f"unknown key '{key}' in {path}" + (f" ({near})" if near else ""))
 
 

@@ -195,7 +195,8 @@ class Invocation:
         for name, origin in ((self.target, "--target"), (fallback, "the alias"), (self._default, "cli.graph")):
             if name is not None:
                 return Address(self.config.get_graph(name), origin, name)
-        return None
+        store = self.config.get("cli.store")
+        return Address(str(store), f"{self.config.origin('cli.store')}") if store is not None else None
 
     @property
     def _default(self) -> str | None:

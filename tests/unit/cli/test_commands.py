@@ -62,6 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for variable in ("OMNIGRAPH_CONFIG", "OMNIGRAPH_ACTOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
     return tmp_path
 
 
@@ -686,6 +687,22 @@ def test_config_shows_what_comes_from_where(graph, say, monkeypatch):
         "graph"
     ] == "the URI"
     assert "cli.output_format" in say("config")[1]
+
+
+def test_the_operators_own_file(graph, say):
+    Path("home").mkdir()
+    Path("home/config.yaml").write_text(
+        f"operator: {{actor: maren}}\ndefaults: {{output: csv, store: {graph}}}\nservers: {{x: {{url: y}}}}\n"
+    )
+    Path("omnigraph.yaml").rename("other.yaml")
+    code, out, err = say("read", "-q", "q.gq", "-n", "adults", "-p", "least=18")
+    assert (code, out) == (0, "p.name,p.age\nAna,41\n")
+    assert err == f"warning: unknown key 'servers' in {Path('home').absolute()}/config.yaml\n"
+    settings = {row["key"]: row for row in document(say("config", "--json"))["settings"]}
+    assert (settings["actor"]["value"], settings["cli.output_format"]["value"]) == ("maren", "csv")
+    assert settings["graph"]["origin"].endswith("home/config.yaml")
+    Path("other.yaml").rename("omnigraph.yaml")
+    assert say("read", "-q", "q.gq", "-n", "adults", "-p", "least=18")[1].startswith("1 rows from branch main")
 
 
 def test_slips_in_the_configuration_are_told_once(graph, say):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from omnigraph.cli.config import home
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph
-
-HOME_VARIABLE = "OMNIGRAPH_HOME"
 
 
 @takes_graph
@@ -38,8 +36,7 @@ def shell_command(
         return
     from omnigraph.cli.shell.terminal import interact
 
-    home = os.environ.get(HOME_VARIABLE, "").strip()
-    interact(session, history=(Path(home) if home else Path.home() / ".omnigraph") / "history")
+    interact(session, history=home(os.environ) / "history")
 
 
 def _inputs(lines: Iterable[str]) -> Iterator[str]:
