@@ -27,7 +27,11 @@ from omnigraph.storage.fragments import read_stored
 
 STORED = "stored"
 REPLACED = "replaced"
+MET = "met"
+"""Committed rows that may have the id of a written one."""
+
 ROW_ID, ADDRESS, OFFSET = "_rowid", "_rowaddr", "offset"
+_GOES = "goes"
 _OFFSET_MASK = 0xFFFFFFFF
 PartPlace = tuple[int, int, int]
 
@@ -47,18 +51,19 @@ class Sheet:
 
 @dataclass(frozen=True)
 class ScanWork:
-    """A stored piece, and how to deal its rows.
+    """Stored pieces, each with its place in the table, and how to deal their rows.
 
-    `lost` names the files that say which of them are replaced; with `all_lost` all of them are.
+    `lost` names the files that say which of them are replaced; with `all_lost` all of them are. `among` names files
+    of written ids: only rows with one of these are dealt.
     """
 
     table_key: str
-    fragment_id: int
-    number: int
+    pieces: list[tuple[int, int]]
     by: list[tuple[str, ...]]
-    identity: bool = False
+    what: str = STORED
     lost: list[str] = field(default_factory=list)
     all_lost: bool = False
+    among: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -83,33 +88,50 @@ def write_sheet(job: Job, sheet: Sheet) -> str:
 
 
 def scan(job: Job, work: ScanWork) -> dict[Deal, list[str]]:
-    """Deal the rows of one stored piece: those that stay, and, where it is known, those that are replaced."""
-    key = work.table_key
-    columns = list(dict.fromkeys(["id", *(column for by in work.by for column in by)]))
-    table = job.table(key)
-    extra = [ADDRESS, ROW_ID] if work.identity else [ADDRESS]
-    batches = list(read_stored(table, work.fragment_id, [*columns, *extra]))
+    """Deal the rows of some stored pieces: those that stay, and, where it is known, those that are replaced."""
+    among = _ids_in(job, work.among) if work.among else None
+    dealt: dict[Deal, list[str]] = {}
+    found = [rows for piece in work.pieces if (rows := _stored_rows(job, work, *piece, among)) is not None]
+    if not found:
+        return dealt
+    rows = pa.concat_tables(found)
+    goes = rows[_GOES]
+    for by in work.by:
+        identity = [ROW_ID, ADDRESS] if work.what == MET else []
+        taken = rows.select([*dict.fromkeys(["id", *by]), POSITION, *identity])
+        deal = Deal(work.what, work.table_key, by)
+        _note(dealt, deal, write_deal(job, deal, taken.filter(pc.invert(goes))))
+        gone = Deal(REPLACED, work.table_key, by)
+        _note(dealt, gone, write_deal(job, gone, taken.filter(goes)))
+    return dealt
+
+
+def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among: pa.Array | None) -> pa.Table | None:
+    """The columns of a piece that are dealt, the position of each row, and whether it goes."""
+    columns = dict.fromkeys(["id", *(column for by in work.by for column in by), ADDRESS])
+    extra = [ROW_ID] if work.what == MET else []
+    batches = list(read_stored(job.table(work.table_key), fragment_id, [*columns, *extra]))
     if not batches:
-        return {}
+        return None
     rows = pa.Table.from_batches(batches)
-    addresses = rows[ADDRESS].to_numpy()
-    offsets = (addresses & np.uint64(_OFFSET_MASK)).astype(np.int64)
-    positions = pa.array(offsets + (COMMITTED + position_of(work.number, 0)), pa.int64())
-    rows = rows.append_column(POSITION, positions)
-    lost = read_parts(job, work.lost, work.fragment_id)
-    goes = np.ones(len(offsets), np.bool_) if work.all_lost else None
+    if among is not None:
+        rows = rows.filter(pc.is_in(rows["id"], value_set=among))
+    offsets = (rows[ADDRESS].to_numpy() & np.uint64(_OFFSET_MASK)).astype(np.int64)
+    goes = np.full(len(offsets), work.all_lost)
+    lost = read_parts(job, work.lost, fragment_id)
     if lost:
         goes = np.isin(offsets, np.concatenate([part[OFFSET].to_numpy() for part in lost]))
-    dealt: dict[Deal, list[str]] = {}
-    for by in work.by:
-        identity = [ROW_ID, ADDRESS] if work.identity and by == ("id",) else []
-        taken = rows.select([*dict.fromkeys(["id", *by]), POSITION, *identity])
-        stays = taken if goes is None else taken.filter(pa.array(~goes))
-        _note(dealt, Deal(STORED, key, by), write_deal(job, Deal(STORED, key, by), stays))
-        if goes is not None:
-            gone = Deal(REPLACED, key, by)
-            _note(dealt, gone, write_deal(job, gone, taken.filter(pa.array(goes))))
-    return dealt
+    positions = pa.array(offsets + (COMMITTED + position_of(number, 0)), pa.int64())
+    return rows.append_column(POSITION, positions).append_column(_GOES, pa.array(goes))
+
+
+def _ids_in(job: Job, names: Sequence[str]) -> pa.Array:
+    """All ids some files hold."""
+    chunks: list[pa.Array] = []
+    for name in names:
+        reader = pa.ipc.open_file(job.files.open(name))
+        chunks += [reader.get_batch(number)["id"] for number in range(reader.num_record_batches)]
+    return pa.concat_arrays(chunks)
 
 
 def _note(dealt: dict[Deal, list[str]], deal: Deal, name: str | None) -> None:
@@ -203,14 +225,14 @@ class _Bucket:
         ids = _one(rows["id"])
         there = pa.array([], pa.utf8())
         if self.job.mode == "append":
-            stored = self.rows(STORED, key, ("id",))["id"]
+            stored = self.rows(MET, key, ("id",))["id"]
             there = _one(stored.filter(pc.is_in(stored, value_set=ids)))
         found = not_admitted(self._type(key), ids, there)
         self._report((order, 0, 0), found, rows, self.done.refused)
 
     def _meet(self, key: str) -> None:
         """Which written rows take the place of which committed ones."""
-        written, stored = self.rows(WRITTEN, key, ("id",)), self.rows(STORED, key, ("id",))
+        written, stored = self.rows(WRITTEN, key, ("id",)), self.rows(MET, key, ("id",))
         place = pc.index_in(stored["id"], value_set=_one(written["id"]))
         hit = pc.is_valid(place)
         if not pc.any(hit).as_py():

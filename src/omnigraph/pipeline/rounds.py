@@ -13,12 +13,15 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed
 from omnigraph.pipeline.deals import Deal
 from omnigraph.pipeline.findings import Finding, rank
-from omnigraph.pipeline.judge import STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
+from omnigraph.pipeline.judge import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
 from omnigraph.pipeline.stage import WRITTEN
 from omnigraph.pipeline.staging import Staging
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import stored_pieces
 from omnigraph.versioning.snapshot import Snapshot
+
+LOOKED_UP_ROWS_MAX = 4_000_000
+"""Up to here a task holds all written ids of a table, some 50 bytes each, and deals only the rows that have one."""
 
 Files = dict[str, list[str]]
 """Table key → names of files."""
@@ -37,7 +40,7 @@ class Judging:
     def run(self) -> tuple[Files, Files]:
         """Judge until what is left is sound; the files that say what the write replaces."""
         self._drop_repeats()
-        self._scan({key: [("id",)] for key in self._meeting()}, identity=True)
+        self._scan({key: [("id",)] for key in self._meeting()}, MET)
         plain, late = self._parts()
         self._scan(self._stored(plain))
         self._scan(self._dropped(plain), all_lost=True)
@@ -123,24 +126,35 @@ class Judging:
     def _scan(
         self,
         wanted: Mapping[str, list[tuple[str, ...]]],
+        what: str = STORED,
         *,
-        identity: bool = False,
         lost: Mapping[str, list[str]] | None = None,
         all_lost: bool = False,
     ) -> None:
         work: list[ScanWork] = []
         for key, by in wanted.items():
-            missing = [columns for columns in by if Deal(STORED, key, columns) not in self.deals]
-            if missing:
-                pieces = stored_pieces(self.job.table(key))
-                names = (lost or {}).get(key, [])
-                work += [
-                    ScanWork(key, fragment_id, number, missing, identity, names, all_lost)
-                    for number, (fragment_id, _) in enumerate(pieces)
-                ]
+            missing = [columns for columns in by if Deal(what, key, columns) not in self.deals]
+            if not missing:
+                continue
+            pieces = [
+                (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_pieces(self.job.table(key)))
+            ]
+            among = self._asked(key) if what == MET else []
+            # Whoever looks ids up reads them all first, so pieces are taken by the dozen.
+            step = max(1, -(-len(pieces) // self.runner.parallelism)) if among else 1
+            names = (lost or {}).get(key, [])
+            work += [
+                ScanWork(key, pieces[first : first + step], missing, what, names, all_lost, among)
+                for first in range(0, len(pieces), step)
+            ]
         for dealt in self.runner.run("scan", scan, self.job, work):
-            for deal, names in dealt.items():
-                self.deals.setdefault(deal, []).extend(names)
+            for deal, files in dealt.items():
+                self.deals.setdefault(deal, []).extend(files)
+
+    def _asked(self, key: str) -> list[str]:
+        """The files of written ids, if there are few enough to look up every committed row among them."""
+        few = self.staging.tables[key].rows <= LOOKED_UP_ROWS_MAX
+        return self.deals.get(Deal(WRITTEN, key, ("id",)), []) if few else []
 
     # -- rounds ----------------------------------------------------------------------------------
 
