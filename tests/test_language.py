@@ -63,7 +63,7 @@ def in_order(case: Case) -> list[str]:
 
 
 def writes(case: Case) -> bool:
-    return case.result is not None or "insert " in case.query or "update " in case.query or "delete " in case.query
+    return case.result is not None or any(word in case.query for word in ("insert ", "update ", "delete ", "upsert "))
 
 
 @pytest.mark.skipif(not UPDATE, reason="only when the expected rows are to be written down")

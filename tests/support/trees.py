@@ -278,9 +278,11 @@ WHERES = st.builds(q.Compare, st.sampled_from(COMPARISONS), lowers().map(q.Word)
 WRITES = _tuples(
     st.builds(q.Insert, UPPER, ASSIGNS)
     | st.builds(q.Update, UPPER, ASSIGNS, WHERES)
-    | st.builds(q.Delete, UPPER, WHERES),
+    | st.builds(q.Delete, UPPER, WHERES)
+    | st.builds(q.Upsert, UPPER, ASSIGNS, st.none() | ASSIGNS, st.none() | ASSIGNS),
     1,
-).map(q.Write)
+)
+WRITES = st.builds(q.Write, WRITES, st.booleans())
 
 
 @st.composite

@@ -45,6 +45,7 @@ from omnigraph.query.ast import (
     ReturnItem,
     SortItem,
     Update,
+    Upsert,
     Var,
     Word,
     Write,
@@ -120,7 +121,7 @@ def beyond_the_seeds(query: Query) -> bool:
 
 def is_addition(node: object) -> bool:
     match node:
-        case Logic() | Not() | IsNull() | Arithmetic() | Negative() | Optional():
+        case Logic() | Not() | IsNull() | Arithmetic() | Negative() | Optional() | Upsert() | Write(atomic=True):
             return True
         case Compare(op):
             return op not in SEED_OPERATORS

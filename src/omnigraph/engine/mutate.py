@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.embed import Embedder, fill_vectors
+from omnigraph.engine.filters import make_test
 from omnigraph.engine.frames import Frame
 from omnigraph.engine.pending import Pending
 from omnigraph.engine.ranks import plain
@@ -73,6 +74,8 @@ class MutationRun:
                     self._insert_edge(op)
                 case ir.UpdateNodes():
                     self._update(op)
+                case ir.UpsertNode():
+                    self._upsert(op)
                 case ir.DeleteNodes():
                     self._delete_nodes(op)
                 case ir.DeleteEdges():
@@ -84,17 +87,18 @@ class MutationRun:
     def _insert_node(self, op: ir.InsertNode) -> None:
         node = self.catalog.nodes[op.type_name]
         row = self._row(node, op.values)
-        if node.key:
-            for column in node.key:
-                if row[column] is None:
-                    raise InputError(f"the key '{node.name}.{column}' cannot be null", code="null_key")
-            row["id"] = derive_id([spell_key(row[column], node.properties[column].type) for column in node.key])
-        else:
-            row["id"] = self._new_id()
+        row["id"] = self._key_id(node, row) if node.key else self._new_id()
         rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
         self._required(node, rows)
         self.pending.table(node.table_key).put(rows, fresh=not node.key)
         self.counts.nodes += 1
+
+    def _key_id(self, node: NodeType, row: Mapping[str, Any]) -> str:
+        """The id a row has by its key."""
+        for column in node.key:
+            if row[column] is None:
+                raise InputError(f"the key '{node.name}.{column}' cannot be null", code="null_key")
+        return derive_id([spell_key(row[column], node.properties[column].type) for column in node.key])
 
     def _insert_edge(self, op: ir.InsertEdge) -> None:
         edge = self.catalog.edges[op.type_name]
@@ -134,12 +138,25 @@ class MutationRun:
         node = self.catalog.nodes[op.type_name]
         table = self.pending.table(node.table_key)
         rows = table.matching(select(op.where, self._evaluator))
+        if rows.num_rows:
+            self._set(node, rows, op.values)
+
+    def _upsert(self, op: ir.UpsertNode) -> None:
+        node = self.catalog.nodes[op.type_name]
+        table = self.pending.table(node.table_key)
+        rows = table.matching(make_test("id", _ID, "=", self._key_id(node, self._row(node, op.key))))
         if not rows.num_rows:
-            return
-        assigned = {name for name, _ in op.values}
+            self._insert_node(ir.InsertNode(op.type_name, (*op.key, *op.new)))
+        elif op.existing:
+            self._set(node, rows, op.existing)
+
+    def _set(self, node: NodeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> None:
+        """Put rows in place with some properties set, each computed from what the row was before."""
+        table = self.pending.table(node.table_key)
+        assigned = {name for name, _ in values}
         rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
         before = frame_of(rows)
-        for name, expr in op.values:
+        for name, expr in values:
             type_, what = node.properties[name].type, f"'{node.name}.{name}'"
             if isinstance(expr, ir.Const | ir.ParamRef):
                 rows = _with_constant(rows, name, self._value(expr, type_, what), type_)

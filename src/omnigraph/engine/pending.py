@@ -64,14 +64,18 @@ class PendingTable:
         """Ids that were made up by this write and cannot be in the table."""
 
     def put(self, rows: pa.Table, *, fresh: bool = False) -> None:
-        """Put rows in place; later ones replace earlier ones of the same id."""
+        """Put rows in place; later ones replace earlier ones of the same id, and bring back what was deleted."""
+        if len(self.deleted):
+            self.deleted = self.deleted.filter(pc.invert(pc.is_in(self.deleted, value_set=_one(rows["id"]))))
         kept = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=_one(rows["id"]))))
         self.rows = pa.concat_tables([kept, rows.select(self.schema.names).cast(self.schema)])
         if fresh:
             self._fresh += rows["id"].to_pylist()
 
     def delete(self, ids: pa.Array) -> int:
-        """Take rows away; how many of them were not gone already."""
+        """Take rows away, this write's own too; how many of them were not gone already."""
+        if self.rows.num_rows:
+            self.rows = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=ids)))
         new = ids.filter(pc.invert(pc.is_in(ids, value_set=self.deleted)))
         self.deleted = pa.concat_arrays([self.deleted, new])
         return len(new)
@@ -86,7 +90,7 @@ class PendingTable:
         return pa.concat_tables([selection.of_stored(stored).select(wanted).cast(own.schema), own])
 
     def among(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
-        """The ids of committed rows that have one of `values` in one of the columns, without those that are gone."""
+        """The ids of rows that have one of `values` in one of the columns, without those that are gone."""
         if not len(values) or not columns:
             return pa.array([], pa.utf8())
         if len(values) <= _IN_LIST_MAX:
@@ -95,7 +99,8 @@ class PendingTable:
             rows = self.committed.read(["id", *columns])
             hits = [pc.is_in(rows[column], value_set=values) for column in columns]
             rows = rows.filter(reduce(pc.or_, hits))
-        return _one(self._visible(rows)["id"])
+        own = self.rows.filter(reduce(pc.or_, [pc.is_in(self.rows[column], value_set=values) for column in columns]))
+        return pa.concat_arrays([_one(self._visible(rows)["id"]), _one(own["id"])])
 
     def _visible(self, stored: pa.Table) -> pa.Table:
         hidden = pa.concat_arrays([self.deleted, _one(self.rows["id"])])

@@ -288,14 +288,30 @@ class Delete:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Statement = Insert | Update | Delete
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """`upsert Type { key: value } new { … } existing { … }`; a branch that is not written is None."""
+
+    type: Name
+    key: tuple[Assign, ...]
+    new: tuple[Assign, ...] | None = None
+    existing: tuple[Assign, ...] | None = None
+    key_body: Span = field(default=NOWHERE, compare=False)
+    new_body: Span = field(default=NOWHERE, compare=False)
+    existing_body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Statement = Insert | Update | Delete | Upsert
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One or more statements, run in order as one change."""
+    """One or more statements, run in order as one change; `atomic { … }` may hold statements of both kinds."""
 
     statements: tuple[Statement, ...]
+    atomic: bool = False
+    body: Span = field(default=NOWHERE, compare=False)
 
 
 # -- files -------------------------------------------------------------------------------------------

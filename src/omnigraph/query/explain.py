@@ -105,6 +105,9 @@ def _mutation(plan: ir.MutationIR) -> list[_Line]:
                 lines.append(_line(1, "update", f"{op.type_name} {_assignments(op.values)} where {_expr(op.where)}"))
             case ir.DeleteNodes():
                 lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}, and every edge at them"))
+            case ir.UpsertNode():
+                branches = f"new {_assignments(op.new)} existing {_assignments(op.existing)}"
+                lines.append(_line(1, "upsert", f"{op.type_name} {_assignments(op.key)} {branches}"))
             case ir.DeleteEdges():
                 lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}"))
     return lines

@@ -42,6 +42,7 @@ from omnigraph.query.ast import (
     SortItem,
     Statement,
     Update,
+    Upsert,
     Var,
     Word,
     Write,
@@ -194,8 +195,33 @@ class _Formatter:
     # -- writes ----------------------------------------------------------------------------------
 
     def write(self, write: Write) -> None:
+        if write.atomic:
+            self.printer.open("atomic {", write.body.start, write.body.start)
         for statement in write.statements:
             self.statement(statement)
+        if write.atomic:
+            self.printer.close(write.body.end)
+
+    def upsert(self, statement: Upsert) -> None:
+        """All on one line if it fits, else each branch by itself."""
+        branches = [
+            ("new", statement.new, statement.new_body),
+            ("existing", statement.existing, statement.existing_body),
+        ]
+        given = [(word, assigns, body) for word, assigns, body in branches if assigns is not None]
+        head = f"upsert {statement.type}"
+        pieces = [self.assigned(head, statement.key), *(self.assigned(word, assigns) for word, assigns, _ in given)]
+        if self.printer.fits(" ".join(pieces), statement.span):
+            self.printer.item(" ".join(pieces), statement.span)
+            return
+        first = Span(statement.span.start, statement.key_body.end)
+        self.assigns(head, statement.key, "", statement.key_body, first)
+        for word, assigns, body in given:
+            self.assigns(word, assigns, "", body, body)
+
+    def assigned(self, head: str, assigns: Sequence[Assign]) -> str:
+        texts = [f"{assign.property}: {self.expr(assign.value)}" for assign in assigns]
+        return f"{head} {{ {', '.join(texts)} }}" if texts else f"{head} {{}}"
 
     def statement(self, statement: Statement) -> None:
         match statement:
@@ -207,6 +233,8 @@ class _Formatter:
                 self.assigns(head, statement.assigns, where, statement.body, statement.span)
             case Delete():
                 self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}", statement.span)
+            case Upsert():
+                self.upsert(statement)
 
     def assigns(self, head: str, assigns: Sequence[Assign], tail: str, body: Span, span: Span) -> None:
         printer = self.printer

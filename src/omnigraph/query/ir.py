@@ -452,7 +452,17 @@ class DeleteEdges:
     where: Condition
 
 
-MutationOp = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges
+@dataclass(frozen=True, slots=True)
+class UpsertNode:
+    """Add a node with this key and `new`; if there is one, set `existing` of it instead."""
+
+    type_name: str
+    key: tuple[tuple[str, Expr], ...]
+    new: tuple[tuple[str, Expr], ...]
+    existing: tuple[tuple[str, Expr], ...]
+
+
+MutationOp = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges | UpsertNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ class MutationChecker:
         self.expressions = expressions
         self.report = expressions.report
 
-    def check(self, query: ast.Query, statements: Sequence[ast.Statement]) -> tuple[ir.MutationOp, ...]:
+    def check(self, query: ast.Query, write: ast.Write) -> tuple[ir.MutationOp, ...]:
         """Return the operations; mistakes are reported, and then the result means nothing."""
+        statements = write.statements
         ops: list[ir.MutationOp] = []
         for statement in statements:
             try:
@@ -42,7 +43,7 @@ class MutationChecker:
                 self.report(fault)
             except Silenced:
                 pass
-        if len(ops) == len(statements):
+        if len(ops) == len(statements) and not write.atomic:
             self.one_kind(query, statements)
         return tuple(ops)
 
@@ -56,7 +57,7 @@ class MutationChecker:
                         "D2",
                         f"query '{query.name}' both deletes and inserts or updates",
                         statement.span,
-                        "split it into two queries; to publish both at once, run them on a branch and merge it",
+                        "to do both in one change, say so: atomic { … }",
                     )
                 )
                 return
@@ -68,6 +69,8 @@ class MutationChecker:
                 return self.insert(statement, type_)
             case ast.Update():
                 return self.update(statement, type_)
+            case ast.Upsert():
+                return self.upsert(statement, type_)
             case ast.Delete():
                 where = self.where(statement.where, type_)
                 return (ir.DeleteNodes if isinstance(type_, NodeType) else ir.DeleteEdges)(type_.name, where)
@@ -130,6 +133,37 @@ class MutationChecker:
         if given is None:
             raise Silenced
         return ir.UpdateNodes(type_.name, tuple(given.items()), where)
+
+    def upsert(self, statement: ast.Upsert, type_: NodeType | EdgeType) -> ir.UpsertNode:
+        """T32: the first braces give the whole key and nothing else; the branches give the rest."""
+        if isinstance(type_, EdgeType) or not type_.key:
+            what = "an edge type" if isinstance(type_, EdgeType) else "a node type without @key"
+            message = f"'{type_.name}' is {what}, so no row of it can be found by its key"
+            raise type_fault("T32", message, statement.type.span, "insert it, or update it by a condition")
+        scope, fixed = no_row_scope(type_), type_.key
+        attempt, name = self.expressions.attempt, statement.type
+        key = attempt(self.assigns, statement.key, name, type_, ends=False, scope=scope)
+        new: dict[str, ir.Expr] | None = {}
+        existing: dict[str, ir.Expr] | None = {}
+        if statement.new is not None:
+            new = attempt(self.assigns, statement.new, name, type_, ends=False, scope=scope, fixed=fixed)
+        if statement.existing is not None:
+            rows = row_scope(type_)
+            existing = attempt(self.assigns, statement.existing, name, type_, ends=False, scope=rows, fixed=fixed)
+        if key is None or new is None or existing is None:
+            raise Silenced
+        if set(key) != set(type_.key):
+            hint = f"write upsert {type_.name} {{ {', '.join(f'{column}: …' for column in type_.key)} }} new {{ … }}"
+            message = f"the key of '{type_.name}' is {listing(type_.key)}, not {listing(key)}"
+            raise type_fault("T32", message, statement.type.span, hint)
+        needed = [p.name for p in type_.properties.values() if not p.type.nullable and p.name not in key]
+        embeds = type_.embeds
+        missing = [n for n in needed if n not in new and not (n in embeds and embeds[n].source in new)]
+        if missing:
+            wanted = ", ".join(f"{n}: {self.wanted(type_, n)}" for n in missing)
+            message = f"'new' of '{type_.name}' misses {listing(missing)}"
+            raise type_fault("T12", message, statement.type.span, f"add new {{ {wanted} }}")
+        return ir.UpsertNode(type_.name, tuple(key.items()), tuple(new.items()), tuple(existing.items()))
 
     def assigns(
         self,

@@ -41,6 +41,7 @@ from omnigraph.query.ast import (
     SortItem,
     Statement,
     Update,
+    Upsert,
     Var,
     Word,
     Write,
@@ -57,7 +58,7 @@ from omnigraph.query.parse_expressions import (
 )
 from omnigraph.types import SCALARS
 
-_STATEMENTS = ("insert", "update", "delete")
+_STATEMENTS = ("insert", "update", "delete", "upsert")
 _COMPARISONS = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
 _FOREIGN_WORDS = {
     "like": "a part of a text is found by 'contains', its beginning by 'starts_with', a pattern by 'matches'",
@@ -400,16 +401,28 @@ class _Parser(ExpressionParser):
 
     def write(self) -> Write:
         cursor = self.cursor
+        if cursor.at("atomic") and cursor.ahead().text == "{":
+            cursor.take()
+            start = cursor.take().start
+            statements = self.statements("the block")
+            cursor.take()
+            return Write(statements, True, cursor.since(start))
+        return Write(self.statements("the query"))
+
+    def statements(self, what: str) -> tuple[Statement, ...]:
+        """One statement or more, up to the brace that closes them."""
+        cursor = self.cursor
         statements: list[Statement] = []
         while cursor.token.text in _STATEMENTS:
             statements.append(self.statement())
         if not statements:
-            hint = did_you_mean(cursor.token.text, ("match", *_STATEMENTS)) if cursor.token.kind == LOWER else None
+            known = ("match", "atomic", *_STATEMENTS)
+            hint = did_you_mean(cursor.token.text, known) if cursor.token.kind == LOWER else None
             raise cursor.fault("'match', 'insert', 'update' or 'delete'", hint=hint)
         if not cursor.at("}"):
             hint = did_you_mean(cursor.token.text, _STATEMENTS) if cursor.token.kind == LOWER else None
-            raise cursor.fault("another statement or '}' to close the query", hint=hint)
-        return Write(tuple(statements))
+            raise cursor.fault(f"another statement or '}}' to close {what}", hint=hint)
+        return tuple(statements)
 
     def statement(self) -> Statement:
         cursor = self.cursor
@@ -423,7 +436,16 @@ class _Parser(ExpressionParser):
             cursor.expect("set", " and the new values")
             assigns, body = self.assigns("set")
             return Update(type_, assigns, self.where(word), body, cursor.since(mark))
+        if word == "upsert":
+            return self.upsert(type_, mark)
         return Delete(type_, self.where(word), cursor.since(mark))
+
+    def upsert(self, type_: Name, mark: int) -> Upsert:
+        cursor = self.cursor
+        key, key_body = self.assigns("upsert")
+        new, new_body = self.assigns("new") if cursor.accept("new") else (None, Span(0, 0))
+        existing, existing_body = self.assigns("existing") if cursor.accept("existing") else (None, Span(0, 0))
+        return Upsert(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark))
 
     def assigns(self, word: str) -> tuple[tuple[Assign, ...], Span]:
         cursor = self.cursor

@@ -39,7 +39,7 @@ def check_query(catalog: Catalog, query: ast.Query, source: Source) -> ResolvedR
     expressions = ExpressionChecker(catalog, params, source, report)
     checked: ResolvedRead | ir.MutationIR
     if isinstance(query.body, ast.Write):
-        ops = MutationChecker(catalog, expressions).check(query, query.body.statements)
+        ops = MutationChecker(catalog, expressions).check(query, query.body)
         checked = ir.MutationIR(query.name.text, declared, ops)
     else:
         read = query.body
