@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+import test_language as language
 from omnigraph.errors import Cancelled, CompileError, InputError, QueryTimeout
 from omnigraph.query.parser import parse_queries
 from property.test_read_oracle import disagreement
@@ -99,6 +100,27 @@ def test_random_reads_agree_with_the_oracle(spark: Any, tmp_path: Path, number: 
 @pytest.mark.parametrize("number", range(20))
 def test_random_reads_agree_with_the_oracle_at_length(spark: Any, tmp_path: Path, number: int) -> None:
     check(tmp_path / "graph", spark, SEED + 1_000 + number, 40)
+
+
+LANGUAGE = [
+    case
+    for case in language.CASES
+    if not language.writes(case) and case.error is None and not any(rank in case.query for rank in RANKS)
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", LANGUAGE, ids=str)
+def test_the_cases_of_the_language(spark: Any, worked: dict[str, Any], case: Any) -> None:
+    rows = worked[case.graph].query(case.query, params=case.params, engine="spark", spark=spark).to_rows()
+    found = language.Case(case.file, case.name, case.graph, case.query, case.params, ordered=case.ordered, rows=rows)
+    assert language.in_order(found) == language.in_order(case)
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    root = tmp_path_factory.mktemp("language")
+    return {name: language.build(root, name) for name in sorted({case.graph for case in language.CASES})}
 
 
 def test_a_query_has_its_time(spark: Any, graphs: dict[str, Any]) -> None:

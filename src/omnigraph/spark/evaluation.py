@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,21 @@ def props_of(expr: Any) -> Iterator[ir.Prop]:
     elif dataclasses.is_dataclass(expr) and not isinstance(expr, type):
         for field in dataclasses.fields(expr):
             yield from props_of(getattr(expr, field.name))
+
+
+Some = TypeVar("Some")
+
+
+def by_id(expr: Some) -> Some:
+    """The expression with every node in it told by its id: inside an expression only whether it is there matters."""
+    if isinstance(expr, ir.Entity):
+        return cast(Some, ir.Prop(expr.var, "id", ir.NULL))
+    if isinstance(expr, tuple):
+        return cast(Some, tuple(by_id(part) for part in expr))
+    if dataclasses.is_dataclass(expr) and not isinstance(expr, type):
+        parts = {field.name: by_id(getattr(expr, field.name)) for field in dataclasses.fields(expr)}
+        return cast(Some, dataclasses.replace(expr, **parts))
+    return expr
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.actions import run_action
 from omnigraph.spark.columns import from_wire, spark_name
-from omnigraph.spark.evaluation import Column, Conditions, Step, StepTasks, props_of
+from omnigraph.spark.evaluation import Column, Conditions, Step, StepTasks, by_id, props_of
 from omnigraph.spark.scans import Scan
 from omnigraph.spark.totals import total_of, total_type
 from omnigraph.spark.walks import Pairs, edge_pairs, reached
@@ -264,6 +264,7 @@ class _Lowering:
     ) -> DataFrame:
         """Let the workers look at values: keep rows, or add columns."""
         frame = rows.frame if rows.frame is not None else self.spark.range(1)
+        conditions, values = by_id((conditions, values))
         seen = {(prop.var, prop.name): rows.columns[prop.var, prop.name] for prop in props_of((conditions, values))}
         step = Step(self.job, self.params, seen, conditions, values)
         added = [(name, spark_name(_type_of(expr))) for name, expr in values]

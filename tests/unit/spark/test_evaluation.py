@@ -11,7 +11,7 @@ import omnigraph as og
 from omnigraph.pipeline.job import Job
 from omnigraph.query import ir
 from omnigraph.spark.columns import to_wire
-from omnigraph.spark.evaluation import Column, Conditions, Step, props_of
+from omnigraph.spark.evaluation import Column, Conditions, Step, by_id, props_of
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.fragments import stored_pieces
 from omnigraph.types import PropertyType
@@ -77,3 +77,8 @@ def test_properties_are_found_however_deep() -> None:
     age, wide = prop("x", "age", I32), prop("y", "wide", U64)
     total = ir.Aggregate("sum", wide, U64)
     assert list(props_of((ir.Compare("=", age, ir.Const([1], I32)), (total,)))) == [age, wide]
+
+
+def test_a_node_in_an_expression_is_its_id() -> None:
+    test = ir.Not(ir.IsNull(ir.Entity("x", "A")))
+    assert by_id((test, ir.Const([1], I32))) == (ir.Not(ir.IsNull(ir.Prop("x", "id", ir.NULL))), ir.Const([1], I32))
