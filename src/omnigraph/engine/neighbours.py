@@ -187,8 +187,8 @@ class Layered:
     base: Neighbours
     added: Few
     removed: Few | None = None
-    near: Renumbered | None = None
-    far_: Renumbered | None = None
+    near_moved: Renumbered | None = None
+    far_moved: Renumbered | None = None
 
     @property
     def count(self) -> int:
@@ -220,17 +220,17 @@ class Layered:
     def totals(self, values: Numbers | None) -> Numbers:
         """As in `Walkable`."""
         then = values
-        if values is not None and self.far_ is not None:
-            then = np.where(self.far_.now >= 0, values[self.far_.now], 0)
+        if values is not None and self.far_moved is not None:
+            then = np.where(self.far_moved.now >= 0, values[self.far_moved.now], 0)
         before = self.base.totals(then)
         if self.removed is not None:
             before = before - self.removed.totals(then)
         totals = self.added.totals(values)
-        if self.near is None:
+        if self.near_moved is None:
             totals[: self.base.count] += before
         else:
-            known = np.flatnonzero(self.near.then >= 0)
-            totals[known] += before[self.near.then[known]]
+            known = np.flatnonzero(self.near_moved.then >= 0)
+            totals[known] += before[self.near_moved.then[known]]
         return totals
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
@@ -238,8 +238,8 @@ class Layered:
         found = self.added.connected(sources, targets)
         old, known = self._known(sources)
         ends = targets if old is None else targets[old]
-        if self.far_ is not None:
-            ends = self.far_.then[ends]
+        if self.far_moved is not None:
+            ends = self.far_moved.then[ends]
         before = self.base.connected(known, ends)
         if self.removed is not None:
             before &= ~self.removed.connected(known, ends)
@@ -248,7 +248,7 @@ class Layered:
 
     def whole(self) -> Neighbours:
         """All layers in one, as if it had been made so."""
-        if self.removed is not None or self.near is not None or self.far_ is not None:
+        if self.removed is not None or self.near_moved is not None or self.far_moved is not None:
             return build(*self.expand(np.arange(self.count)), self.count)
         base, few = self.base, self.added.rows
         near = np.repeat(self.added.sources, np.diff(few.offsets))
@@ -266,14 +266,14 @@ class Layered:
         if self.removed is not None:
             kept = ~self.removed.connected(known[positions], targets)
             positions, targets = positions[kept], targets[kept]
-        if self.far_ is not None:
-            targets = self.far_.now[targets]
+        if self.far_moved is not None:
+            targets = self.far_moved.now[targets]
         return positions if old is None else old[positions], targets
 
     def _known(self, sources: Numbers) -> tuple[Numbers | None, Numbers]:
         """(which of the sources the base knows, by what number); None when it knows them all."""
-        if self.near is not None:
-            then = self.near.then[sources]
+        if self.near_moved is not None:
+            then = self.near_moved.then[sources]
             old = np.flatnonzero(then >= 0)
             return old, then[old]
         if not len(sources) or int(sources.max()) < self.base.count:
