@@ -1,0 +1,56 @@
+"""Every query of the page for people who come from Cypher or SQL runs, and finds something."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.graph import Graph
+from omnigraph.query.parser import parse_queries
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+EXAMPLES = ROOT / "tests" / "cases" / "examples"
+QUERIES = re.findall(r"(?ms)^```gq[^\n]*\n(.*?)^```", PAGE)
+PARAMS = {"isbn": "B1", "genres": ["novel", "poetry"], "from": 1, "n": 2, "title": "New"}
+"""Values for the parameters the page uses."""
+
+
+def build(root: Path) -> Graph:
+    graph = og.init(root / "library", EXAMPLES / "library.pg", sync=False, environ={})
+    graph.load(EXAMPLES / "library.jsonl", mode="overwrite")
+    return graph
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("coming"))
+
+
+def params_of(text: str) -> dict[str, object]:
+    return {param.name.text: PARAMS[param.name.text] for param in parse_queries(text).queries[0].params}
+
+
+def is_change(text: str) -> bool:
+    return parse_queries(text).queries[0].is_mutation
+
+
+def test_there_are_thirty_or_more():
+    assert len(QUERIES) >= 30
+    assert PAGE.count("```sql") == PAGE.count("```cypher") == len(QUERIES)
+
+
+@pytest.mark.parametrize("text", [q for q in QUERIES if not is_change(q)], ids=lambda q: q.split("(")[0][6:])
+def test_a_read_finds_something(library, text):
+    assert len(library.query(text, params=params_of(text))) > 0
+
+
+@pytest.mark.parametrize("text", [q for q in QUERIES if is_change(q)], ids=lambda q: q.split("(")[0][6:])
+def test_a_change_changes_something(tmp_path, text):
+    graph = build(tmp_path)
+    done = graph.mutate(text, params=params_of(text))
+    assert done.affected_nodes + done.affected_edges > 0
+    assert graph.verify() == []
