@@ -115,6 +115,22 @@ def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(loops):
     assert kernels.find("vectors") is not None
 
 
+@pytest.mark.parametrize("error", [ImportError, RuntimeError, OSError])
+def test_without_compiled_loops_everything_works(loops, monkeypatch, caplog, tmp_path, error):
+    def refuse(name: str) -> object:
+        raise error("no numba here")
+
+    monkeypatch.setattr(kernels, "import_module", refuse)
+    assert not kernels.load()
+    assert "no compiled loops: no numba here" in caplog.text
+    assert kernels.find("words") is None
+    rows = [node("Doc", name=f"d{at}", text="red", vec=[at, 1]) for at in range(5)]
+    graph = new_graph(tmp_path, "node Doc { name: String @key  text: String  vec: Vector(2) }", *rows)
+    rank = 'rrf(nearest($d.vec, [1, 0]), bm25($d.text, "red"))'
+    text = f"query q() {{ match {{ $d: Doc }} return {{ $d.name }} order {{ {rank} }} limit 2 }}"
+    assert [row["d.name"] for row in graph.query(text)] == ["d4", "d3"]
+
+
 def test_one_question_does_not_import_numba(tmp_path):
     rows = [node("Doc", name=f"d{at}", text=f"red {at}", vec=[at, 1, 0]) for at in range(50)]
     graph = new_graph(tmp_path, "node Doc { name: String @key  text: String  vec: Vector(3) }", *rows)

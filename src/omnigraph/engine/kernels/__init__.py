@@ -9,11 +9,11 @@ imports numba, and without numba everything works, only slower.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from threading import Lock, Thread
 from typing import Any
 
@@ -39,7 +39,8 @@ class _Loops:
             due = self.spent_s > _LOADING_S and not self.asked
             self.asked = self.asked or due
         if due:
-            Thread(target=load, name="omnigraph-kernels", daemon=True).start()
+            # Not a daemon: a process that ended in the midst of compiling could crash.
+            Thread(target=load, name="omnigraph-kernels").start()
 
 
 _loops = _Loops()
@@ -64,8 +65,9 @@ def load() -> bool:
     """Load the compiled loops now, as a server or a benchmark does; whether they are there."""
     _loops.asked = True
     try:
-        _loops.modules.update({name: importlib.import_module(f"{__name__}.{name}") for name in _SUBJECTS})
-    except ImportError as error:
-        _log.info("no compiled loops: %s", error)
+        _loops.modules.update({name: import_module(f"{__name__}.{name}") for name in _SUBJECTS})
+    except (ImportError, RuntimeError, OSError) as error:
+        # No numba for this platform, or no place where it may keep what it compiled: the twins go on.
+        _log.warning("no compiled loops: %s", error)
         return False
     return True
