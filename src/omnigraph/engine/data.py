@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.watch import checkpoint, say
+from omnigraph.storage.difference import live_offsets
 from omnigraph.storage.tables import Piece, Table
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -118,7 +119,7 @@ class TableData:
 
     def left(self, piece: int) -> Numbers:
         """The places of a piece that still have their row."""
-        return self.derived(f"left:{piece}", lambda: self._table.live_offsets(piece))
+        return self.derived(f"left:{piece}", lambda: live_offsets(self._table, piece))
 
     def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:
         """A column in row order, of all pieces or of some, chunk by chunk; it is not kept."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.frames import Bound
 from omnigraph.engine.postings import best, index_of, standing
-from omnigraph.engine.ranks import id_ranks, id_ranks_of
+from omnigraph.engine.ranks import id_ranks_of
 from omnigraph.engine.text import Scores, analyse
 from omnigraph.engine.vectors import Query, Vectors, vectors_of
 from omnigraph.errors import InputError
@@ -26,9 +26,6 @@ _NOWHERE = np.iinfo(np.int64).max
 """The place of what is not in a ranking: behind everything."""
 
 _NONE = np.zeros(0, np.int64)
-_MANY = 4096
-"""For the ids of more rows than this the order of all ids of the table is made, once."""
-
 EmbedQuery = Callable[[str, int, str, str, str | None], "np.ndarray[Any, Any]"]
 """(text, dimensions, type, property, recorded model) → the query's vector."""
 
@@ -173,12 +170,12 @@ class Searcher:
         numbers = held if bound.whole else bound.numbers
         above, equal = standing(scores, numbers, own)
         places = np.where(own > 0, above + 1, _NOWHERE)
-        tied = np.flatnonzero((own > 0) & (equal > 1))
-        if len(tied):
-            mine = scores[numbers]
-            for at in tied.tolist():
-                others = Bound(bound.data, numbers[mine == own[at]])
-                places[at] += _before(others, bound.take(wanted[at : at + 1]))
+        for score in np.unique(own[(own > 0) & (equal > 1)]).tolist():
+            # Of equal scores the smaller id comes first.
+            tied = np.flatnonzero(own == score)
+            ids = Bound(bound.data, numbers[scores[numbers] == score]).column("id")
+            mine = bound.take(wanted[tied]).column("id")
+            places[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine]
         return places
 
     def _constant(self, expr: ir.Expr | None) -> Any:
@@ -186,13 +183,6 @@ class Searcher:
             return self._params[expr.name]
         assert isinstance(expr, ir.Const)
         return expr.value
-
-
-def _before(some: Bound, one: Bound) -> int:
-    """How many have a smaller id."""
-    if some.count > _MANY:
-        return int(np.count_nonzero(id_ranks(some.data)[some.numbers] < id_ranks(one.data)[one.numbers[0]]))
-    return int(pc.sum(pc.less(some.column("id"), one.column("id")[0])).as_py() or 0)
 
 
 def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, Numbers]]]:

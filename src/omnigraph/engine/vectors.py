@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,10 @@ class Block:
             return 0
         return sum(array.nbytes for array in (self.matrix, self.norms, self.codes, self.scales, self.errors))
 
+    def without(self, gone: Mask) -> Block:
+        """The same rows, some of them as if they had no vector."""
+        return replace(self, errors=np.where(gone, np.float32(np.nan), self.errors))
+
     def promising(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
         """The places of the rows (all, without `rows`) that can be among the `wanted` nearest, ties included."""
         found = self._found(query, rows, wanted)
@@ -135,7 +140,8 @@ class Vectors:
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        return self.cover.nbytes + sum(block.nbytes for block in self.cover.bodies)
+        errors = 0 if self.cover.row_of is None else self.cover.row_of.nbytes
+        return self.cover.nbytes + errors + sum(block.nbytes for block in self.cover.bodies)
 
     @property
     def _count(self) -> int:
@@ -164,16 +170,29 @@ class Vectors:
         count = self._count if numbers is None else len(numbers)
         if count <= max(wanted, _FEW) or not query.has_direction:
             return self._known(np.arange(count) if numbers is None else numbers)
-        if numbers is None and self.cover.known_of is None:
-            # The rows of the parts are the rows of the table.
-            parts = zip(self.cover.bodies, self.cover.starts, strict=True)
-            return np.concatenate([block.promising(query, None, wanted) + start for block, start in parts])
+        if numbers is None:
+            return self._all_promising(query, wanted)
         found = [
             found if isinstance(places, slice) else places[found]
-            for block, places, rows in self._parts(np.arange(count) if numbers is None else numbers)
+            for block, places, rows in self._parts(numbers)
             for found in (block.promising(query, rows, wanted),)
         ]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
+
+    def _all_promising(self, query: Query, wanted: int) -> Numbers:
+        parts = zip(self._left, self.cover.starts, strict=True)
+        known = np.concatenate([block.promising(query, None, wanted) + start for block, start in parts])
+        row_of = self.cover.row_of
+        return known if row_of is None else np.sort(row_of[known]).astype(np.int64)
+
+    @cached_property
+    def _left(self) -> list[Block]:
+        """The blocks; what is gone from them has no vector."""
+        row_of = self.cover.row_of
+        if row_of is None:
+            return list(self.cover.bodies)
+        parts = zip(self.cover.bodies, self.cover.starts, strict=True)
+        return [block.without(row_of[start : start + len(block.norms)] < 0) for block, start in parts]
 
     def _known(self, numbers: Numbers) -> Numbers:
         """The places of the rows that have a vector."""

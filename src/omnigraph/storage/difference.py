@@ -174,6 +174,14 @@ def difference(
     return StoredRows(before, gone), StoredRows(after, come)
 
 
+def live_offsets(table: Table, piece: int) -> Offsets:
+    """The places of a piece that still have their row."""
+    with table.reading():
+        fragment = table.dataset.get_fragments()[piece]
+        every = np.arange(fragment.metadata.physical_rows)
+    return np.delete(every, deleted_offsets(table, fragment))
+
+
 def deleted_offsets(table: Table, fragment: lance.LanceFragment) -> Offsets:
     """The places of a fragment whose rows are gone, ascending."""
     file = fragment.metadata.deletion_file

@@ -217,14 +217,6 @@ class Table:
                 wanted = [*columns] if columns is not None else self.schema.names
                 yield from self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches()
 
-    def live_offsets(self, piece: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """The places of the rows a piece still has."""
-        with self.reading():
-            fragment = self.dataset.get_fragments()[piece]
-            addresses = self.dataset.scanner(columns=["_rowaddr"], fragments=[fragment]).to_table()["_rowaddr"]
-        offsets: np.ndarray[Any, np.dtype[np.int64]] = (addresses.to_numpy() & np.uint64(0xFFFFFFFF)).astype(np.int64)
-        return offsets
-
     def read_removed(self, name: str, piece: int) -> pa.Array:
         """A column of a piece with the rows in it that are gone: all places, in order."""
         with self.reading():
