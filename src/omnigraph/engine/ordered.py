@@ -141,7 +141,7 @@ class Ordered:
         names = frame.named()
         if ranked is not None:
             # The rows of a ranked entity come in the order of their edges.
-            edges = {op.edge_var for op in self._plan.pipeline if isinstance(op, ir.Expand)}
+            edges = set(_edges(self._plan.pipeline))
             names.sort(key=lambda name: (name != ranked, name not in edges, name))
         keys = [*keys, *(id_ranks_of(frame.bound[name]) for name in names)]
         order = np.lexsort(tuple(reversed(keys)))
@@ -157,3 +157,12 @@ def column_expr(plan: ir.QueryIR, expr: ir.Expr) -> ir.Expr:
 
 def _variable(rank: ir.Rank) -> str:
     return rank.arms[0].prop.var if isinstance(rank, ir.Rrf) else rank.prop.var
+
+
+def _edges(pipeline: ir.Pipeline) -> Iterator[str | None]:
+    """The variables bound to edges, those of optional blocks included."""
+    for op in pipeline:
+        if isinstance(op, ir.Expand):
+            yield op.edge_var
+        elif isinstance(op, ir.LeftJoin):
+            yield from _edges(op.inner)

@@ -85,6 +85,12 @@ def test_rows_of_one_entity_stay_together_by_their_edges(graph):
     ]
 
 
+def test_edges_of_optional_blocks_order_rows_as_well(graph):
+    match = "$d: Doc optional { $d $z:about $t }"
+    rows = ask(graph, match, "$d.name, $t.name", "order { nearest($d.vec, [1, 0, 0]) } limit 4")
+    assert rows == [("a", "t"), ("b", "u"), ("b", "t"), ("c", None)], "edge 1 before edge 3"
+
+
 def test_the_dimension_must_fit(graph):
     with pytest.raises(TypeCheckError) as caught:
         names(graph, "$d: Doc", "order { nearest($d.vec, [1, 0]) } limit 1")
