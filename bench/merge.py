@@ -124,21 +124,20 @@ def timed_ms(work: Iterator[object]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def measure(root: Path, rounds: int, *, many: bool) -> dict[str, float]:
-    """In this process: the medians of all diffs and merges, and the memory they took."""
-    graph = og.open(root, sync=False)
-    base = graph.commits()[-1]
-    found: dict[str, list[float]] = {"diff": [], "preview": [], "merge": []}
+def measure(roots: list[Path], rounds: int) -> dict[str, float]:
+    """In this process: the medians of diffs and merges in each graph, which take turns; the memory they took."""
+    graphs = [og.open(root, sync=False) for root in roots]
+    found: dict[str, list[float]] = {}
     for number in range(rounds):
-        found["diff"].append(timed_ms(iter(graph.diff("main", f"b{number}"))))
-        found["preview"].append(timed_ms(graph.merge_preview(f"b{number}") for _ in range(1)))
-        found["merge"].append(timed_ms(graph.merge(f"b{number}") for _ in range(1)))
-    assert [commit.kind for commit in graph.commits(limit=rounds)] == ["merge"] * rounds
-    assert base.parent_id is None
-    figures = {f"{what}_ms": median(times) for what, times in found.items()}
-    if many:
-        figures["many_ms"] = timed_ms(graph.merge("many") for _ in range(1))
-    figures["memory_mib"] = most_memory_mib()
+        for root, graph in zip(roots, graphs, strict=True):
+            branch = f"b{number}"
+            found.setdefault(f"diff_{root.name}_ms", []).append(timed_ms(iter(graph.diff("main", branch))))
+            found.setdefault(f"merge_{root.name}_ms", []).append(timed_ms(graph.merge(branch) for _ in range(1)))
+    for graph in graphs:
+        assert [commit.kind for commit in graph.commits(limit=rounds)] == ["merge"] * rounds
+    figures = {what: median(times) for what, times in found.items()}
+    figures["many_rows_merge_s"] = timed_ms(graphs[-1].merge("many") for _ in range(1)) / 1e3
+    figures["merge_memory_mib"] = most_memory_mib()
     return figures
 
 
@@ -148,8 +147,8 @@ def most_memory_mib() -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def in_a_process(root: Path, rounds: int, *, many: bool) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench.merge", "--measure", str(root), str(rounds), str(int(many))]
+def in_a_process(roots: list[Path], rounds: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.merge", "--measure", str(rounds), *map(str, roots)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -159,25 +158,20 @@ def in_a_process(root: Path, rounds: int, *, many: bool) -> dict[str, float]:
 
 def figures(sizes: Sizes | None = None) -> dict[str, float]:
     sizes = sizes or Sizes()
-    found: dict[str, float] = {}
-    taken: dict[str, dict[str, float]] = {}
-    for name, nodes in (("small", sizes.small), ("large", sizes.large)):
-        with folder() as root:
-            many = name == "large"
-            build(root / "graph", nodes, sizes, many=many)
-            taken[name] = in_a_process(root / "graph", sizes.rounds, many=many)
-        found |= {f"{what.removesuffix('_ms')}_{name}_ms": taken[name][what] for what in ("diff_ms", "merge_ms")}
+    with folder() as root:
+        roots = [root / "small", root / "large"]
+        for path, nodes in zip(roots, (sizes.small, sizes.large), strict=True):
+            build(path, nodes, sizes, many=path.name == "large")
+        found = in_a_process(roots, sizes.rounds)
     for what in ("diff", "merge"):
-        found[f"{what}_growth_ratio"] = taken["large"][f"{what}_ms"] / taken["small"][f"{what}_ms"]
-    found["merge_memory_mib"] = taken["large"]["memory_mib"]
-    found["many_rows_merge_s"] = taken["large"]["many_ms"] / 1e3
+        found[f"{what}_growth_ratio"] = found[f"{what}_large_ms"] / found[f"{what}_small_ms"]
     found["rows_per_s"] = sizes.many / found["many_rows_merge_s"]
     return found
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
-        print(json.dumps(measure(Path(sys.argv[2]), int(sys.argv[3]), many=sys.argv[4] == "1")))
+        print(json.dumps(measure([Path(path) for path in sys.argv[3:]], int(sys.argv[2]))))
     else:
         for figure, value in figures(FULL if "--full" in sys.argv[1:] else Sizes()).items():
             print(f"{figure:<36} {value:12,.3f}")
