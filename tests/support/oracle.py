@@ -494,10 +494,11 @@ class _Reading:
         assert edge is not None
         bounds = leap.hop.bounds or ast.Bounds(1, 1)
         assert bounds.max is not None
-        key = (edge.name, leap.hop.undirected, bounds, leap.forward)
+        names = {edge.name, *(other.name for other in map(self.catalog.find_edge, also_of(leap.hop)) if other)}
+        key = (frozenset(names), leap.hop.undirected, bounds, leap.forward)
         if key in self.world.relations:
             return self.world.relations[key]
-        pairs = {(row["src"], row["dst"]) for row in self.world.edges[edge.name].values()}
+        pairs = {(row["src"], row["dst"]) for name in names for row in self.world.edges[name].values()}
         if leap.hop.undirected:
             pairs |= {(target, source) for source, target in pairs}
         found: set[tuple[str, str]]
@@ -874,6 +875,11 @@ def _variables(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
                 yield from _variables(part, params)
         case _:
             return
+
+
+def also_of(hop: ast.Hop) -> list[str]:
+    """The words of the other edges that will do."""
+    return [name.text for name in hop.also]
 
 
 def _distances(source: str, pairs: set[tuple[str, str]]) -> dict[str, int]:

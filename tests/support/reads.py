@@ -596,9 +596,13 @@ class Asking:
     def walk(self, scope: Scope, left: str, edge: EdgeType, right: str) -> str:
         random = self.random
         word = edge.word if random.random() < 0.8 else edge.word.lower()
+        alike = [e for e in self.catalog.edges.values() if (e.from_type, e.to_type) == (edge.from_type, edge.to_type)]
+        several = random.random() < 0.25
+        if several:
+            word = "|".join([word, *(e.word for e in random.sample(alike, random.randint(1, len(alike))))])
         if edge.from_type == edge.to_type and random.random() < 0.3:
             word = f"<{word}>"
-        if random.random() < 0.25:
+        if random.random() < 0.25 and not several:
             name = "_" if random.random() < 0.1 else self.new_name(scope)
             if name != "_":
                 scope[name] = edge

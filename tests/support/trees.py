@@ -246,6 +246,7 @@ HOPS = st.builds(
     st.none() | VARIABLE_NAMES,
     st.booleans(),
     st.none() | bounds(),
+    also=_tuples(_named(lowers(but=("not",))), 0, 2),
 )
 CLAUSES = st.recursive(
     BINDINGS | HOPS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),

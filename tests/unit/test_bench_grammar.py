@@ -30,6 +30,7 @@ from omnigraph.query.ast import (
     Compare,
     Condition,
     Delete,
+    Hop,
     Insert,
     IsNull,
     ListLiteral,
@@ -123,6 +124,8 @@ def is_addition(node: object) -> bool:
     match node:
         case Logic() | Not() | IsNull() | Arithmetic() | Negative() | Optional() | Upsert() | Write(atomic=True):
             return True
+        case Hop():
+            return bool(node.also)
         case Compare(op):
             return op not in SEED_OPERATORS
         case Call(function):

@@ -58,7 +58,8 @@ class Estimates:
     def _hop(self, op: ir.Expand) -> float:
         edge = self._catalog.edges[op.edge_type]
         self._types.setdefault(op.dst_var, op.dst_type)
-        edges, far = self._count(edge.table_key), self._count(f"node:{op.dst_type}")
+        edges = sum(self._count(self._catalog.edges[edge_type].table_key) for edge_type in op.edge_types)
+        far = self._count(f"node:{op.dst_type}")
         near = edge.to_type if op.direction == "in" else edge.from_type
         degree = edges * (2 if op.direction == "both" else 1) / max(self._count(f"node:{near}"), 1)
         reached = min(sum(degree**hops for hops in range(op.min_hops, op.max_hops + 1)), max(far, degree))

@@ -44,7 +44,7 @@ class Match:
         if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
             return None
         bound = frame.bound[op.src_var]
-        linked = self._work.adjacency(op.edge_type).linked(op.direction, bound.data.row_count)
+        linked = self._work.adjacency(op.edge_type, op.also).linked(op.direction, bound.data.row_count)
         return linked if bound.whole else linked[bound.numbers]
 
     def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
@@ -117,7 +117,7 @@ class Match:
 
     def _expand(self, op: ir.Expand, frame: Frame) -> Frame:
         far = self._work.table(f"node:{op.dst_type}")
-        adjacency = self._work.adjacency(op.edge_type)
+        adjacency = self._work.adjacency(op.edge_type, op.also)
         edges = adjacency.edges
         bound = frame.bound[op.src_var]
         sources = bound.numbers

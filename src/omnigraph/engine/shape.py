@@ -62,7 +62,8 @@ def shape_of(plan: ir.QueryIR) -> Shape:
             ends = places[step.src_var], places[step.dst_var]
             source, target = ends if step.direction != "in" else ends[::-1]
             several = (step.min_hops, step.max_hops) != (1, 1)
-            label = f"{step.edge_type}{{{step.min_hops},{step.max_hops}}}" if several else step.edge_type
+            label = "|".join(step.edge_types)
+            label = f"{label}{{{step.min_hops},{step.max_hops}}}" if several else label
             hops.append(Hop(source, target, label, step.direction in ("in", "out"), several))
     return Shape(nodes, tuple(hops))
 

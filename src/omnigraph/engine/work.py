@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.alternatives import Several
 from omnigraph.engine.data import DataCache, TableData
 from omnigraph.engine.watch import Cancellation, Watch
 from omnigraph.errors import LimitReached
@@ -71,8 +72,10 @@ class Work:
             found = self._tables[key] = self._cache.table(self.snapshot.table(key))
         return found
 
-    def adjacency(self, edge_type: str) -> Adjacency:
-        """The edges of a type, by the nodes at their ends."""
+    def adjacency(self, edge_type: str, also: tuple[str, ...] = ()) -> Adjacency:
+        """The edges of a type, by the nodes at their ends; with `also`, of several types between the same ones."""
+        if also:
+            return Several([self.adjacency(one) for one in (edge_type, *also)])
         found = self._adjacencies.get(edge_type)
         if found is None:
             edge = self.catalog.edges[edge_type]

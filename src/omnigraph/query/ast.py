@@ -169,7 +169,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """`$a $w:edge{1,3} $b` or `$a <edge> $b`."""
+    """`$a $w:edge{1,3} $b`, `$a <edge> $b`, or with alternatives `$a edge|other $b`."""
 
     left: Name
     edge: Name
@@ -178,6 +178,7 @@ class Hop:
     undirected: bool = False
     bounds: Bounds | None = None
     span: Span = field(default=NOWHERE, compare=False)
+    also: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
 
 
 def _expand(op: ir.Expand) -> str:
-    edge = f"${op.edge_var}:{op.edge_type}" if op.edge_var else op.edge_type
+    edge = f"${op.edge_var}:{op.edge_type}" if op.edge_var else "|".join(op.edge_types)
     if (op.min_hops, op.max_hops) != (1, 1):
         edge += f"{{{op.min_hops},{op.max_hops}}}" if op.max_hops >= op.min_hops else " (reaches nothing)"
     arrow = {"out": f"-{edge}->", "in": f"<-{edge}-", "both": f"<-{edge}->"}[op.direction]

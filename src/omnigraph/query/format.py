@@ -176,7 +176,8 @@ class _Formatter:
                 matches = ", ".join(f"{match.property}: {self.expr(match.value)}" for match in clause.matches)
                 return f"${clause.var}: {clause.type}{f' {{ {matches} }}' if matches else ''}"
             case Hop():
-                edge = f"<{clause.edge}>" if clause.undirected else clause.edge.text
+                edge = "|".join(name.text for name in (clause.edge, *clause.also))
+                edge = f"<{edge}>" if clause.undirected else edge
                 edge = f"${clause.edge_var}:{edge}" if clause.edge_var else edge
                 bounds = ""
                 if clause.bounds:

@@ -329,6 +329,13 @@ class Expand:
     dst_filters: tuple[Condition, ...] = ()
     edge_filters: tuple[Condition, ...] = ()
     backward: bool = False
+    also: tuple[str, ...] = ()
+    """Other edge types between the same node types, followed as well; then there is no `edge_var`."""
+
+    @property
+    def edge_types(self) -> tuple[str, ...]:
+        """Every edge type that is followed."""
+        return (self.edge_type, *self.also)
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,8 +218,8 @@ def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
             if isinstance(op, ir.NodeScan):
                 reads.add(("node", op.type_name))
             elif isinstance(op, ir.Expand):
-                edge = catalog.edges[op.edge_type]
-                reads |= {("edge", edge.name), ("node", edge.from_type), ("node", edge.to_type)}
+                for edge in (catalog.edges[edge_type] for edge_type in op.edge_types):
+                    reads |= {("edge", edge.name), ("node", edge.from_type), ("node", edge.to_type)}
     else:
         counts = PropertyType("U64")
         result = [_result("affected_nodes", counts), _result("affected_edges", counts)]

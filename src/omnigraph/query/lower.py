@@ -115,4 +115,5 @@ def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
         dst_bound=dst in bound,
         edge_var=hop.edge_var,
         backward=not forward,
+        also=hop.also,
     )

@@ -265,11 +265,7 @@ class MatchChecker:
             self.introduce(block, name.text, edge.name if edge else None, number, "edge")
 
     def hop(self, block: _Block, hop: ast.Hop, number: int) -> None:
-        edge = self.catalog.find_edge(hop.edge.text)
-        if edge is None:
-            words = [e.word for e in self.catalog.edges.values()]
-            hint = did_you_mean(hop.edge.text, words) or f"the edges are {listing(words)}"
-            raise type_fault("T4", f"there is no edge '{hop.edge}'", hop.edge.span, hint)
+        edge = self.known_edge(hop.edge)
         if hop.undirected and edge.from_type != edge.to_type:
             raise type_fault(
                 "T22",
@@ -277,6 +273,7 @@ class MatchChecker:
                 hop.edge.span,
                 f"'<{edge.word}>' needs an edge between nodes of one type: write '{edge.word}'",
             )
+        also = self.alternatives(hop, edge)
         least, most = self.hop_bounds(hop, edge)
         left_is_source = self.orient(block, hop, edge)
         left_type, right_type = edge.from_type, edge.to_type
@@ -296,7 +293,35 @@ class MatchChecker:
             least,
             most,
             edge_var.ir_name if edge_var and edge_var.kind == "edge" else None,
+            also,
         )
+
+    def alternatives(self, hop: ast.Hop, edge: EdgeType) -> tuple[str, ...]:
+        """T33: alternatives lead between the same types, and none of them can be named."""
+        found: dict[str, None] = {}
+        for name in hop.also:
+            other = self.known_edge(name)
+            if (other.from_type, other.to_type) != (edge.from_type, edge.to_type):
+                message = (
+                    f"'{edge.word}' leads from {edge.from_type} to {edge.to_type}, "
+                    f"but '{other.word}' from {other.from_type} to {other.to_type}"
+                )
+                raise type_fault("T33", message, name.span, "alternatives lead between the same types")
+            if other.name != edge.name:
+                found[other.name] = None
+        if hop.also and hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
+            message = f"'${hop.edge_var}' would be an edge of one type or another"
+            raise type_fault("T33", message, hop.edge_var.span, "drop the edge variable, or the alternatives")
+        return tuple(found)
+
+    def known_edge(self, name: Name) -> EdgeType:
+        """The edge type of a word; T4 when there is none."""
+        edge = self.catalog.find_edge(name.text)
+        if edge is None:
+            words = [e.word for e in self.catalog.edges.values()]
+            hint = did_you_mean(name.text, words) or f"the edges are {listing(words)}"
+            raise type_fault("T4", f"there is no edge '{name}'", name.span, hint)
+        return edge
 
     def hop_bounds(self, hop: ast.Hop, edge: EdgeType) -> tuple[int, int]:
         bounds = hop.bounds

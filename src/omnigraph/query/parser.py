@@ -274,7 +274,7 @@ class _Parser(ExpressionParser):
             return True
         # `$a < word` compares; what closes the brackets, or only a hop can have, tells `$a <edge> $b`.
         edge, closed = cursor.ahead(2), cursor.ahead(3)
-        return after.text == "<" and edge.kind in (LOWER, UPPER) and closed.text in (">", "{")
+        return after.text == "<" and edge.kind in (LOWER, UPPER) and closed.text in (">", "{", "|")
 
     def binding(self) -> Binding:
         cursor = self.cursor
@@ -308,13 +308,16 @@ class _Parser(ExpressionParser):
         if cursor.at("not"):
             raise cursor.fault("an edge name")
         edge = name_of(cursor.expect_lower("an edge name"))
+        also: list[Name] = []
+        while cursor.accept("|"):
+            also.append(name_of(cursor.expect_lower("another edge name")))
         if undirected:
             if cursor.at("{"):
                 raise cursor.fault("'>' to close the undirected edge", hint=f"bounds come last: '<{edge}>{{1,3}}'")
             cursor.expect(">", " to close the undirected edge")
         bounds = self.bounds() if cursor.at("{") else None
         right = name_of(cursor.expect_variable("a variable at the far end of the hop"))
-        return Hop(left, edge, right, edge_var, undirected, bounds, cursor.since(mark))
+        return Hop(left, edge, right, edge_var, undirected, bounds, cursor.since(mark), tuple(also))
 
     def bounds(self) -> Bounds:
         cursor = self.cursor

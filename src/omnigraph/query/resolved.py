@@ -32,6 +32,8 @@ class ResolvedHop:
     min_hops: int
     max_hops: int
     edge_var: str | None
+    also: tuple[str, ...] = ()
+    """Other edge types that will do as well."""
 
 
 @dataclass(frozen=True, slots=True)

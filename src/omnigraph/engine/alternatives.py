@@ -1,0 +1,50 @@
+"""Edges of several types between the same nodes, walked as if they were of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.data import Mask, Numbers
+from omnigraph.engine.neighbours import Neighbours, build
+from omnigraph.query.ir import Direction
+
+
+class Several(Adjacency):
+    """The far ends of any of some adjacencies; a node two edge types lead to is one far end."""
+
+    def __init__(self, parts: Sequence[Adjacency]) -> None:
+        self.edges = parts[0].edges
+        self._parts = parts
+        self._of = ":".join(f"{part.edges.folder}@{part.edges.key[1]}" for part in parts)
+
+    def neighbours(self, direction: Direction) -> Neighbours:
+        """Far ends by walking the edges out, in, or both ways."""
+        name = f"several:{direction}:{self._of}"
+        return self.edges.derived(name, lambda: self._together(direction))
+
+    def _together(self, direction: Direction) -> Neighbours:
+        wholes = [part.whole(direction) for part in self._parts]
+        pairs = [whole.everything() for whole in wholes]
+        near = np.concatenate([near for near, _ in pairs])
+        far = np.concatenate([far for _, far in pairs])
+        return build(near, far, max(whole.count for whole in wholes))
+
+    def whole(self, direction: Direction) -> Neighbours:
+        """They are in one layer."""
+        return self.neighbours(direction)
+
+    def for_all(self, direction: Direction) -> Neighbours:
+        """They are in one layer."""
+        return self.neighbours(direction)
+
+    def linked(self, direction: Direction, nodes: int) -> Mask:
+        """Which nodes have a far end at all."""
+        return reduce(np.logical_or, [part.linked(direction, nodes) for part in self._parts])
+
+    def loops(self, direction: Direction) -> Numbers:
+        """The nodes with an edge to themselves, ascending."""
+        return reduce(np.union1d, [part.loops(direction) for part in self._parts])
