@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from bench import compile_query, compile_schema, merge, storage, write
+from bench import compile_query, compile_schema, merge, start, storage, write
 from bench.read import side_by_side
 from bench.search import side_by_side as search
 
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "merge": merge.figures,
     "read": side_by_side.figures,
     "search": search.figures,
+    "start": start.figures,
     "storage": storage.figures,
     "write": write.figures,
 }

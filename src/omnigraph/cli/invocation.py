@@ -8,10 +8,12 @@ every command has (`--config`, `--as`, `--yes`, `--quiet`, also before the comma
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -221,8 +223,9 @@ class Invocation:
 
     def open(self, address: Address | None = None, *, branch: str | None = None, read_only: bool = False) -> Graph:
         """Open the graph that is meant."""
-        from omnigraph.graph import open as open_graph
-        from omnigraph.versioning.records import MAIN
+        with without_collecting():
+            from omnigraph.graph import open as open_graph
+            from omnigraph.versioning.records import MAIN
 
         address = address or self.storage()
         return open_graph(
@@ -259,6 +262,19 @@ class Invocation:
             code="not_confirmed",
             hint="add --yes",
         )
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Import something large: that makes many objects and no garbage, so nobody need look for any, then or later."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def without_secrets(uri: str) -> str:
