@@ -67,6 +67,9 @@ from omnigraph.versioning.state import Publication, State
 FORMAT = STORAGE_FORMAT
 
 PUBLISH_TRIES = 200
+_CONTENDED_US = 10_000_000
+"""How long a lost race is taken for a sign of more to come."""
+
 At = str | int | datetime | None
 Decide = Callable[[State], Publication | None]
 """What to change, given the newest state; None when nothing needs to."""
@@ -87,6 +90,7 @@ class Repository:
         self._lock = RLock()
         self._state: State | None = None
         self._schemas: dict[str, SchemaRecord] = {}
+        self._lost_races: dict[str, int] = {}
         self._commits: tuple[Mapping[str, Commit], int] = {}, 0
         self._snapshots_of: State | None = None
         self._snapshots: dict[str, Snapshot] = {}
@@ -265,6 +269,17 @@ class Repository:
         if before is not None or error.code in ("disk_full", "no_access"):
             raise error
         return error
+
+    def note_lost_race(self, branch: str) -> None:
+        """Remember that another writer of the branch was first."""
+        with self._lock:
+            self._lost_races[branch] = self.clock()
+
+    def is_contended(self, branch: str) -> bool:
+        """Whether a race was lost on the branch a while ago: then a write had better queue than stage in vain."""
+        with self._lock:
+            lost_at = self._lost_races.get(branch)
+        return lost_at is not None and self.clock() - lost_at < _CONTENDED_US
 
     # -- history ---------------------------------------------------------------------------------
 

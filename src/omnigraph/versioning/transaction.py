@@ -392,11 +392,12 @@ def write(
     bound = options.if_commit is not None or bool(options.expected_versions)
     for attempt in range(WRITE_TRIES):
         try:
-            with repository.ledger.queue() if attempt else nullcontext():
+            with repository.ledger.queue() if attempt or repository.is_contended(options.branch) else nullcontext():
                 transaction = Transaction(repository, options)
                 prepare(transaction)
                 return transaction.commit()
         except HeadMoved:
+            repository.note_lost_race(options.branch)
             if bound or attempt == WRITE_TRIES - 1:
                 raise
             pause(attempt)

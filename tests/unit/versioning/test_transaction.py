@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -29,6 +30,7 @@ from support.graphs import (
     KNOWS,
     PERSON,
     PERSON_SCHEMA,
+    Ticks,
     add_people,
     change,
     files_below,
@@ -686,3 +688,42 @@ def test_a_table_that_is_there_cannot_be_added_dropped_twice_or_renamed_away(rep
         with pytest.raises(TypeNotFound, match="'node:None'"):
             structural(repository, prepare)
     assert len(repository.commits()) == 1
+
+
+# -- contention ----------------------------------------------------------------------------------------
+
+
+def test_who_lost_a_race_queues_for_a_while(root, monkeypatch):
+    clock = Ticks()
+    repository = new_repository(root, clock=clock)
+    repository.create_branch("quiet")
+    queued = []
+    queue = repository.ledger.queue
+
+    def counted():
+        queued.append(1)
+        return queue()
+
+    monkeypatch.setattr(repository.ledger, "queue", counted)
+    other = open_repository(root)
+    losing: list[bool] = []
+
+    def lose():
+        if losing:
+            losing.clear()
+            add_people(other, "faster")
+
+    add_people(repository, "a")
+    assert len(queued) == 0, "nobody is in the way"
+    with arm("intent.written", lose):
+        losing[:] = [True]
+        add_people(repository, "b")
+    assert len(queued) == 1, "the second try"
+    add_people(repository, "c")
+    assert len(queued) == 2, "more may be to come"
+    add_people(repository, "d", branch="quiet")
+    assert len(queued) == 2, "on this branch"
+    clock.sleep(timedelta(seconds=11))
+    add_people(repository, "e")
+    assert len(queued) == 2
+    assert ids_of(repository.snapshot()) == ["a", "b", "c", "e", "faster"]
