@@ -70,9 +70,9 @@ class Searcher:
         """The rows that match and can be among the first `limit`, ties included; and how relevant they are."""
         scores, held = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
-        numbers = held if bound.whole else bound.numbers
-        places = best(scores, numbers, wanted)
-        return (held[places] if bound.whole else places), scores[numbers[places]]
+        places, numbers = _holding(bound, held)
+        found = best(scores, numbers, wanted)
+        return (found if places is None else places[found]), scores[numbers[found]]
 
     def _scores(self, rank: ir.Bm25, data: TableData) -> tuple[Scores, Numbers]:
         """The relevance of every row of a table, and the rows where it is above 0."""
@@ -167,7 +167,7 @@ class Searcher:
         """The places of a few entities in a ranking of words, without ranking all."""
         scores, held = self._scores(arm, bound.data)
         own = scores[bound.take(wanted).numbers]
-        numbers = held if bound.whole else bound.numbers
+        _, numbers = _holding(bound, held)
         above, equal = standing(scores, numbers, own)
         places = np.where(own > 0, above + 1, _NOWHERE)
         for score in np.unique(own[(own > 0) & (equal > 1)]).tolist():
@@ -183,6 +183,22 @@ class Searcher:
             return self._params[expr.name]
         assert isinstance(expr, ir.Const)
         return expr.value
+
+
+def _holding(bound: Bound, held: Numbers) -> tuple[Numbers | None, Numbers]:
+    """The rows of a variable that can hold a word, `held` being those of the table: their places, and which they are.
+
+    Without places it is every row: where they are not in order, or so few that looking them up gains nothing.
+    """
+    if bound.whole:
+        return held, held
+    numbers = bound.numbers
+    if len(held) * 4 > len(numbers) or not (numbers[1:] > numbers[:-1]).all():
+        return None, numbers
+    at = np.searchsorted(numbers, held)
+    found = at < len(numbers)
+    found[found] = numbers[at[found]] == held[found]
+    return at[found], held[found]
 
 
 def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, Numbers]]]:

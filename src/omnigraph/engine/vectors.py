@@ -173,7 +173,7 @@ class Vectors:
         if numbers is None:
             return self._all_promising(query, wanted)
         found = [
-            found if isinstance(places, slice) else places[found]
+            found + places.start if isinstance(places, slice) else places[found]
             for block, places, rows in self._parts(numbers)
             for found in (block.promising(query, rows, wanted),)
         ]
@@ -205,7 +205,15 @@ class Vectors:
         """The rows by the block they are in: the block, the places in `numbers`, the rows of the block."""
         known = numbers if self.cover.known_of is None else self.cover.known_of[numbers].astype(np.int64)
         if len(self.cover.bodies) == 1:
-            yield self.cover.bodies[0], slice(None), known
+            yield self.cover.bodies[0], slice(0, len(known)), known
+            return
+        if (known[1:] > known[:-1]).all():
+            ends = np.searchsorted(known, [*self.cover.starts[1:], np.iinfo(np.int64).max]).tolist()
+            begin = 0
+            for block, start, end in zip(self.cover.bodies, self.cover.starts, ends, strict=True):
+                if end > begin:
+                    yield block, slice(begin, end), known[begin:end] - start
+                begin = end
             return
         part = np.searchsorted(np.array(self.cover.starts), known, side="right") - 1
         for at, (block, start) in enumerate(zip(self.cover.bodies, self.cover.starts, strict=True)):
