@@ -13,7 +13,7 @@ from omnigraph.query.functions import AGGREGATE, RANK, TEXT
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import SCALARS
 
-CLAUSES = ("match", "return", "order", "limit", "query", "insert", "update", "delete")
+CLAUSES = ("match", "return", "having", "order", "skip", "limit", "query", "insert", "update", "delete")
 STATEMENTS = ("insert", "update", "delete")
 
 
@@ -84,8 +84,8 @@ def _proposals(tokens: Sequence[Token], catalog: Catalog) -> Iterable[str]:
         return _edges(types.get(last), catalog)
     variables = {token.text for token in tokens if token.kind == VAR}
     if block == "match":
-        return [*variables, "not", *TEXT, "date", "datetime", "now", *_edges(None, catalog)]
-    if block == "return":
+        return [*variables, "not", "optional", "or", "in", *TEXT, "date", "datetime", "now", *_edges(None, catalog)]
+    if block in ("return", "having"):
         return [*variables, *AGGREGATE, *RANK, "as"]
     if block == "order":
         return [*variables, *RANK, "asc", "desc"]
@@ -105,8 +105,8 @@ def _surroundings(tokens: Sequence[Token]) -> tuple[str, str | None]:
         elif token.kind == PUNCT and token.text in "})" and len(stack) > 1:
             stack.pop()
             word = ""
-        elif token.kind == LOWER and token.text in (*CLAUSES, "not", "set", "where"):
-            word = "match" if token.text == "not" else token.text
+        elif token.kind == LOWER and token.text in (*CLAUSES, "not", "optional", "set", "where"):
+            word = "match" if token.text in ("not", "optional") else token.text
             if word == "where":
                 stack[-1] = ("where", type_name)
         elif token.kind == UPPER:

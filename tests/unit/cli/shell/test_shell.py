@@ -89,6 +89,8 @@ def test_bare_blocks_are_wrapped():
         ("match { $p livesIn $t $t.", "", {"label", "people"}),
         ("match { $p: Person no", "no", {"not", "now"}),
         ("match { $p: Person $", "$", {"$p"}),
+        ("match { $p: Person optional { $p ", "", {"livesIn", "knows"}),
+        ("match { $p: Person } return { $p.name } ha", "ha", {"having"}),
         ("match { $p: Person } return { $p.a", "a", {"age"}),
         ("match { $p: Person } return { co", "co", {"count"}),
         ("match { $p: Person } return { $p.name } or", "or", {"order"}),
