@@ -7,7 +7,7 @@ way it finds which committed rows the write replaces, and says so to `settle`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -66,6 +66,16 @@ class ScanWork:
     among: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class MeetWork:
+    """Stored pieces whose ids are looked up among all written ones of their table; `written` names their files."""
+
+    table_key: str
+    pieces: list[int]
+    written: list[str]
+    excluded: list[int]
+
+
 @dataclass
 class Judged:
     """What a bucket shows. `hits` and `lost` name files: per split which rows replace which, per piece what goes."""
@@ -89,7 +99,7 @@ def write_sheet(job: Job, sheet: Sheet) -> str:
 
 def scan(job: Job, work: ScanWork) -> dict[Deal, list[str]]:
     """Deal the rows of some stored pieces: those that stay, and, where it is known, those that are replaced."""
-    among = _ids_in(job, work.among) if work.among else None
+    among = _one(pa.concat_tables(_whole_files(job, work.among))["id"]) if work.among else None
     dealt: dict[Deal, list[str]] = {}
     found = [rows for piece in work.pieces if (rows := _stored_rows(job, work, *piece, among)) is not None]
     if not found:
@@ -125,13 +135,11 @@ def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among:
     return rows.append_column(POSITION, positions).append_column(_GOES, pa.array(goes))
 
 
-def _ids_in(job: Job, names: Sequence[str]) -> pa.Array:
-    """All ids some files hold."""
-    chunks: list[pa.Array] = []
+def _whole_files(job: Job, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Everything some files hold."""
     for name in names:
         reader = pa.ipc.open_file(job.files.open(name))
-        chunks += [reader.get_batch(number)["id"] for number in range(reader.num_record_batches)]
-    return pa.concat_arrays(chunks)
+        yield reader.read_all().replace_schema_metadata(None)
 
 
 def _note(dealt: dict[Deal, list[str]], deal: Deal, name: str | None) -> None:
@@ -142,10 +150,48 @@ def _note(dealt: dict[Deal, list[str]], deal: Deal, name: str | None) -> None:
 # -- judging -----------------------------------------------------------------------------------------
 
 
-def judge(job: Job, work: tuple[int, str]) -> Judged:
-    """Look at one bucket as a sheet says."""
+def judge(job: Job, work: tuple[int, str] | MeetWork) -> Judged:
+    """Look at one bucket as a sheet says; or, in the same go, only at who meets whom."""
+    if isinstance(work, MeetWork):
+        return meet(job, work)
     number, sheet = work
     return _Bucket(job, number, _read_sheet(job, sheet)).judge()
+
+
+def meet(job: Job, work: MeetWork) -> Judged:
+    """Look up the ids of stored pieces among all written ones."""
+    written = pa.concat_tables(_whole_files(job, work.written))
+    if work.excluded:
+        excluded = pa.array(work.excluded, pa.int64())
+        written = written.filter(pc.invert(pc.is_in(written[POSITION], value_set=excluded)))
+    table = job.table(work.table_key)
+    columns = ["id", ROW_ID, ADDRESS]
+    done = Judged()
+    pieces = (list(read_stored(table, piece, columns)) for piece in work.pieces)
+    _note_hits(job, done, work.table_key, written, (pa.Table.from_batches(rows) for rows in pieces if rows))
+    return done
+
+
+def _note_hits(job: Job, done: Judged, key: str, written: pa.Table, stored: Iterable[pa.Table]) -> None:
+    """Write down which written rows replace which stored ones, by split and by piece."""
+    ids, positions = _one(written["id"]), _one(written[POSITION])
+    found: list[pa.Table] = []
+    for rows in stored:
+        place = _one(pc.index_in(rows["id"], value_set=ids))
+        hit = pc.is_valid(place)
+        if pc.any(hit).as_py():
+            replaced = rows.filter(hit).select([ROW_ID, ADDRESS])
+            found.append(replaced.append_column(POSITION, positions.take(pc.drop_null(place))))
+    if not found:
+        return
+    hits = pa.concat_tables(found)
+    addresses = hits[ADDRESS].to_numpy()
+    lost = pa.table({OFFSET: (addresses & np.uint64(_OFFSET_MASK)).astype(np.int64)})
+    by_split = write_parts(job, "hits", hits.select([POSITION, ROW_ID]), hits[POSITION].to_numpy() >> 32)
+    by_piece = write_parts(job, "lost", lost, (addresses >> np.uint64(32)).astype(np.int64))
+    assert by_split is not None
+    assert by_piece is not None
+    done.hits[key], done.lost[key] = by_split, by_piece
 
 
 @dataclass(frozen=True)
@@ -233,20 +279,7 @@ class _Bucket:
     def _meet(self, key: str) -> None:
         """Which written rows take the place of which committed ones."""
         written, stored = self.rows(WRITTEN, key, ("id",)), self.rows(MET, key, ("id",))
-        place = pc.index_in(stored["id"], value_set=_one(written["id"]))
-        hit = pc.is_valid(place)
-        if not pc.any(hit).as_py():
-            return
-        positions = written[POSITION].take(pc.drop_null(place)).to_numpy()
-        stored = stored.filter(hit)
-        addresses = stored[ADDRESS].to_numpy()
-        hits = pa.table({POSITION: positions, ROW_ID: stored[ROW_ID]})
-        lost = pa.table({OFFSET: (addresses & np.uint64(_OFFSET_MASK)).astype(np.int64)})
-        by_split = write_parts(self.job, "hits", hits, positions >> 32)
-        by_piece = write_parts(self.job, "lost", lost, (addresses >> np.uint64(32)).astype(np.int64))
-        assert by_split is not None
-        assert by_piece is not None
-        self.done.hits[key], self.done.lost[key] = by_split, by_piece
+        _note_hits(self.job, self.done, key, written, [stored])
 
     def _part(self, place: PartPlace, part: Part) -> None:
         tables: dict[str, TableDelta] = {}

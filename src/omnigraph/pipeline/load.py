@@ -25,7 +25,7 @@ from omnigraph.pipeline.findings import split_of
 from omnigraph.pipeline.job import EMBED_SETTINGS, Job, Mode
 from omnigraph.pipeline.rounds import Files, Judging
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import LoseWork, SettleWork, lose, settle
+from omnigraph.pipeline.settle import LoseWork, SettleWork, finish
 from omnigraph.pipeline.staging import Source, Staging, stage_input
 from omnigraph.pipeline.sweep import Note, announce, sweep
 from omnigraph.storage.fragments import NewPiece, Prepared
@@ -169,9 +169,8 @@ class _BulkLoad:
 
     def _publish(self, transaction: Transaction, staging: Staging, hits: Files, lost: Files) -> None:
         job = staging.job
-        final: dict[str, list[NewPiece]] = {key: [] for key in staging.tables}
-        work: list[SettleWork] = []
         order: dict[tuple[str, int], list[NewPiece]] = {}
+        work: list[SettleWork | LoseWork] = []
         for key, rows in staging.tables.items():
             excluded: dict[int, list[int]] = {}
             for position in rows.excluded:
@@ -180,11 +179,22 @@ class _BulkLoad:
                 order[key, split] = pieces
                 if split in excluded or key in hits:
                     work.append(SettleWork(key, split, pieces, hits.get(key, []), excluded.get(split, [])))
-        for piece_work, pieces in zip(work, self.runner.run("settle", settle, job, work), strict=True):
-            order[piece_work.table_key, piece_work.split] = pieces
+        for key, names in lost.items():
+            work += [LoseWork(key, fragment_id, names) for fragment_id in sorted(numbers_in(job, names))]
+        changed: dict[str, list[str]] = {}
+        removed: dict[str, list[int]] = {}
+        for one, done in zip(work, self.runner.run("settle", finish, job, work), strict=True):
+            if isinstance(one, SettleWork):
+                assert isinstance(done, list)
+                order[one.table_key, one.split] = done
+            elif done is None:
+                removed.setdefault(one.table_key, []).append(one.fragment_id)
+            else:
+                assert isinstance(done, str)
+                changed.setdefault(one.table_key, []).append(done)
+        final: dict[str, list[NewPiece]] = {key: [] for key in staging.tables}
         for (key, _), pieces in order.items():
             final[key] += pieces
-        changed, removed = self._lose(job, lost)
         # From here on a version may refer to them, published or not; what no version pins goes as versions go.
         self.note.keep(file for pieces in final.values() for piece in pieces for file in piece.files)
         for key, pieces in final.items():
@@ -193,22 +203,6 @@ class _BulkLoad:
             )
             transaction.change(key, Change(prepared=change))
         self._report(transaction, staging)
-
-    def _lose(self, job: Job, lost: Files) -> tuple[dict[str, list[str]], dict[str, list[int]]]:
-        """Per table the stored pieces that lose some rows, and those that lose all."""
-        work = [
-            LoseWork(key, fragment_id, names)
-            for key, names in lost.items()
-            for fragment_id in sorted(numbers_in(job, names))
-        ]
-        changed: dict[str, list[str]] = {}
-        removed: dict[str, list[int]] = {}
-        for one, (fragment_id, left) in zip(work, self.runner.run("replace", lose, job, work), strict=True):
-            if left is None:
-                removed.setdefault(one.table_key, []).append(fragment_id)
-            else:
-                changed.setdefault(one.table_key, []).append(left)
-        return changed, removed
 
     def _report(self, transaction: Transaction, staging: Staging) -> None:
         loaded = tuple(

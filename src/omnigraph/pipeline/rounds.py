@@ -6,14 +6,14 @@ what is left, until nothing is found: that is what a load in memory does, rule b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from omnigraph.engine.delta import Part
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed
 from omnigraph.pipeline.deals import Deal
 from omnigraph.pipeline.findings import Finding, rank
-from omnigraph.pipeline.judge import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
+from omnigraph.pipeline.judge import MET, STORED, Judged, MeetWork, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
 from omnigraph.pipeline.stage import WRITTEN
 from omnigraph.pipeline.staging import Staging
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -40,7 +40,8 @@ class Judging:
     def run(self) -> tuple[Files, Files]:
         """Judge until what is left is sound; the files that say what the write replaces."""
         self._drop_repeats()
-        self._scan({key: [("id",)] for key in self._meeting()}, MET)
+        dealt = [key for key in self._meeting() if key not in self._looked_up()]
+        self._scan({key: [("id",)] for key in dealt}, MET)
         plain, late = self._parts()
         self._scan(self._stored(plain))
         self._scan(self._dropped(plain), all_lost=True)
@@ -50,10 +51,10 @@ class Judging:
                 list(self.staging.tables),
                 self._excluded(),
                 parts=plain,
-                meets=self._meeting(),
+                meets=dealt,
                 admit=self._admitting(),
             )
-            first = self._judge(sheet)
+            first = self._judge(sheet, self._look_ups())
             hits, lost = _merged(judged.hits for judged in first), _merged(judged.lost for judged in first)
             findings = [finding for judged in first for finding in judged.findings]
             if late:
@@ -140,8 +141,7 @@ class Judging:
                 (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_pieces(self.job.table(key)))
             ]
             among = self._asked(key) if what == MET else []
-            # Whoever looks ids up reads them all first, so pieces are taken by the dozen.
-            step = max(1, -(-len(pieces) // self.runner.parallelism)) if among else 1
+            step = self._at_once(len(pieces)) if among else 1
             names = (lost or {}).get(key, [])
             work += [
                 ScanWork(key, pieces[first : first + step], missing, what, names, all_lost, among)
@@ -150,6 +150,24 @@ class Judging:
         for dealt in self.runner.run("scan", scan, self.job, work):
             for deal, files in dealt.items():
                 self.deals.setdefault(deal, []).extend(files)
+
+    def _looked_up(self) -> list[str]:
+        """Tables of which a merge only has to know who replaces whom, and can find out without dealing."""
+        return [key for key in self._meeting() if self.job.mode == "merge" and self._asked(key)]
+
+    def _look_ups(self) -> list[MeetWork]:
+        work: list[MeetWork] = []
+        for key in self._looked_up():
+            pieces = [fragment_id for fragment_id, _ in stored_pieces(self.job.table(key))]
+            excluded = sorted(self.staging.tables[key].excluded)
+            step = self._at_once(len(pieces))
+            for first in range(0, len(pieces), step):
+                work.append(MeetWork(key, pieces[first : first + step], self._asked(key), excluded))
+        return work
+
+    def _at_once(self, pieces: int) -> int:
+        """Whoever looks ids up reads them all first, so pieces are taken by the dozen."""
+        return max(1, -(-pieces // self.runner.parallelism))
 
     def _asked(self, key: str) -> list[str]:
         """The files of written ids, if there are few enough to look up every committed row among them."""
@@ -161,12 +179,12 @@ class Judging:
     def _excluded(self) -> dict[str, list[int]]:
         return {key: sorted(rows.excluded) for key, rows in self.staging.tables.items() if rows.excluded}
 
-    def _judge(self, sheet: Sheet) -> list[Judged]:
-        if not (sheet.parts or sheet.repeats or sheet.meets or sheet.admit):
-            return []
-        name = write_sheet(self.job, sheet)
-        work = [(number, name) for number in range(self.job.buckets)]
-        return list(self.runner.run("check", judge, self.job, work))
+    def _judge(self, sheet: Sheet, look_ups: Sequence[MeetWork] = ()) -> list[Judged]:
+        work: list[tuple[int, str] | MeetWork] = [*look_ups]
+        if sheet.parts or sheet.repeats or sheet.meets or sheet.admit:
+            name = write_sheet(self.job, sheet)
+            work += [(number, name) for number in range(self.job.buckets)]
+        return list(self.runner.run("check", judge, self.job, work)) if work else []
 
     def _judge_late(self, late: list[PartPlace], lost: Files) -> list[Finding]:
         """The parts that look at what stays: committed rows are dealt again, without those that go."""

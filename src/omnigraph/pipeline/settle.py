@@ -41,6 +41,11 @@ class LoseWork:
     lost: list[str]
 
 
+def finish(job: Job, work: SettleWork | LoseWork) -> list[NewPiece] | str | None:
+    """Both kinds of work in one go: new pieces become final, stored ones lose rows."""
+    return settle(job, work) if isinstance(work, SettleWork) else lose(job, work)
+
+
 def settle(job: Job, work: SettleWork) -> list[NewPiece]:
     """The pieces to publish; a piece that is not among them is not needed any more."""
     batches = read_parts(job, work.hits, work.split)
@@ -84,8 +89,8 @@ def _settle_piece(
     return made
 
 
-def lose(job: Job, work: LoseWork) -> tuple[int, str | None]:
-    """A stored piece without the rows that were replaced: its number, and what it becomes."""
+def lose(job: Job, work: LoseWork) -> str | None:
+    """What a stored piece becomes without the rows that were replaced; None when nothing is left of it."""
     parts = read_parts(job, work.lost, work.fragment_id)
     offsets = np.concatenate([part[OFFSET].to_numpy() for part in parts])
-    return work.fragment_id, without_rows(job.table(work.table_key), work.fragment_id, np.sort(offsets).tolist())
+    return without_rows(job.table(work.table_key), work.fragment_id, np.sort(offsets).tolist())
