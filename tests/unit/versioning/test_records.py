@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -73,6 +75,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 numbers = st.integers(0, 2**63 - 1)
 pins = st.builds(Pin, numbers, numbers, texts, numbers, numbers, numbers)
 branches = texts.filter(bool)
+said = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts | st.lists(texts)
 commits = st.builds(
     Commit,
     id=texts,
@@ -83,7 +86,9 @@ commits = st.builds(
     actor=st.none() | texts,
     created_at=numbers,
     message=st.none() | texts,
-    metadata=st.dictionaries(texts, st.none() | st.booleans() | st.integers() | texts | st.lists(texts)),
+    metadata=st.dictionaries(
+        texts, st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts | st.lists(texts)
+    ),
     kind=texts,
     changed=st.lists(texts).map(tuple),
     schema_hash=texts,
@@ -282,3 +287,15 @@ def test_any_metadata_is_read_or_named(value):
         assert read_metadata(row) == value
     else:
         damaged(read_metadata, row)
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**200), 1e308, float("inf"), 0.1, "\u2028", {"a": [None, {}]}])
+def test_whatever_a_user_says_about_a_commit_comes_back(value):
+    row = through_arrow(commit_to_row(replace(COMMIT, metadata={"said": value}), [PIN]))
+    found = row_to_commit(row).metadata["said"]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_number_that_is_none_comes_back():
+    row = through_arrow(commit_to_row(replace(COMMIT, metadata={"said": float("nan")}), [PIN]))
+    assert math.isnan(row_to_commit(row).metadata["said"])
