@@ -51,13 +51,26 @@ def doc(random: Random, name: str) -> dict[str, Any]:
     return node("Doc", name=name, text=text, vec=vec)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_grown_answers_are_those_of_a_graph_without_a_past_at_length(tmp_path, monkeypatch, seed):
+    monkeypatch.setattr(parts, "_FEW", 2)
+    monkeypatch.setattr(parts, "_PARTS_MAX", 3)
+    grow(tmp_path, seed, steps=30)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_grown_answers_are_those_of_a_graph_without_a_past(tmp_path, seed):
+    grow(tmp_path, seed, steps=12)
+
+
+def grow(tmp_path: Path, seed: int, steps: int) -> None:
+    """Change a graph at random, and after every change ask it what a graph without a past is asked."""
     random = Random(seed)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(30)))
     answers(graph, Random(0))
     points = [graph.commits()[0].id]
-    for step in range(12):
+    for step in range(steps):
         names = [record["data"]["name"] for record in graph.export()]
         match random.randrange(5):
             case 0 | 1:

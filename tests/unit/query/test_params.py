@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from omnigraph.errors import ParameterError
@@ -76,6 +77,8 @@ ACCEPTED = [
     ("[DateTime]", ["1970-01-01T00:00:01Z"], [1000]),
     ("Vector(3)", [1, 2.5, -3], [1.0, 2.5, -3.0]),
     ("Vector(1)", [0.1], [0.10000000149011612]),
+    ("Vector(2)", np.array([0.1, -2.0]), [0.10000000149011612, -2.0]),
+    ("Vector(2)", np.array([1, 2], np.int64), [1.0, 2.0]),
     ("String?", None, None),
     ("I32?", None, None),
     ("[String]?", None, None),
@@ -156,6 +159,9 @@ REFUSED = [
     ("Vector(3)", [1, 2, 3, 4], "expected 3 dimensions, got 4"),
     ("Vector(3)", [], "expected 3 dimensions, got 0"),
     ("Vector(3)", [1, "2", 3], "the string '2'"),
+    ("Vector(2)", [0.5, 1e39], "1e+39 exceeds Float32 range"),
+    ("Vector(2)", [0.5, float("nan")], "not a finite number"),
+    ("Vector(2)", np.array([0.5, np.inf]), "not a finite number"),
     ("Vector(3)", [1, True, 3], "found true"),
     ("Vector(3)", [1, None, 3], "found null"),
     ("Vector(3)", [1, float("nan"), 3], "nan is not a finite number"),
