@@ -7,6 +7,9 @@ Reading it costs what was deleted, where asking Lance for the places that are le
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,32 @@ _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 
 
+class DeletionCache:
+    """The deletion files read last; they never change, and a diff looks at the same ones again and again."""
+
+    def __init__(self, bytes_max: int = 32 * 1024 * 1024) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._known: OrderedDict[str, Offsets] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, name: str, read: Callable[[], Offsets]) -> Offsets:
+        """What a file says, from here or by `read`."""
+        with self._lock:
+            known = self._known.get(name)
+            if known is not None:
+                self._known.move_to_end(name)
+                return known
+        offsets = read()
+        with self._lock:
+            if name not in self._known:
+                self._known[name] = offsets
+                self._bytes += offsets.nbytes
+                while self._bytes > self._bytes_max:
+                    self._bytes -= self._known.popitem(last=False)[1].nbytes
+        return offsets
+
+
 def parse_deletions(data: bytes, file: DeletionFile) -> Offsets:
     """The places a deletion file names."""
     offsets = _arrow(data) if file.file_type == "array" else parse_roaring(data)
@@ -37,7 +66,9 @@ def parse_deletions(data: bytes, file: DeletionFile) -> Offsets:
 
 
 def _arrow(data: bytes) -> Offsets:
-    column = pa.ipc.open_file(pa.BufferReader(data)).read_all().column(0)
+    # Threads would cost more than the few numbers.
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    column = pa.ipc.open_file(pa.BufferReader(data), options=options).read_all().column(0)
     return np.sort(column.to_numpy().astype(np.int64))
 
 

@@ -187,7 +187,8 @@ def deleted_offsets(table: Table, fragment: lance.LanceFragment) -> Offsets:
     file = fragment.metadata.deletion_file
     if file is None:
         return NONE
-    return parse_deletions(table.read_file(file.path(fragment.fragment_id)), file)
+    name = file.path(fragment.fragment_id)
+    return table.store.deletions.get(f"{table.folder}/{name}", lambda: parse_deletions(table.read_file(name), file))
 
 
 def _holds(fragment: lance.LanceFragment, fields: AbstractSet[int]) -> bool:

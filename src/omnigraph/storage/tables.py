@@ -26,6 +26,7 @@ from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 from lance.optimize import Compaction
 
 from omnigraph.errors import Damaged, HeadMoved
+from omnigraph.storage.deletions import DeletionCache
 from omnigraph.storage.durable import sync_files, sync_tree
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.fragments import Prepared, prepared_transaction
@@ -82,6 +83,7 @@ class TableStore:
         self.location = location
         self.sync = sync
         self.objects: ObjectStore = object_store(location, sync=False)
+        self.deletions = DeletionCache()
         self._session = Session()
         self._options: dict[str, str] | None = dict(location.options) or None
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import Damaged
-from omnigraph.storage.deletions import parse_deletions, parse_roaring
+from omnigraph.storage.deletions import DeletionCache, parse_deletions, parse_roaring
 
 ROWS = 300_000
 PATTERNS = {
@@ -63,3 +63,17 @@ def test_a_file_that_names_too_few_is_refused(tmp_path):
     file = fragment.delete_rows(list(range(6_000))).deletion_file
     with pytest.raises(Damaged, match="names 0 rows, its manifest says 6000"):
         parse_deletions(struct.pack("<II", 12346, 0), file)
+
+
+def test_the_cache_keeps_what_was_read_last_and_no_more_than_it_may():
+    cache, read = DeletionCache(bytes_max=160), []
+
+    def look(name):
+        return cache.get(name, lambda: read.append(name) or np.arange(8))
+
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert look(name).tolist() == list(range(8))
+    assert read == ["a", "b", "c", "b"], "two fit, and the one not used for longest goes"
+    cache.get("large", lambda: np.arange(1_000))
+    assert look("a").tolist() == list(range(8))
+    assert read[-1] == "a", "what is larger than the cache empties it"
