@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.adjacency import Adjacency
-from omnigraph.engine.data import DataCache, Numbers, TableData
+from omnigraph.engine.data import DataCache, TableData
 from omnigraph.engine.frames import Bound
 from omnigraph.engine.places import find
 from omnigraph.query import ir
@@ -74,10 +74,21 @@ class Lookup:
         if self._hop is None:
             columns = tuple([[data.column(name)[row].as_py()] for name, _ in self._properties])
             return PlainRows(self._names, self._types, columns)
-        ends = self._ends(snapshot, catalog, cache, self._hop, np.array([row]))
+        hop = self._hop
+        edge = catalog.edges[hop.edge_type]
+        tables = {self._table_key: data}
+
+        def table(key: str) -> TableData:
+            if key not in tables:
+                tables[key] = cache.table(snapshot.table(key))
+            return tables[key]
+
+        nodes = table(f"node:{edge.from_type}"), table(f"node:{edge.to_type}")
+        adjacency = Adjacency.of(table(edge.table_key), *nodes, cache)
+        ends = adjacency.neighbours(hop.direction).far(np.array([row]))
         if len(ends) > _ROWS_MAX:
             return None
-        far = Bound(cache.table(snapshot.table(f"node:{self._hop.dst_type}")), ends[: self._limit])
+        far = Bound(table(f"node:{hop.dst_type}"), ends[: self._limit])
         columns = tuple(
             [
                 _values(far, name) if at_far else [data.column(name)[row].as_py()] * far.count
@@ -85,16 +96,6 @@ class Lookup:
             ]
         )
         return PlainRows(self._names, self._types, columns)
-
-    @staticmethod
-    def _ends(snapshot: Snapshot, catalog: Catalog, cache: DataCache, hop: ir.Expand, source: Numbers) -> Numbers:
-        edge = catalog.edges[hop.edge_type]
-
-        def table(key: str) -> TableData:
-            return cache.table(snapshot.table(key))
-
-        ends = table(f"node:{edge.from_type}"), table(f"node:{edge.to_type}")
-        return Adjacency.of(table(edge.table_key), *ends, cache).neighbours(hop.direction).far(source)
 
 
 def _values(bound: Bound, name: str) -> list[Any]:

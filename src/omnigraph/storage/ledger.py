@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 import lance
@@ -85,6 +86,11 @@ class LedgerVersion:
     stamp: str | None
     dataset: lance.LanceDataset
 
+    @cached_property
+    def places(self) -> tuple[str, str]:
+        """The names of the next version's manifest and of this one's."""
+        return manifest_name(self.version + 1), manifest_name(self.version)
+
 
 class Ledger:
     """Reads and publishes `__manifest`."""
@@ -131,9 +137,10 @@ class Ledger:
     def refresh(self, known: LedgerVersion) -> LedgerVersion:
         """The newest version; `known` itself when nothing moved."""
         looked = self._look()
-        still = looked is not None and self._seen == (known.version, looked)
-        if still and not self._has(known.version + 1) and self._has(known.version):
-            return known
+        if looked is not None and self._seen == (known.version, looked):
+            following, own = known.places
+            if not self._has(following) and self._has(own):
+                return known
         try:
             if known.dataset.latest_version == known.version:
                 self._note(known, looked)
@@ -156,9 +163,9 @@ class Ledger:
         except OSError:
             return None
 
-    def _has(self, version: int) -> bool:
+    def _has(self, name: str) -> bool:
         try:
-            os.stat(f"{self._versions}/{manifest_name(version)}")  # noqa: PTH116
+            os.stat(f"{self._versions}/{name}")  # noqa: PTH116
         except FileNotFoundError:
             return False
         except OSError:
