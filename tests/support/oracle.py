@@ -718,16 +718,20 @@ class _Reading:
         if call.function != "rrf":
             return self.arm(call, rows), {}
         positions = []
-        for arm in call.arguments[:2]:
+        weights = []
+        arguments = list(call.arguments)
+        last = arguments[-1]
+        k = 60 if isinstance(last, ast.Arithmetic) or _is_rank(last) else self.value(arguments.pop(), {})
+        for arm in arguments:
+            weights.append(Fraction(self.value(arm.right, {})) if isinstance(arm, ast.Arithmetic) else Fraction(1))
+            arm = arm.left if isinstance(arm, ast.Arithmetic) else arm
             assert isinstance(arm, ast.Call)
             scores = self.arm(arm, rows)
             best = sorted(scores, key=lambda id: (scores[id], id))
             positions.append({id: at for at, id in enumerate(best[:limit] if arm.function == "nearest" else best, 1)})
-        k = self.value(call.arguments[2], {}) if len(call.arguments) == 3 else 60
-        fused = {
-            id: sum((Fraction(1, k + arm[id]) for arm in positions if id in arm), Fraction())
-            for id in positions[0] | positions[1]
-        }
+        every = {id for arm in positions for id in arm}
+        both = list(zip(positions, weights, strict=True))
+        fused = {id: sum((weight / (k + arm[id]) for arm, weight in both if id in arm), Fraction()) for id in every}
         place = {id: (-score, *(arm.get(id, math.inf) for arm in positions)) for id, score in fused.items()}
         return place, {id: float(score) for id, score in fused.items()}
 
@@ -836,6 +840,8 @@ def _is_rank(expr: ast.Expr) -> bool:
 def _ranked(call: ast.Call) -> str:
     """The variable a rank is about."""
     first = call.arguments[0]
+    if isinstance(first, ast.Arithmetic):
+        first = first.left
     if isinstance(first, ast.Call):
         return _ranked(first)
     assert isinstance(first, ast.PropertyOf)

@@ -865,7 +865,9 @@ class Asking:
         arms += [f"bm25(${name}.{p.name}, {self.words()})" for p in props if _is_prose(p.type, p.name)]
         arms = self.random.sample(arms, min(2, len(arms)))
         if len(arms) == 2 and self.random.random() < 0.7:
-            return [*arms, f"rrf({arms[0]}, {arms[1]}{self.random.choice(('', ', 1', ', 7'))})"]
+            several = [*arms, self.random.choice(arms)] if self.random.random() < 0.3 else arms
+            weighed = [arm + self.random.choice(("", "", " * 2", " * 0.5")) for arm in several]
+            return [*arms, f"rrf({', '.join(weighed)}{self.random.choice(('', ', 1', ', 7'))})"]
         return arms
 
     def nearest(self, scope: Scope, name: str, prop: str) -> str:

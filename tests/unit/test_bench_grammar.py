@@ -128,8 +128,8 @@ def is_addition(node: object) -> bool:
             return bool(node.also)
         case Compare(op):
             return op not in SEED_OPERATORS
-        case Call(function):
-            return function in (*VALUE, "collect") or node.distinct
+        case Call(function, arguments):
+            return function in (*VALUE, "collect") or node.distinct or (function == "rrf" and len(arguments) > 3)
         case Read():
             return bool(node.distinct or node.having or node.skip is not None or isinstance(node.limit, Var))
         case Literal("int" | "decimal", value):

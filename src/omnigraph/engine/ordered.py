@@ -110,8 +110,8 @@ class Ordered:
         limit = self._plan.limit
         bound = frame.bound[_variable(rank)]
         if isinstance(rank, ir.Rrf):
-            rows, score, first, second = self._searcher.fuse(rank, bound, frame.count if limit is None else limit)
-            keys: Keys = [-score, first, second]
+            rows, score, places = self._searcher.fuse(rank, bound, frame.count if limit is None else limit)
+            keys: Keys = [-score, *places]
         elif isinstance(rank, ir.Nearest):
             assert limit is not None, "the type checker asks for a limit"
             rows = self._searcher.promising(rank, bound, limit)

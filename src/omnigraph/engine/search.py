@@ -125,32 +125,44 @@ class Searcher:
 
     # -- fusion ----------------------------------------------------------------------------------
 
-    def fuse(self, rank: ir.Rrf, bound: Bound, limit: int) -> tuple[Numbers, Scores, Numbers, Numbers]:
-        """The rows that can be among the first `limit`: which, their fused scores, and their places in both arms.
+    def fuse(self, rank: ir.Rrf, bound: Bound, limit: int) -> tuple[Numbers, Scores, list[Numbers]]:
+        """The rows that can be among the first `limit`: which, their fused scores, and their places in each arm.
 
-        A ranking of vectors ends after `limit` entities. So beside it only the `limit` best of a ranking of words can
-        come first, and of all others no place is needed but those of entities in both.
+        A ranking of vectors ends after `limit` entities. So beside such ones only the `limit` best of a single ranking
+        of words can come first, and of all others no place is needed but those of entities in another one too.
         """
         k = self._constant(rank.k)
         if k is None or k < 1:
             raise InputError("k of 'rrf' must be a whole number of at least 1")
         entities, rows_of = _distinct(bound)
         near = [arm for arm in rank.arms if isinstance(arm, ir.Nearest)]
-        orders = [self._arm(arm, entities, limit, whole=not near) for arm in rank.arms]
+        whole = len(rank.arms) - len(near) > 1 or not near
+        orders = [self._arm(arm, entities, limit, whole=whole) for arm in rank.arms]
         chosen = np.unique(np.concatenate(orders))
-        score = np.zeros(len(chosen))
+        parts = np.zeros((len(rank.arms), len(chosen)))
         arms: list[Numbers] = []
-        for arm, order in zip(rank.arms, orders, strict=True):
+        for arm, order, weight in zip(rank.arms, orders, self._weights(rank), strict=True):
             places = np.full(len(chosen), _NOWHERE)
             places[np.searchsorted(chosen, order)] = np.arange(1, len(order) + 1)
-            if isinstance(arm, ir.Bm25) and near:
+            if isinstance(arm, ir.Bm25) and not whole:
                 missing = np.flatnonzero(places == _NOWHERE)
                 places[missing] = self._places(arm, entities, chosen[missing])
             held = places != _NOWHERE
-            score[held] += 1.0 / (k + places[held])
+            parts[len(arms)][held] = weight / (k + places[held])
             arms.append(places)
+        # Added up by size: equal places in other arms give equal scores, to the last bit.
+        score = np.sort(parts, axis=0).sum(axis=0)
         rows, at = rows_of(chosen)
-        return rows, score[at], arms[0][at], arms[1][at]
+        return rows, score[at], [places[at] for places in arms]
+
+    def _weights(self, rank: ir.Rrf) -> list[float]:
+        """What each arm counts."""
+        if not rank.weights:
+            return [1.0] * len(rank.arms)
+        weights = [1.0 if weight is None else self._constant(weight) for weight in rank.weights]
+        if any(weight is None or not weight > 0 for weight in weights):
+            raise InputError("a weight of 'rrf' must be a number above 0")
+        return weights
 
     def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Bound, limit: int, *, whole: bool) -> Numbers:
         """The entities of one ranking, best first; of a ranking of words only the best `limit`, unless `whole`."""

@@ -204,7 +204,12 @@ def _bare(expr: ir.Expr, own: int) -> str:
         case ir.Bm25():
             return f"bm25({_expr(expr.prop)}, {_expr(expr.query)})"
         case ir.Rrf():
-            return f"rrf({', '.join(_expr(arm) for arm in expr.arms)}, {_expr(expr.k)})"
+            weights = expr.weights or (None,) * len(expr.arms)
+            arms = [
+                f"{_expr(arm)} * {_expr(weight)}" if weight is not None else _expr(arm)
+                for arm, weight in zip(expr.arms, weights, strict=True)
+            ]
+            return f"rrf({', '.join(arms)}, {_expr(expr.k)})"
         case ir.Aggregate():
             return f"{expr.function}({'distinct ' if expr.distinct else ''}{_expr(expr.argument)})"
         case ir.ColumnRef():

@@ -19,7 +19,7 @@ from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
-from omnigraph.query.functions import AGGREGATE, TEXT, VALUE
+from omnigraph.query.functions import AGGREGATE, RANK, TEXT, VALUE
 from omnigraph.query.operators import (
     CASELESS,
     check_arithmetic,
@@ -562,16 +562,30 @@ class ExpressionChecker:
         return ir.Nearest(prop, query)
 
     def rrf(self, expr: ast.Call, scope: Scope) -> ir.Rrf:
-        """`rrf(arm, arm, k)`."""
-        first, second = (self.attempt(self.arm, argument, scope) for argument in expr.arguments[:2])
-        if first is None or second is None:
+        """`rrf(arm, arm * weight, …, k)`: two rankings at least; `k` ranks nothing and comes last."""
+        arguments = list(expr.arguments)
+        last = arguments.pop() if len(arguments) > 2 and not _ranks(arguments[-1]) else None
+        found = [self.attempt(self.weighted_arm, argument, scope) for argument in arguments]
+        arms = [arm for arm in found if arm is not None]
+        if len(arms) < len(found):
             raise Silenced
-        if first.prop.var != second.prop.var:
-            raise type_fault("T21", "both rankings of 'rrf' must rank the same variable", expr.span)
+        if len({arm.prop.var for arm, _ in arms}) > 1:
+            raise type_fault("T21", "the rankings of 'rrf' must rank the same variable", expr.span)
         k: ir.Expr = ir.Const(60, ir.I64)
-        if len(expr.arguments) == 3:
-            k = self.count_argument(expr.arguments[2], scope, "T21", "k of 'rrf'", least=1)
-        return ir.Rrf((first, second), k)
+        if last is not None:
+            k = self.count_argument(last, scope, "T21", "k of 'rrf'", least=1)
+        weights = tuple(weight for _, weight in arms)
+        return ir.Rrf(tuple(arm for arm, _ in arms), k, weights if any(w is not None for w in weights) else ())
+
+    def weighted_arm(self, expr: ast.Expr, scope: Scope) -> tuple[ir.Nearest | ir.Bm25, ir.Expr | None]:
+        """`ranking` or `ranking * weight`; a weight is a number above 0."""
+        if not isinstance(expr, ast.Arithmetic) or not _ranks(expr):
+            return self.arm(expr, scope), None
+        weight = self.check(expr.right, scope)
+        constant = isinstance(weight, ir.Const | ir.ParamRef) and weight.type.is_numeric
+        if expr.op != "*" or not constant or (isinstance(weight, ir.Const) and not weight.value > 0):
+            raise type_fault("T21", "a ranking is weighed by '* number', above 0", expr.right.span)
+        return self.arm(expr.left, scope), weight
 
     def arm(self, expr: ast.Expr, scope: Scope) -> ir.Nearest | ir.Bm25:
         arm = self.check(expr, scope)
@@ -686,6 +700,12 @@ def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
     if type_.scalar == "Blob":
         return expr.kind == "string"
     return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
+
+
+def _ranks(expr: ast.Expr) -> bool:
+    """Whether an argument of `rrf` is a ranking, weighed or not."""
+    inner = expr.left if isinstance(expr, ast.Arithmetic) else expr
+    return isinstance(inner, ast.Call) and inner.function in RANK
 
 
 def _literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:

@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, Function] = {
         Function("fuzzy", "text", 2, 3, "fuzzy($x.text, query) or fuzzy($x.text, query, max_edits)"),
         Function("nearest", "rank", 2, 2, "nearest($x.vector, query)"),
         Function("bm25", "rank", 2, 2, "bm25($x.text, query)"),
-        Function("rrf", "rank", 2, 3, "rrf(nearest(…), bm25(…)) or rrf(nearest(…), bm25(…), k)"),
+        Function("rrf", "rank", 2, 9, "rrf(nearest(…), bm25(…)) or rrf(nearest(…), bm25(…) * weight, …, k)"),
         Function("count", "aggregate", 1, 1, "count($x)"),
         Function("sum", "aggregate", 1, 1, "sum($x.number)"),
         Function("avg", "aggregate", 1, 1, "avg($x.number)"),

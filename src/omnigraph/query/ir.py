@@ -148,6 +148,8 @@ class Rrf:
 
     arms: tuple[Nearest | Bm25, ...]
     k: Expr
+    weights: tuple[Expr | None, ...] = ()
+    """What each arm counts, one where there is none; empty when each counts one."""
 
     @property
     def type(self) -> PropertyType:

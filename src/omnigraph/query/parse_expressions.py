@@ -49,6 +49,7 @@ OPERATOR_WORDS = WORD_OPERATORS | {"and", "or", "not", "is"}
 
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "%")
+_ARITHMETIC = frozenset({*_SUMS, *_PRODUCTS})
 _U64_MAX = INTEGER_RANGES["U64"][1]
 _I64_MIN = INTEGER_RANGES["I64"][0]
 _NO_OPERAND = (":", ",", "}", ")", "]", "as")
@@ -85,8 +86,10 @@ class ExpressionParser(FileParser[Query]):
     def denied(self, expected: str) -> Expr:
         """`not a`; a name `not` is told by what stands behind it."""
         cursor = self.cursor
+        if cursor.token.text != "not":
+            return self.comparison(expected)
         after = cursor.ahead()
-        if not cursor.at("not") or after.text in SYMBOLS or after.text in OPERATOR_WORDS - {"not"}:
+        if after.text in SYMBOLS or after.text in OPERATOR_WORDS - {"not"}:
             return self.comparison(expected)
         if after.kind == END or after.text in (*_NO_OPERAND, *_SUMS, *_PRODUCTS, ".", "asc", "desc"):
             return self.comparison(expected)
@@ -134,8 +137,10 @@ class ExpressionParser(FileParser[Query]):
     def at_word(self, word: str) -> bool:
         """Whether an operator that is a word stands here, and not a name: something can follow it."""
         cursor = self.cursor
+        if cursor.token.text != word or cursor.token.kind != LOWER:
+            return False
         after = cursor.ahead()
-        return cursor.at(word) and cursor.token.kind == LOWER and after.text not in _NO_OPERAND and after.kind != END
+        return after.text not in _NO_OPERAND and after.kind != END
 
     def null_follows(self) -> bool:
         """Whether `is` goes on as `is null` or `is not null`."""
@@ -152,21 +157,26 @@ class ExpressionParser(FileParser[Query]):
     # -- arithmetic ------------------------------------------------------------------------------
 
     def sum(self, expected: str) -> Expr:
-        """`a + b - …`; each operator counts as a level of nesting, for that is what the tree becomes."""
-        return self.chain(_SUMS, expected)
-
-    def chain(self, operators: tuple[str, ...], expected: str) -> Expr:
-        """Operands of one level, put together from the left."""
+        """`a + b * c - …`; each operator counts as a level of nesting, for that is what the tree becomes."""
         cursor = self.cursor
         mark = cursor.mark
-        inner = operators is _PRODUCTS
-        left = self.signed(expected) if inner else self.chain(_PRODUCTS, expected)
+        left = self.signed(expected)
+        if cursor.token.text not in _ARITHMETIC:
+            return left
+        return self.chain(_SUMS, self.chain(_PRODUCTS, left, mark), mark)
+
+    def chain(self, operators: tuple[str, ...], left: Expr, mark: int) -> Expr:
+        """Operands of one level, put together from the left; the first one is read already."""
+        cursor = self.cursor
         levels = 0
         while cursor.token.text in operators and cursor.token.kind == PUNCT:
             op = cast(ArithmeticOp, self.arithmetic_operator())
             cursor.enter()
             levels += 1
-            right = self.signed("a value") if inner else self.chain(_PRODUCTS, "a value")
+            start = cursor.mark
+            right = self.signed("a value")
+            if operators is _SUMS:
+                right = self.chain(_PRODUCTS, right, start)
             left = Arithmetic(op, left, right, cursor.since(mark))
         for _ in range(levels):
             cursor.leave()
