@@ -83,8 +83,9 @@ def test_a_weight_that_is_none_is_refused(spark: Any, tmp_path: Path) -> None:
 
 def test_what_was_found_is_written_as_one_commit(spark: Any, graph: Graph) -> None:
     commits = len(graph.commits())
-    done = graph.analyze("components", write="group", engine="spark", spark=spark)
+    into = {"in_degree": "inward"}
+    done = graph.analyze("degrees", write=into, engine="spark", spark=spark)
     assert len(graph.commits()) == commits + 1
     assert done.rows_written == sum(table.num_rows for table in done.tables.values())
-    again = graph.analyze("components", write="group")
+    again = graph.analyze("degrees", write=into)
     assert again.rows_written == 0

@@ -24,7 +24,7 @@ FAST = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_START_S = 120
+_START_S = 90
 _HERE = Path(__file__).parents[1]
 
 
@@ -42,12 +42,11 @@ def standalone_cluster(folder: Path) -> Iterator[SessionOptions]:
     url = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
         master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port)]
-        stack.enter_context(_daemon(["spark-class", *master, "--webui-port", "0"], folder / "master.log"))
-        _await_port(port)
+        _daemon_of(stack, ["spark-class", *master, "--webui-port", "0"], folder / "master.log", port)
         for number in (1, 2):
             worker = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "-c", "1", "-m", "1g"]
             place = ["-d", str(folder / f"worker-{number}"), "--webui-port", "0", url]
-            stack.enter_context(_daemon(["spark-class", *worker, *place], folder / f"worker-{number}.log"))
+            _daemon_of(stack, ["spark-class", *worker, *place], folder / f"worker-{number}.log")
         config = {
             **FAST,
             "spark.driver.host": "127.0.0.1",
@@ -75,8 +74,8 @@ def connect_server(folder: Path) -> Iterator[SessionOptions]:
     }
     conf = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2,4]"]
-    with _daemon(["spark-submit", *server, *conf, "spark-internal"], folder / "connect.log"):
-        _await_port(port)
+    with ExitStack() as stack:
+        _daemon_of(stack, ["spark-submit", *server, *conf], folder / "connect.log", port, memory="1g")
         yield SessionOptions(remote=f"sc://localhost:{port}/;token={token}")
 
 
@@ -93,7 +92,7 @@ def run_elsewhere(options: SessionOptions, folder: Path) -> str:
     return done.stdout
 
 
-def _environment() -> dict[str, str]:
+def _environment(memory: str = "256m") -> dict[str, str]:
     paths = [str(_HERE), str(_HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
     java = find_java(os.environ, Path.home() / ".cache" / "omnigraph" / "spark")
     return {
@@ -102,43 +101,44 @@ def _environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": memory,
         "SPARK_DAEMON_JAVA_OPTS": _JVM,
-        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_CONNECT_MODE": "0",
     }
 
 
-@contextmanager
-def _daemon(command: Sequence[str], log: Path) -> Iterator[None]:
-    """A program of PySpark's own, for as long as the block lasts."""
+def _daemon_of(
+    stack: ExitStack, command: Sequence[str], log: Path, port: int | None = None, memory: str = "256m"
+) -> None:
+    """A program of PySpark's own, until the stack ends; with a port, it listens there when this returns."""
     import pyspark  # noqa: PLC0415
 
     program = Path(pyspark.__file__).parent / "bin" / command[0]
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [program, *command[1:]], env=_environment(), cwd=log.parent, stdout=file, stderr=subprocess.STDOUT
-        )
-        try:
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    file = stack.enter_context(log.open("wb"))
+    process = subprocess.Popen(
+        [program, *command[1:]], env=_environment(memory), cwd=log.parent, stdout=file, stderr=subprocess.STDOUT
+    )
+    stack.callback(_end, process)
+    for _ in range(_START_S * 10 if port is not None else 0):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port or 0)) == 0:
+                return
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    assert port is None, f"nothing listens on port {port}: {log.read_text(errors='replace')[-4000:]}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
-
-
-def _await_port(port: int) -> None:
-    for _ in range(_START_S * 10):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise AssertionError(f"nothing listens on port {port}")

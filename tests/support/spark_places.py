@@ -49,7 +49,7 @@ def exercise(spark: Any, folder: Path) -> dict[str, Any]:
 
     query = graph.query(FRIENDS, engine="spark", spark=spark).to_rows()
     assert query == graph.query(FRIENDS).to_rows()
-    here, there = graph.analyze("components"), graph.analyze("components", engine="spark", spark=spark)
+    here, there = graph.analyze("degrees"), graph.analyze("degrees", engine="spark", spark=spark)
     assert here.stats == there.stats
     graph.export(folder / "out", format="parquet", partitioned=True, spark=spark)
     return {
@@ -62,7 +62,7 @@ def exercise(spark: Any, folder: Path) -> dict[str, Any]:
         "chosen": sorted(row["name"] for row in chosen.collect()),
         "refused": refused,
         "query": query,
-        "components": there.stats["components"],
+        "largest_degree": there.stats["largest_degree"],
         "exported": spark.read.parquet(str(folder / "out" / "Person.*.parquet")).count(),
         "problems": len(graph.verify()),
     }

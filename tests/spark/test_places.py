@@ -1,0 +1,43 @@
+"""The same on a session in the process, on a cluster, and through Spark Connect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from support.spark import connect_server, run_elsewhere, standalone_cluster
+from support.spark_places import exercise
+
+EXPECTED = {
+    "loaded": [["edge:Knows", 20], ["node:Person", 20]],
+    "told": True,
+    "parallelism": 2,
+    "commits": 3,
+    "people": 30,
+    "again": 35,
+    "chosen": ["p25", "p26", "p27", "p28", "p29"],
+    "refused": "p2",
+    "largest_degree": 2,
+    "exported": 30,
+    "problems": 0,
+}
+
+
+def check(found: dict[str, Any]) -> None:
+    assert len(found.pop("query")) == 3
+    assert found == EXPECTED
+
+
+def test_in_the_process(spark: Any, tmp_path: Path) -> None:
+    check(json.loads(json.dumps(exercise(spark, tmp_path))))
+
+
+def test_on_a_cluster(tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path) as options:
+        check(json.loads(run_elsewhere(options, tmp_path)))
+
+
+def test_through_connect(tmp_path: Path) -> None:
+    with connect_server(tmp_path) as options:
+        check(json.loads(run_elsewhere(options, tmp_path)))
