@@ -299,6 +299,8 @@ class _Reading:
         self.params = params
         self.now_ms = now_ms
         self.names = 0
+        self.missing: dict[str, Entity] = {}
+        """What a variable that an optional block did not find would have been."""
 
     def read(self, read: ast.Read) -> Answer:
         self.block = self.plan(read.clauses, {})
@@ -426,6 +428,7 @@ class _Reading:
     def extended(self, row: Row, block: _Block, given: list[str]) -> list[Row]:
         """The row with every match of an optional block; without any, the row with nothing for its names."""
         found = [{**row, **{name: way[name] for name in given}} for way in self.match(block, self.kept(row, block))]
+        self.missing |= {name: Entity(*block.types[name], "") for name in given}
         return found or [{**row, **dict.fromkeys(given)}]
 
     def kept(self, row: Row, block: _Block) -> Row:
@@ -542,8 +545,7 @@ class _Reading:
     def is_f32(self, expr: ast.Expr, row: Row) -> bool:
         if not isinstance(expr, ast.PropertyOf):
             return False
-        kind, type_ = self.block.types.get(expr.var.text) or (row[expr.var.text].kind, row[expr.var.text].type)
-        entity = Entity(kind, type_, "")
+        entity = row[expr.var.text] or self.missing[expr.var.text]
         types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
         return types[entity.type].properties[expr.property.text].type.scalar == "F32"
 
@@ -618,9 +620,9 @@ class _Reading:
         """Which whole number an expression is: U64 only where nothing signed takes part."""
         match expr:
             case ast.PropertyOf(var=var, property=prop):
-                kind, type_ = self.block.types.get(var.text) or (row[var.text].kind, row[var.text].type)
-                types = self.catalog.nodes if kind == "node" else self.catalog.edges
-                return types[type_].properties[prop.text].type.scalar
+                entity = row[var.text] or self.missing[var.text]
+                types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
+                return types[entity.type].properties[prop.text].type.scalar
             case ast.Var(name=name):
                 return self.declared[name]
             case ast.Literal(value=int() as number):
