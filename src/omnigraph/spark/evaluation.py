@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -27,16 +27,22 @@ from omnigraph.spark.columns import from_wire, to_wire
 from omnigraph.spark.runner import use_one_thread
 
 
+def nodes_of(tree: Any) -> Iterator[Any]:
+    """A plan or an expression and everything it is made of."""
+    yield tree
+    if isinstance(tree, tuple):
+        parts: Iterable[Any] = tree
+    elif dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        parts = (getattr(tree, field.name) for field in dataclasses.fields(tree))
+    else:
+        return
+    for part in parts:
+        yield from nodes_of(part)
+
+
 def props_of(expr: Any) -> Iterator[ir.Prop]:
     """Every property an expression reads, whatever it is made of."""
-    if isinstance(expr, ir.Prop):
-        yield expr
-    elif isinstance(expr, tuple):
-        for part in expr:
-            yield from props_of(part)
-    elif dataclasses.is_dataclass(expr) and not isinstance(expr, type):
-        for field in dataclasses.fields(expr):
-            yield from props_of(getattr(expr, field.name))
+    return (node for node in nodes_of(expr) if isinstance(node, ir.Prop))
 
 
 Some = TypeVar("Some")

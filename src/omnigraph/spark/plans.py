@@ -27,7 +27,7 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.actions import run_action
 from omnigraph.spark.columns import from_wire, spark_name
-from omnigraph.spark.evaluation import Column, Conditions, Step, StepTasks, by_id, props_of
+from omnigraph.spark.evaluation import Column, Conditions, Step, StepTasks, by_id, nodes_of, props_of
 from omnigraph.spark.scans import Scan
 from omnigraph.spark.totals import total_of, total_type
 from omnigraph.spark.walks import Pairs, edge_pairs, reached
@@ -60,8 +60,8 @@ def run_on_spark(
 
 
 def _refuse_ranks(plan: ir.QueryIR) -> None:
-    exprs = [*(column.expr for column in plan.columns), *(key.expr for key in plan.order_by)]
-    if any(isinstance(expr, ir.Nearest | ir.Bm25 | ir.Rrf) for expr in exprs):
+    # Anywhere at all: a worker sees some rows only, and would rank by those.
+    if any(isinstance(node, ir.Nearest | ir.Bm25 | ir.Rrf) for node in nodes_of(plan)):
         raise InputError(
             f"query '{plan.name}' ranks by a search, which Spark does not do",
             code="not_on_spark",

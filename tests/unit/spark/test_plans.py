@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import InputError
+from omnigraph.query.compile import compile_query
+from omnigraph.schema.check import compile_schema
+from omnigraph.spark.plans import run_on_spark
+
+SCHEMA = "node A { name: String @key  text: String? @index  place: Vector(2)? }"
+RANKED = {
+    "returned": "return { $a.name, bm25($a.text, \"x\") as score }",
+    "ordered by": "return { $a.name } order { nearest($a.place, [1.0, 2.0]) } limit 3",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("returned", RANKED.values(), ids=RANKED)
+def test_a_rank_is_refused_wherever_it_is(returned: str) -> None:
+    catalog = compile_schema(SCHEMA)
+    plan: Any = compile_query(catalog, f"query q() {{ match {{ $a: A }} {returned} }}")
+    nothing: Any = None
+    with pytest.raises(InputError) as caught:
+        run_on_spark(nothing, plan, catalog, nothing, {}, now_ms=0)
+    assert caught.value.code == "not_on_spark"
