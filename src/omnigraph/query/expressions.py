@@ -19,7 +19,7 @@ from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
-from omnigraph.query.functions import AGGREGATE, RANK, TEXT, VALUE
+from omnigraph.query.functions import AGGREGATE, TEXT, VALUE
 from omnigraph.query.operators import (
     CASELESS,
     check_arithmetic,
@@ -34,6 +34,7 @@ from omnigraph.query.operators import (
     is_null,
     refuse_null,
 )
+from omnigraph.query.searching import check_bm25, check_nearest, check_rrf, check_text_match
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import parse_date, parse_datetime, read_json
@@ -446,152 +447,16 @@ class ExpressionChecker:
         if expr.function == "now":
             return ir.ParamRef(ir.NOW, ir.DATETIME)
         if expr.function in TEXT:
-            return self.text_match(expr, scope)
+            return check_text_match(self, expr, scope)
         if expr.function in AGGREGATE:
             return self.aggregate(expr, scope)
         if expr.function in VALUE:
             return check_value_function(self, expr, scope)
         if expr.function == "nearest":
-            return self.nearest(expr, scope)
+            return check_nearest(self, expr, scope)
         if expr.function == "bm25":
-            return self.bm25(expr, scope)
-        return self.rrf(expr, scope)
-
-    def text_match(self, expr: ast.Call, scope: Scope) -> ir.TextMatch:
-        """`search`, `match_text`, `fuzzy`."""
-        code = "T20" if expr.function == "match_text" else "T19"
-        prop, query = self.text_arguments(expr, scope, code)
-        edits: ir.Expr | None = None
-        if expr.function == "fuzzy":
-            edits = ir.Const(2, ir.I64)
-            if len(expr.arguments) == 3:
-                edits = self.count_argument(expr.arguments[2], scope, code, "max_edits of 'fuzzy'", least=0)
-        return ir.TextMatch(cast(ir.TextFunction, expr.function), prop, query, edits)
-
-    def bm25(self, expr: ast.Call, scope: Scope) -> ir.Bm25:
-        """`bm25(text, query)`."""
-        return ir.Bm25(*self.text_arguments(expr, scope, "T20"))
-
-    def text_arguments(self, expr: ast.Call, scope: Scope, code: str) -> tuple[ir.Prop, ir.Expr]:
-        prop = self.attempt(self.text_field, expr, scope, code)
-        query = self.attempt(self.text_query, expr, scope, code)
-        if prop is None or query is None:
-            raise Silenced
-        return prop, query
-
-    def text_field(self, expr: ast.Call, scope: Scope, code: str) -> ir.Prop:
-        field = expr.arguments[0]
-        if not isinstance(field, ast.PropertyOf):
-            raise type_fault(code, f"'{expr.function}' searches a text property", field.span, "write $x.property")
-        prop = self.node_field(expr, field, scope)
-        if not prop.type.is_text:
-            raise type_fault(code, f"'{expr.function}' needs a String, but {self.typed(field, prop)}", field.span)
-        return prop
-
-    def node_field(self, expr: ast.Call, field: ast.PropertyOf, scope: Scope) -> ir.Prop:
-        """The property a search or rank function works on; edges are not searched."""
-        if scope.get(field.var).optional:
-            message = f"'{expr.function}' works on nodes that are there, and '${field.var}' comes from 'optional'"
-            raise type_fault("T31", message, field.span, "search inside the block, or without 'optional'")
-        if scope.get(field.var).kind == "edge":
-            raise type_fault(
-                "T23",
-                f"'{expr.function}' works on nodes, and '${field.var}' is an edge variable",
-                field.span,
-                "filter an edge property with a comparison",
-            )
-        return self.property(field, scope)
-
-    def text_query(self, expr: ast.Call, scope: Scope, code: str) -> ir.Expr:
-        argument = expr.arguments[1]
-        query = self.check(argument, scope)
-        if not isinstance(query, ir.Const | ir.ParamRef) or not query.type.is_text:
-            raise type_fault(
-                code,
-                f"'{expr.function}' looks for a text or a String parameter, not {self.shown(argument, query)}",
-                argument.span,
-            )
-        return query
-
-    def count_argument(self, expr: ast.Expr, scope: Scope, code: str, what: str, *, least: int) -> ir.Expr:
-        checked = self.check(expr, scope)
-        is_count = isinstance(checked, ir.Const | ir.ParamRef) and checked.type.is_integer
-        if not is_count or (isinstance(checked, ir.Const) and checked.value < least):
-            raise type_fault(code, f"{what} must be a whole number of at least {least}", expr.span)
-        return checked
-
-    def nearest(self, expr: ast.Call, scope: Scope) -> ir.Nearest:
-        """`nearest($x.vector, query)`."""
-        field, argument = expr.arguments
-        assert isinstance(field, ast.PropertyOf), "the parser lets nothing else through"
-        try:
-            prop = self.node_field(expr, field, scope)
-        except Fault as fault:
-            # Here an unknown property is part of the function's own rule.
-            raise type_fault(
-                "T15" if fault.code == "T6" else fault.code, fault.message, fault.span, fault.hint
-            ) from None
-        if prop.type.scalar != "Vector":
-            raise type_fault("T15", f"'nearest' needs a Vector, but {self.typed(field, prop)}", field.span)
-        if isinstance(argument, ast.ListLiteral):
-            numbers = [
-                item for item in argument.items if isinstance(item, ast.Literal) and item.kind in ("int", "decimal")
-            ]
-            if len(numbers) != len(argument.items):
-                raise type_fault("T15", "a vector holds numbers only", argument.span)
-            if len(numbers) != prop.type.dim:
-                raise type_fault(
-                    "T15",
-                    f"'{field.property}' has {prop.type.dim} dimensions; the query is a list of {len(argument.items)}",
-                    argument.span,
-                )
-            return ir.Nearest(prop, self.fit_literal(argument, prop.type.with_nullable(False), "the query"))
-        query = self.check(argument, scope)
-        if not isinstance(query, ir.Const | ir.ParamRef) or not (query.type.is_text or query.type.scalar == "Vector"):
-            raise type_fault(
-                "T15",
-                f"the query of 'nearest' must be a Vector or a text, not {self.shown(argument, query)}",
-                argument.span,
-            )
-        if query.type.scalar == "Vector" and query.type.dim != prop.type.dim:
-            raise type_fault(
-                "T15",
-                f"'{field.property}' has {prop.type.dim} dimensions, {self.text(argument)} has {query.type.dim}",
-                argument.span,
-            )
-        return ir.Nearest(prop, query)
-
-    def rrf(self, expr: ast.Call, scope: Scope) -> ir.Rrf:
-        """`rrf(arm, arm * weight, …, k)`: two rankings at least; `k` ranks nothing and comes last."""
-        arguments = list(expr.arguments)
-        last = arguments.pop() if len(arguments) > 2 and not _ranks(arguments[-1]) else None
-        found = [self.attempt(self.weighted_arm, argument, scope) for argument in arguments]
-        arms = [arm for arm in found if arm is not None]
-        if len(arms) < len(found):
-            raise Silenced
-        if len({arm.prop.var for arm, _ in arms}) > 1:
-            raise type_fault("T21", "the rankings of 'rrf' must rank the same variable", expr.span)
-        k: ir.Expr = ir.Const(60, ir.I64)
-        if last is not None:
-            k = self.count_argument(last, scope, "T21", "k of 'rrf'", least=1)
-        weights = tuple(weight for _, weight in arms)
-        return ir.Rrf(tuple(arm for arm, _ in arms), k, weights if any(w is not None for w in weights) else ())
-
-    def weighted_arm(self, expr: ast.Expr, scope: Scope) -> tuple[ir.Nearest | ir.Bm25, ir.Expr | None]:
-        """`ranking` or `ranking * weight`; a weight is a number above 0."""
-        if not isinstance(expr, ast.Arithmetic) or not _ranks(expr):
-            return self.arm(expr, scope), None
-        weight = self.check(expr.right, scope)
-        constant = isinstance(weight, ir.Const | ir.ParamRef) and weight.type.is_numeric
-        if expr.op != "*" or not constant or (isinstance(weight, ir.Const) and not weight.value > 0):
-            raise type_fault("T21", "a ranking is weighed by '* number', above 0", expr.right.span)
-        return self.arm(expr.left, scope), weight
-
-    def arm(self, expr: ast.Expr, scope: Scope) -> ir.Nearest | ir.Bm25:
-        arm = self.check(expr, scope)
-        if not isinstance(arm, ir.Nearest | ir.Bm25):
-            raise type_fault("T21", f"'rrf' fuses nearest(…) and bm25(…), not {self.text(expr)}", expr.span)
-        return arm
+            return check_bm25(self, expr, scope)
+        return check_rrf(self, expr, scope)
 
     def aggregate(self, expr: ast.Call, scope: Scope) -> ir.Aggregate:
         """`count`, `sum`, `avg`, `min`, `max`."""
@@ -700,12 +565,6 @@ def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
     if type_.scalar == "Blob":
         return expr.kind == "string"
     return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
-
-
-def _ranks(expr: ast.Expr) -> bool:
-    """Whether an argument of `rrf` is a ranking, weighed or not."""
-    inner = expr.left if isinstance(expr, ast.Arithmetic) else expr
-    return isinstance(inner, ast.Call) and inner.function in RANK
 
 
 def _literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:
