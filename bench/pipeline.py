@@ -125,11 +125,10 @@ class Peaks:
             thread.join()
 
     def _watch(self) -> None:
-        own = str(threading.get_native_id())
-        own = str(Path("/proc/self").resolve().name)
+        own = Path("/proc/self").resolve().name
         while not self._stop.wait(0.2):
             family = {own}
-            found = [(pid, parent, mb, name) for pid, parent, mb, name in _processes()]
+            found = list(_processes())
             for _ in range(4):
                 family |= {pid for pid, parent, _, _ in found if parent in family}
             for pid, _, mb, name in found:

@@ -81,9 +81,10 @@ def connect_server(folder: Path) -> Iterator[str]:
 @contextmanager
 def _running(command: Sequence[str], folder: Path, name: str) -> Iterator[None]:
     """A program and all it starts, until the block ends."""
+    settings = environment(folder)
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
-            command, env=environment(folder), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            command, env=settings, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
         )
         try:
             yield
