@@ -19,7 +19,9 @@ class Several(Adjacency):
     def __init__(self, parts: Sequence[Adjacency]) -> None:
         self.edges = parts[0].edges
         self._parts = parts
-        self._of = ":".join(f"{part.edges.folder}@{part.edges.key[1]}" for part in parts)
+        # What is kept is of these versions of the edges, and of the nodes they number.
+        tables = [*(part.edges for part in parts), parts[0]._source_nodes, parts[0]._target_nodes]
+        self._of = ":".join(f"{table.folder}@{table.key[1]}" for table in tables)
 
     def neighbours(self, direction: Direction) -> Neighbours:
         """Far ends by walking the edges out, in, or both ways."""

@@ -224,7 +224,9 @@ def _coalesce(checker: ExpressionChecker, expr: ast.Call, arguments: list[ir.Val
     if not typed:
         raise type_fault("T26", "'coalesce' of nothing but null", expr.span)
     wrong = [a for a in typed if not checker.compatible(a.type, typed[0].type) or a.type.scalar == "Blob"]
-    if wrong:
+    signed = not all(_unsigned(argument) or argument.type.is_float for argument in typed)
+    wide = any(argument.type.scalar == "U64" for argument in typed)
+    if wrong or (wide and signed and not any(argument.type.is_float for argument in typed)):
         types = listing(str(argument.type) for argument in typed)
         raise type_fault("T26", f"'coalesce' needs values of one type, not {types}", expr.span)
     nullable = all(argument.type.nullable for argument in arguments)
@@ -240,8 +242,7 @@ def common_type(values: list[ir.Value]) -> PropertyType:
         return plain
     if scalars & {"F32", "F64"}:
         return PropertyType("F64", is_list=first.is_list)
-    unsigned = all(_unsigned(value) for value in values)
-    return PropertyType("U64" if unsigned else "I64", is_list=first.is_list)
+    return PropertyType("U64" if "U64" in scalars else "I64", is_list=first.is_list)
 
 
 def is_null(value: ir.Expr) -> bool:

@@ -307,6 +307,10 @@ CONDITIONS = {
         "$p: Person coalesce($p.age, $text) = 1", "T26", "coalesce($p.age, $text)",
         "$p: Person coalesce($p.age, $ratio) = 1",
     ),
+    "T26-coalesce-wide": (
+        "$p: Person coalesce($p.wealth, -1) = 1", "T26", "coalesce($p.wealth, -1)",
+        "$p: Person coalesce($p.wealth, 1) = 1",
+    ),
     "T27-pattern": ('$p: Person $p.name matches "("', "T27", '"("', '$p: Person $p.name matches "()"'),
     "T27-property": ("$p: Person $p.name matches $p.bio", "T27", "$p.bio", "$p: Person $p.name matches $text"),
     "T28-equal": ("$p: Person $p.name = null", "T28", "null", "$p: Person $p.name = $maybe"),
