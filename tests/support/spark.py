@@ -22,6 +22,8 @@ FAST = {
     "spark.default.parallelism": "2",
     # Small jobs end before a better compiler pays.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # Workers import what tests hand them.
+    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
 }
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _START_S = 90
