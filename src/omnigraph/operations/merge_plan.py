@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engine.constraints import violations
 from omnigraph.engine.delta import Delta, TableDelta, Violation
@@ -111,7 +112,12 @@ class MergePlan:
                 continue
             evolved = self.schema.evolved(key, transaction.snapshot.table(table.target_key))
             if merge.put.num_rows or len(merge.delete):
-                change = Change(upsert=merge.put, delete=merge.delete.to_pylist())
+                new = pc.is_in(merge.put["id"], value_set=merge.new_ids)
+                change = Change(
+                    append=merge.put.filter(new),
+                    upsert=merge.put.filter(pc.invert(new)),
+                    delete=merge.delete.to_pylist(),
+                )
                 transaction.change(table.target_key, change, on=evolved)
             elif evolved is not None:
                 transaction.set_version(table.target_key, evolved)

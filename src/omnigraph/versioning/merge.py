@@ -92,8 +92,8 @@ class TableMerge:
 
     put: pa.Table
     delete: pa.Array
-    inserted: int = 0
-    """How many of the rows to put are new to the target."""
+    new_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
+    """Those of the rows to put that the target does not have: nobody need look for them."""
     conflicts: tuple[Conflict, ...] = ()
     settled: tuple[str, ...] = ()
     """Rows the rule spoke of by name."""
@@ -101,8 +101,8 @@ class TableMerge:
     def to_json(self) -> dict[str, Any]:
         """Counts, as a preview shows them."""
         return {
-            "inserted": self.inserted,
-            "updated": self.put.num_rows - self.inserted,
+            "inserted": len(self.new_ids),
+            "updated": self.put.num_rows - len(self.new_ids),
             "deleted": len(self.delete),
         }
 
@@ -113,7 +113,7 @@ def concat_merges(parts: Iterable[TableMerge], schema: pa.Schema) -> TableMerge:
     return TableMerge(
         pa.concat_tables([schema.empty_table(), *(part.put for part in listed)]),
         pa.concat_arrays([pa.array([], pa.utf8()), *(part.delete for part in listed)]),
-        sum(part.inserted for part in listed),
+        pa.concat_arrays([pa.array([], pa.utf8()), *(part.new_ids for part in listed)]),
         tuple(conflict for part in listed for conflict in part.conflicts),
         tuple(row_id for part in listed for row_id in part.settled),
     )
@@ -122,7 +122,7 @@ def concat_merges(parts: Iterable[TableMerge], schema: pa.Schema) -> TableMerge:
 def take_changes(theirs: TableChanges, schema: pa.Schema) -> TableMerge:
     """Everything the source changed, where the target changed nothing."""
     rows = [in_columns(rows, schema) for rows in (theirs.inserted, theirs.new)]
-    return TableMerge(pa.concat_tables(rows), _one(theirs.deleted["id"]), theirs.inserted.num_rows)
+    return TableMerge(pa.concat_tables(rows), _one(theirs.deleted["id"]), _one(theirs.inserted["id"]))
 
 
 VirtualBase = Callable[[pa.Array], Mapping[str, Row | None]]
@@ -181,7 +181,7 @@ class _Settlement:
         self._key = key
         self._rule = rule
         self._put: list[Row] = []
-        self._inserted = 0
+        self._new: list[str] = []
         self._delete: list[str] = []
         self._conflicts: list[Conflict] = []
         self._settled: list[str] = []
@@ -190,7 +190,8 @@ class _Settlement:
         """What came out."""
         put = from_dicts(self._put, schema)
         delete = pa.array(self._delete, pa.utf8())
-        return TableMerge(put, delete, self._inserted, tuple(self._conflicts), tuple(self._settled))
+        new = pa.array(self._new, pa.utf8())
+        return TableMerge(put, delete, new, tuple(self._conflicts), tuple(self._settled))
 
     def take(self, id_: str, t: Row | None, row: Row | None) -> None:
         """Let the target have this row; `t` is what it has."""
@@ -199,7 +200,8 @@ class _Settlement:
                 self._delete.append(id_)
         elif not same_row(t, row):
             self._put.append(row)
-            self._inserted += t is None
+            if t is None:
+                self._new.append(id_)
 
     def settle(self, id_: str, base: Row | None, t: Row | None, s: Row | None) -> None:
         """Decide a row both sides changed differently, or note the conflict."""
