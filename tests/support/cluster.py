@@ -7,6 +7,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,11 +30,12 @@ def environment(folder: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": PATHS,
+        "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOG_DIR": str(folder / "logs"),
         "SPARK_WORKER_DIR": str(folder / "work"),
         "SPARK_LOCAL_DIRS": str(folder / "local"),
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": "768m",
         "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
 
