@@ -221,7 +221,9 @@ class Layered:
         """As in `Walkable`."""
         then = values
         if values is not None and self.far_moved is not None:
-            then = np.where(self.far_moved.now >= 0, values[self.far_moved.now], 0)
+            there = self.far_moved.now >= 0
+            then = np.zeros(len(there), values.dtype)
+            then[there] = values[self.far_moved.now[there]]
         before = self.base.totals(then)
         if self.removed is not None:
             before = before - self.removed.totals(then)

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.data import DataCache
-from omnigraph.engine.neighbours import EdgeRows, Few, Layered, Neighbours, build_few
+from omnigraph.engine.neighbours import EdgeRows, Few, Layered, Neighbours, Renumbered, build_few
 from omnigraph.engine.walks import reach, reach_counts
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
@@ -106,6 +106,13 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
     loops = np.array(sorted({a for a, b in before + added if a == b}), np.int64)
     positions, targets = reach(layered, loops, sources, 1, 3)
     assert as_pairs(sources, positions, targets) == sorted(related(before + added, count, 1, 3))
+
+
+def test_when_all_far_ends_are_gone_nothing_is_left_to_count():
+    gone = Renumbered(np.full(2, -1), np.zeros(0, np.int64))
+    removed = few([(0, 1), (1, 0)], 2)
+    layered = Layered(compressed([(0, 1), (1, 0)], 2), few([], 2), removed, far_moved=gone)
+    assert layered.totals(np.zeros(0, np.int64)).tolist() == [0, 0]
 
 
 def test_edge_rows():
