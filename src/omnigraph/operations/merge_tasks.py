@@ -17,7 +17,7 @@ from omnigraph.storage.difference import IdRange
 from omnigraph.storage.location import Location
 from omnigraph.storage.tables import TableStore
 from omnigraph.versioning.diff import Names, TableDiff, split_ids
-from omnigraph.versioning.merge import Rule, TableMerge, VirtualBase, merge_changes
+from omnigraph.versioning.merge import Rule, TableMerge, VirtualBase, merge_changes, take_changes
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,7 @@ RunRanges = Callable[[Callable[[MergeJob, IdRange], TableMerge], MergeJob, Seque
 
 def decide_range(job: MergeJob, within: IdRange) -> TableMerge:
     """Decide one range, in a process that may know nothing of the graph but its place."""
-    ours, theirs = job.diffs(_store(job.location))
-    return merge_changes(ours.changes(within), theirs.changes(within), job.columns, job.rule)
+    return _decide(job, *job.diffs(_store(job.location)), within)
 
 
 def decide_table(
@@ -72,7 +71,17 @@ def decide_table(
         yield from run(decide_range, job, ranges)
         return
     for within in ranges:
-        yield merge_changes(ours.changes(within), theirs.changes(within), job.columns, job.rule, virtual)
+        yield _decide(job, ours, theirs, within, virtual)
+
+
+def _decide(
+    job: MergeJob, ours: TableDiff, theirs: TableDiff, within: IdRange, virtual: VirtualBase | None = None
+) -> TableMerge:
+    changes = theirs.changes(within)
+    if virtual is None and not ours.touches(changes.ids, within):
+        # The sides changed different rows, as they mostly do: those of the target need not be read.
+        return take_changes(changes, job.columns)
+    return merge_changes(ours.changes(within), changes, job.columns, job.rule, virtual)
 
 
 _STORES: dict[str, TableStore] = {}

@@ -148,6 +148,11 @@ class TableDiff:
         come = _renamed(_read(self._after, self._before, within), self._after_names)
         return compare(self.key, gone, come)
 
+    def touches(self, ids: pa.Array, within: IdRange = EVERYTHING) -> bool:
+        """Whether any of these rows may have changed; nothing but ids is read."""
+        found = (side.read(["id"], within)["id"] for side in self.sides)
+        return any(pc.any(pc.is_in(column, value_set=ids)).as_py() for column in found)
+
     def ranges(self) -> Iterator[TableChanges]:
         """All that changed, range by range, ids ascending."""
         for within in split_ids(self.sides):
