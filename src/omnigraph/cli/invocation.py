@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.models import ArgumentInfo
 
 from omnigraph.cli import completion
 from omnigraph.cli.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.output import remark
-from omnigraph.errors import InputError
+from omnigraph.errors import GraphNotFound, InputError
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -307,6 +308,11 @@ Declared = Mapping[str, tuple[Any, Any]]
 def _declare(command: Callable[..., None], words: Declared, options: Declared) -> Callable[..., None]:
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
     shared = {**words, **options, **_EVERYWHERE}
+    spoken = {
+        parameter.name
+        for parameter in own
+        if any(isinstance(note, ArgumentInfo) for note in getattr(parameter.annotation, "__metadata__", ()))
+    }
 
     @functools.wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
@@ -315,7 +321,13 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
         every = Everywhere(config, as_, yes, quiet).over(root if isinstance(root, Everywhere) else Everywhere())
         named = {name: values.pop(name) for name in (*words, *options)}
         path = context.command_path.partition(" ")[2]
-        command(Invocation(path, every, **named), **values)
+        try:
+            command(Invocation(path, every, **named), **values)
+        except GraphNotFound as error:
+            swapped = next((word for name, word in values.items() if name in spoken and existing_folder(word)), None)
+            if named.get("uri") is not None and swapped is not None:
+                error.hint = f"the graph comes last: omnigraph {path} {named['uri']} {swapped}"
+            raise
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     parameters += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
@@ -329,6 +341,6 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
     return run
 
 
-def existing_folder(word: str) -> bool:
+def existing_folder(word: object) -> bool:
     """Whether a word can only be meant as the address of a graph."""
-    return "://" in word or os.sep in word or Path(word).is_dir()
+    return isinstance(word, str) and ("://" in word or os.sep in word or Path(word).is_dir())

@@ -646,6 +646,14 @@ def test_no_graph_at_all(folder, say):
     assert "omnigraph init" in err
 
 
+def test_who_names_the_graph_first_is_told_that_it_comes_last(graph, say):
+    code, _, err = say("branch", "create", "g.omni", "feature")
+    assert code == 1
+    assert "hint: the graph comes last: omnigraph branch create feature g.omni" in err
+    assert say("branch", "create", "feature", "g.omni")[0] == 0
+    assert "omnigraph init" in say("load", "-d", "people.jsonl", "--mode", "merge", "none.omni")[2]
+
+
 def test_a_server_is_no_storage(folder, say):
     code, _, err = say("optimize", "https://user:secret@graph.example/x?token=1")
     assert code == 1
