@@ -3,7 +3,7 @@
 Recursive descent over the shared cursor. No word is reserved, so a clause is told by the first few
 tokens: `$x :` binds, `$a word $b` hops, everything else that starts an expression is a condition. A
 broken query is skipped up to the next `query name(`, so one file reports several mistakes.
-Expressions are read by `parse_expressions`.
+Expressions are read by `parse_expressions`, writes by `parse_writes`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,14 @@ from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.lang.tokens import LOWER, UPPER, VAR, Comment, Token
 from omnigraph.names import did_you_mean
 from omnigraph.query.ast import (
-    Assign,
     Binding,
     Bounds,
     Call,
     Clause,
     Compare,
     Condition,
-    Delete,
     Expr,
     Hop,
-    Insert,
     IsNull,
     Logic,
     Meta,
@@ -37,14 +34,9 @@ from omnigraph.query.ast import (
     Query,
     QueryFile,
     Read,
-    ReturnItem,
     SortItem,
-    Statement,
-    Update,
-    Upsert,
     Var,
     Word,
-    Write,
 )
 from omnigraph.query.functions import TEXT
 from omnigraph.query.parse_expressions import (
@@ -53,12 +45,11 @@ from omnigraph.query.parse_expressions import (
     OPERATOR_WORDS,
     SYMBOLS,
     WORD_OPERATORS,
-    ExpressionParser,
     no_dollar,
 )
+from omnigraph.query.parse_writes import WriteParser
 from omnigraph.types import SCALARS
 
-_STATEMENTS = ("insert", "update", "delete", "upsert")
 _COMPARISONS = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
 _FOREIGN_WORDS = {
     "like": "a part of a text is found by 'contains', its beginning by 'starts_with', a pattern by 'matches'",
@@ -87,7 +78,7 @@ def parse_source(source: Source) -> tuple[QueryFile, list[Comment]]:
     return QueryFile(queries), comments
 
 
-class _Parser(ExpressionParser):
+class _Parser(WriteParser):
     # -- queries ---------------------------------------------------------------------------------
 
     def query(self) -> Query:
@@ -164,15 +155,7 @@ class _Parser(ExpressionParser):
             raise cursor.fault("'return' and what the query returns", hint=self.about_order())
         cursor.take()
         distinct = cursor.at("distinct") and cursor.ahead().text == "{" and bool(cursor.take())
-        start = cursor.expect("{", " to open 'return'").start
-        items = [self.return_item()]
-        while not cursor.at("}"):
-            cursor.accept(",")
-            if cursor.at("}"):
-                break
-            items.append(self.return_item())
-        cursor.take()
-        return_body = cursor.since(start)
+        items, return_body = self.return_block()
         having, having_body = self.having()
         order: list[SortItem] = []
         order_body = Span(0, 0)
@@ -189,7 +172,7 @@ class _Parser(ExpressionParser):
             raise cursor.fault("'}' to close the query", hint=self.about_order())
         return Read(
             tuple(clauses),
-            tuple(items),
+            items,
             tuple(order),
             limit,
             match_body,
@@ -377,13 +360,6 @@ class _Parser(ExpressionParser):
             hint = did_you_mean(left.name, ("not", "search", "match_text", "fuzzy"))
         return cursor.fault(_COMPARISONS, hint=hint)
 
-    def return_item(self) -> ReturnItem:
-        cursor = self.cursor
-        mark = cursor.mark
-        expr = self.expression("what to return ('$x.property', '$x', an aggregate, …)")
-        alias = name_of(cursor.expect_lower("an alias")) if cursor.accept("as") else None
-        return ReturnItem(expr, alias, cursor.since(mark))
-
     def sort_item(self) -> SortItem:
         cursor = self.cursor
         mark = cursor.mark
@@ -399,78 +375,6 @@ class _Parser(ExpressionParser):
             )
         cursor.take()
         return SortItem(expr, "asc" if token.text == "asc" else "desc", cursor.since(mark))
-
-    # -- writes ----------------------------------------------------------------------------------
-
-    def write(self) -> Write:
-        cursor = self.cursor
-        if cursor.at("atomic") and cursor.ahead().text == "{":
-            cursor.take()
-            start = cursor.take().start
-            statements = self.statements("the block")
-            cursor.take()
-            return Write(statements, True, cursor.since(start))
-        return Write(self.statements("the query"))
-
-    def statements(self, what: str) -> tuple[Statement, ...]:
-        """One statement or more, up to the brace that closes them."""
-        cursor = self.cursor
-        statements: list[Statement] = []
-        while cursor.token.text in _STATEMENTS:
-            statements.append(self.statement())
-        if not statements:
-            known = ("match", "atomic", *_STATEMENTS)
-            hint = did_you_mean(cursor.token.text, known) if cursor.token.kind == LOWER else None
-            raise cursor.fault("'match', 'insert', 'update' or 'delete'", hint=hint)
-        if not cursor.at("}"):
-            hint = did_you_mean(cursor.token.text, _STATEMENTS) if cursor.token.kind == LOWER else None
-            raise cursor.fault(f"another statement or '}}' to close {what}", hint=hint)
-        return tuple(statements)
-
-    def statement(self) -> Statement:
-        cursor = self.cursor
-        mark = cursor.mark
-        word = cursor.take().text
-        type_ = name_of(cursor.expect_upper("a type"))
-        if word == "insert":
-            assigns, body = self.assigns("insert")
-            return Insert(type_, assigns, body, cursor.since(mark))
-        if word == "update":
-            cursor.expect("set", " and the new values")
-            assigns, body = self.assigns("set")
-            return Update(type_, assigns, self.where(word), body, cursor.since(mark))
-        if word == "upsert":
-            return self.upsert(type_, mark)
-        return Delete(type_, self.where(word), cursor.since(mark))
-
-    def upsert(self, type_: Name, mark: int) -> Upsert:
-        cursor = self.cursor
-        key, key_body = self.assigns("upsert")
-        new, new_body = self.assigns("new") if cursor.accept("new") else (None, Span(0, 0))
-        existing, existing_body = self.assigns("existing") if cursor.accept("existing") else (None, Span(0, 0))
-        return Upsert(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark))
-
-    def assigns(self, word: str) -> tuple[tuple[Assign, ...], Span]:
-        cursor = self.cursor
-        start = cursor.expect("{", f" to open '{word}'").start
-        assigns: list[Assign] = []
-        while not cursor.accept("}"):
-            mark = cursor.mark
-            name = name_of(cursor.expect_lower("a property name"))
-            cursor.expect(":", " and the property's value")
-            assigns.append(Assign(name, self.expression("a value"), cursor.since(mark)))
-            cursor.accept(",")
-        return tuple(assigns), cursor.since(start)
-
-    def where(self, word: str) -> Expr:
-        cursor = self.cursor
-        if not cursor.accept("where"):
-            raise cursor.fault(
-                f"'where' and which rows to {word}", hint=f"every {word} names its rows: where key = $key"
-            )
-        if cursor.token.kind == VAR and cursor.ahead().text == ".":
-            raise cursor.fault("a property name", hint=f"name the property alone: '{cursor.ahead(2).text}'")
-        return self.expression("a condition on the properties of a row")
 
 
 def _about_param_type(word: str) -> str | None:

@@ -1,0 +1,119 @@
+"""The statements of a write, and what a query returns.
+
+Statements stand one behind the other, by themselves or in `atomic { … }`; a word that begins none ends them.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.cursor import name_of
+from omnigraph.lang.spans import Name, Span
+from omnigraph.lang.tokens import LOWER, VAR
+from omnigraph.names import did_you_mean
+from omnigraph.query.ast import Assign, Delete, Expr, Insert, ReturnItem, Statement, Update, Upsert, Write
+from omnigraph.query.parse_expressions import ExpressionParser
+
+_STATEMENTS = ("insert", "update", "delete", "upsert")
+
+
+class WriteParser(ExpressionParser):
+    """Reads writes."""
+
+    # -- writes ----------------------------------------------------------------------------------
+
+    def write(self) -> Write:
+        """Every statement of a query."""
+        cursor = self.cursor
+        if cursor.at("atomic") and cursor.ahead().text == "{":
+            cursor.take()
+            start = cursor.take().start
+            statements = self.statements("the block")
+            cursor.take()
+            return Write(statements, True, cursor.since(start))
+        return Write(self.statements("the query"))
+
+    def statements(self, what: str) -> tuple[Statement, ...]:
+        """One statement or more, up to the brace that closes them."""
+        cursor = self.cursor
+        statements: list[Statement] = []
+        while cursor.token.text in _STATEMENTS:
+            statements.append(self.statement())
+        if not statements:
+            known = ("match", "atomic", *_STATEMENTS)
+            hint = did_you_mean(cursor.token.text, known) if cursor.token.kind == LOWER else None
+            raise cursor.fault("'match', 'insert', 'update' or 'delete'", hint=hint)
+        if not cursor.at("}"):
+            hint = did_you_mean(cursor.token.text, _STATEMENTS) if cursor.token.kind == LOWER else None
+            raise cursor.fault(f"another statement or '}}' to close {what}", hint=hint)
+        return tuple(statements)
+
+    def statement(self) -> Statement:
+        """One statement."""
+        cursor = self.cursor
+        mark = cursor.mark
+        word = cursor.take().text
+        type_ = name_of(cursor.expect_upper("a type"))
+        if word == "insert":
+            assigns, body = self.assigns("insert")
+            return Insert(type_, assigns, body, cursor.since(mark))
+        if word == "update":
+            cursor.expect("set", " and the new values")
+            assigns, body = self.assigns("set")
+            return Update(type_, assigns, self.where(word), body, cursor.since(mark))
+        if word == "upsert":
+            return self.upsert(type_, mark)
+        return Delete(type_, self.where(word), cursor.since(mark))
+
+    def upsert(self, type_: Name, mark: int) -> Upsert:
+        """`{ key } new { … } existing { … }`."""
+        cursor = self.cursor
+        key, key_body = self.assigns("upsert")
+        new, new_body = self.assigns("new") if cursor.accept("new") else (None, Span(0, 0))
+        existing, existing_body = self.assigns("existing") if cursor.accept("existing") else (None, Span(0, 0))
+        return Upsert(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark))
+
+    def assigns(self, word: str) -> tuple[tuple[Assign, ...], Span]:
+        """`{ p: value, … }`; commas may be left out."""
+        cursor = self.cursor
+        start = cursor.expect("{", f" to open '{word}'").start
+        assigns: list[Assign] = []
+        while not cursor.accept("}"):
+            mark = cursor.mark
+            name = name_of(cursor.expect_lower("a property name"))
+            cursor.expect(":", " and the property's value")
+            assigns.append(Assign(name, self.expression("a value"), cursor.since(mark)))
+            cursor.accept(",")
+        return tuple(assigns), cursor.since(start)
+
+    def where(self, word: str) -> Expr:
+        """`where condition`, which every update and delete has."""
+        cursor = self.cursor
+        if not cursor.accept("where"):
+            raise cursor.fault(
+                f"'where' and which rows to {word}", hint=f"every {word} names its rows: where key = $key"
+            )
+        if cursor.token.kind == VAR and cursor.ahead().text == ".":
+            raise cursor.fault("a property name", hint=f"name the property alone: '{cursor.ahead(2).text}'")
+        return self.expression("a condition on the properties of a row")
+
+    # -- return ----------------------------------------------------------------------------------
+
+    def return_block(self) -> tuple[tuple[ReturnItem, ...], Span]:
+        """`{ item, … }` behind `return`; commas may be left out."""
+        cursor = self.cursor
+        start = cursor.expect("{", " to open 'return'").start
+        items = [self.return_item()]
+        while not cursor.at("}"):
+            cursor.accept(",")
+            if cursor.at("}"):
+                break
+            items.append(self.return_item())
+        cursor.take()
+        return tuple(items), cursor.since(start)
+
+    def return_item(self) -> ReturnItem:
+        """`expr` or `expr as alias`."""
+        cursor = self.cursor
+        mark = cursor.mark
+        expr = self.expression("what to return ('$x.property', '$x', an aggregate, …)")
+        alias = name_of(cursor.expect_lower("an alias")) if cursor.accept("as") else None
+        return ReturnItem(expr, alias, cursor.since(mark))
