@@ -32,8 +32,9 @@ import lance
 import pyarrow as pa
 
 from omnigraph.storage.durable import sync_files
+from omnigraph.storage.layout import manifest_file
 from omnigraph.storage.ledger import SCHEMA as MANIFEST_SCHEMA
-from omnigraph.storage.tables import Change, manifest_file
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.records import SchemaRecord, TableSpec
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write

@@ -12,7 +12,7 @@ import numpy as np
 
 import omnigraph as og
 from bench.search.corpus import DAYS, LIMIT, Corpus, Question, questions
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.transaction import write
 
 Answer = Callable[[Question], list[int]]

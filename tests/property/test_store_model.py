@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 
 from omnigraph.errors import BranchExists, BranchNotFound, Damaged
 from omnigraph.storage.indexes import IndexSpec
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.maintenance import cleanup, optimize
 from omnigraph.versioning.records import SchemaRecord, TableSpec
 from omnigraph.versioning.repository import Repository

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import Change, TableStore
+from omnigraph.storage.staging import Change, stage
+from omnigraph.storage.tables import TableStore
 from omnigraph.versioning.records import Commit, SchemaRecord, TableSpec
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -127,7 +128,7 @@ class Line:
 
     def write(self, one: Change) -> bool:
         """Stage and promote; whether there was anything to do."""
-        staged = self.table.stage(one, {})
+        staged = stage(self.table, one, {})
         if staged is None:
             return False
         table, _ = staged.promote()

@@ -26,7 +26,7 @@ import omnigraph as og
 from omnigraph.operations.create import create_graph
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import VARIABLE
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning import maintenance
 from omnigraph.versioning.ids import system_clock
 from omnigraph.versioning.records import Commit

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.filters import Test, sql_in
 from omnigraph.engine.selection import Selection
-from omnigraph.storage.tables import Change, Table
+from omnigraph.storage.staging import Change
+from omnigraph.storage.tables import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _IN_LIST_MAX = 2_000

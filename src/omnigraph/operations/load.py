@@ -28,7 +28,7 @@ from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphE
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files import DataFile, find_files
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulids
 from omnigraph.versioning.records import Commit

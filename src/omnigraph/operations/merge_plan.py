@@ -21,7 +21,7 @@ from omnigraph.operations.columns import document, names_in
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.operations.resolution import Rules
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.equality import same_column
 from omnigraph.versioning.merge import (

@@ -16,6 +16,7 @@ from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.merge import MergedSchema, merge_schemas
 from omnigraph.schema.migrate import plan_steps
 from omnigraph.schema.steps import AddProperty, DropProperty, RenameProperty, Step, UnsupportedChange
+from omnigraph.storage.numbered import evolved
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.diff import Identity
 from omnigraph.versioning.merge import Conflict
@@ -84,7 +85,8 @@ class SchemaMerge:
         ]
         if not steps:
             return None
-        return table.evolved(
+        return evolved(
+            table,
             rename={s.old_name: s.new_name for s in steps if isinstance(s, RenameProperty)},
             drop=[s.property_name for s in steps if isinstance(s, DropProperty)],
             add=[pa.field(s.property_name, arrow_type(s.property_type)) for s in steps if isinstance(s, AddProperty)],

@@ -18,7 +18,8 @@ from omnigraph.schema.migrate import SchemaPlan, plan_schema
 from omnigraph.schema.steps import AddProperty, AddType, DropProperty, DropType, RenameProperty, RenameType, Step
 from omnigraph.storage import layout
 from omnigraph.storage.garbage import remove_versions
-from omnigraph.storage.tables import Change
+from omnigraph.storage.numbered import evolved
+from omnigraph.storage.staging import Change, stage
 from omnigraph.versioning.records import MAIN, SchemaRecord
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -130,7 +131,8 @@ def _apply(transaction: Transaction, plan: SchemaPlan, text: str, first_identity
             continue
         kind, _, name = key.partition(":")
         type_ = catalog.nodes[name] if kind == "node" else catalog.edges[name]
-        table = transaction.snapshot.table(old_key.get(key, key)).evolved(
+        table = evolved(
+            transaction.snapshot.table(old_key.get(key, key)),
             rename={s.old_name: s.new_name for s in steps if isinstance(s, RenameProperty)},
             drop=[s.property_name for s in steps if isinstance(s, DropProperty)],
             add=[
@@ -173,7 +175,7 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
         if len(gone) == len(published):
             # No branch has the table any more. Lance keeps the newest version, so that must be one without rows.
             rows = before.table(key)
-            emptied = rows.stage(Change(overwrite=rows.schema.empty_table()), {})
+            emptied = stage(rows, Change(overwrite=rows.schema.empty_table()), {})
             if emptied is not None:
                 emptied.promote()
         remove_versions(repository.tables, table.folder, gone)

@@ -29,7 +29,7 @@ from omnigraph.pipeline.settle import LoseWork, SettleWork, finish
 from omnigraph.pipeline.staging import Source, Staging, stage_input
 from omnigraph.pipeline.sweep import Note, announce, sweep
 from omnigraph.storage.fragments import NewPiece, Prepared
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.repository import Repository

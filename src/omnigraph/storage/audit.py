@@ -8,10 +8,11 @@ import lance
 import pyarrow as pa
 
 from omnigraph.storage import layout
+from omnigraph.storage.creation import create_once
 from omnigraph.storage.durable import sync_tree
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import PRIMARY_KEY, create_once, sql_text
+from omnigraph.storage.tables import PRIMARY_KEY, sql_text
 
 _SCHEMA = pa.schema(
     [

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import lance
 
 from omnigraph.storage.lance_errors import LANCE_ERRORS, storage_failure
-from omnigraph.storage.tables import Staged, Table
+from omnigraph.storage.staging import Staged
+from omnigraph.storage.tables import Table
 
 IndexKind = Literal["btree", "text", "vector"]
 

@@ -6,6 +6,7 @@ engine. A table's folder never changes, whatever its type is called later.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 MANIFEST = "__manifest"
@@ -47,3 +48,13 @@ def intent_name(operation_id: str) -> str:
 def staging_folder(job_id: str) -> str:
     """Where a bulk job keeps its files until it is done."""
     return f"{STAGING}/{job_id}"
+
+
+def manifest_file(folder: Path, version: int) -> Path:
+    """Where Lance keeps the manifest of a numbered version."""
+    return folder / "_versions" / manifest_name(version)
+
+
+def manifest_name(version: int) -> str:
+    """What Lance calls the manifest of a numbered version: the newest comes first in a listing."""
+    return f"{2**64 - 1 - version:020}.manifest"

@@ -35,12 +35,13 @@ from lance import Session  # type: ignore[attr-defined]
 from lance.fragment import write_fragments
 
 from omnigraph.errors import Damaged, StorageError
+from omnigraph.storage.creation import create_once
 from omnigraph.storage.durable import sync_files, sync_tree
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
-from omnigraph.storage.layout import MANIFEST
+from omnigraph.storage.layout import MANIFEST, manifest_file, manifest_name
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import PRIMARY_KEY, create_once, manifest_file, manifest_name, sql_text
+from omnigraph.storage.tables import PRIMARY_KEY, sql_text
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity")

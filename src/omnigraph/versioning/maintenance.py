@@ -18,6 +18,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.garbage import list_versions, remove, remove_strange_folders, remove_unfinished
 from omnigraph.storage.indexes import IndexSpec, PendingIndex, stage_indexes, uncovered_rows
+from omnigraph.storage.numbered import compacted
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.history import meeting_points
 from omnigraph.versioning.records import MAIN, Commit, TableRow
@@ -108,7 +109,7 @@ def _improve(plan: _Plan, key: str, table: Table, specs: Sequence[IndexSpec], *,
     before = table.fragment_count
     current = table
     if compact:
-        current = table.compacted(always=True)
+        current = compacted(table, always=True)
         reach("optimize.compacted")
     # Text and vector indexes lose hits once rows were deleted and compacted away; they are built anew.
     moved = current is not table

@@ -29,8 +29,10 @@ from omnigraph.errors import (
     TypeNotFound,
 )
 from omnigraph.storage import layout
+from omnigraph.storage.numbered import compacted
 from omnigraph.storage.races import pause
-from omnigraph.storage.tables import Change, Promoted, Table
+from omnigraph.storage.staging import Change, Promoted, stage
+from omnigraph.storage.tables import Table
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.intent import Intent
 from omnigraph.versioning.records import (
@@ -180,9 +182,9 @@ class Transaction:
         now = repository.clock()
         commit_id = new_ulid(now)
         staged = {
-            key: stage
+            key: made
             for key, change in self._changes.items()
-            if (stage := self._base(key).stage(change, {COMMIT_PROPERTY: commit_id})) is not None
+            if (made := stage(self._base(key), change, {COMMIT_PROPERTY: commit_id})) is not None
         }
         structural = bool(
             self._adopted or self._created or self._dropped or self._renamed or self._schema or self._versions
@@ -195,8 +197,8 @@ class Transaction:
             if staged:
                 intent.write()
             written: dict[str, _Written] = {}
-            for key, stage in staged.items():
-                table, promoted = stage.promote()
+            for key, made in staged.items():
+                table, promoted = made.promote()
                 repository.tables.remember(table)
                 pinned = self.snapshot.tables[key]
                 written[key] = _Written(pinned.pin, pinned.folder, promoted)
@@ -218,7 +220,7 @@ class Transaction:
         """The table at its pin, or the same rows in fewer pieces once there are too many."""
         table = self._evolved.get(key) or self.snapshot.table(key)
         change = self._changes[key]
-        return table if change.overwrite is not None or change.prepared is not None else table.compacted()
+        return table if change.overwrite is not None or change.prepared is not None else compacted(table)
 
     def _create(self, spec: TableSpec) -> tuple[TableRow, Pin]:
         suffix = int.from_bytes(new_ulid(self.repository.clock()).encode()[-8:], "big")

@@ -13,7 +13,7 @@ from omnigraph.engine.neighbours import EdgeRows, Few, Layered, Neighbours, Renu
 from omnigraph.engine.walks import reach, reach_counts
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 from support.writes import edge, new_graph, node
 

@@ -15,7 +15,9 @@ import pytest
 from omnigraph.errors import StorageError
 from omnigraph.storage.durable import sync_files, sync_tree
 from omnigraph.storage.indexes import IndexSpec, stage_indexes
-from omnigraph.storage.tables import Change, manifest_file
+from omnigraph.storage.layout import manifest_file
+from omnigraph.storage.numbered import compacted
+from omnigraph.storage.staging import Change
 from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, people
 
 
@@ -128,7 +130,7 @@ def test_a_compacted_table_is_flushed(tmp_path, flushed):
         line.write(Change(append=people(id_)))
     before = files_below(tmp_path)
     flushed.clear()
-    line.table.compacted(always=True)
+    compacted(line.table, always=True)
     assert needed(tmp_path, before) <= set(flushed)
 
 

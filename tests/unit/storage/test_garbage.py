@@ -18,7 +18,7 @@ from omnigraph.storage.garbage import (
     remove_versions,
     versions_of_commit,
 )
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change, stage
 from support.graphs import Line, files_below, new_line, people
 
 LATER = timedelta(hours=1)
@@ -95,7 +95,7 @@ def test_versions_that_are_not_there_are_passed_over(line):
 
 
 def test_a_staged_change_survives_a_removal_beside_it(line):
-    staged = line.table.stage(Change(append=people("new")), {})
+    staged = stage(line.table, Change(append=people("new")), {})
     remove(line.store, line.folder, [2, 3])
     table, _ = staged.promote()
     assert sorted(table.read()["id"].to_pylist()) == ["a", "b", "c", "new"]
@@ -114,7 +114,7 @@ def test_versions_of_a_branching_table_are_independent(line):
 
 def test_versions_of_a_commit_are_told_by_their_transaction(line):
     for commit in ("one", "two", "one"):
-        table, _ = line.table.stage(Change(append=people(commit)), {"commit": commit}).promote()
+        table, _ = stage(line.table, Change(append=people(commit)), {"commit": commit}).promote()
     assert table.version == 7
     assert versions_of_commit(line.store, line.folder, 4, "commit", "one") == [5, 7]
     assert versions_of_commit(line.store, line.folder, 5, "commit", "one") == [7]
@@ -148,7 +148,7 @@ def test_half_written_files_go_when_they_are_old_enough(line):
 
 def test_staged_files_go_at_once_only_when_nobody_writes(line):
     before = data_files(line)
-    line.table.stage(Change(append=people("new")), {})
+    stage(line.table, Change(append=people("new")), {})
     remove(line.store, line.folder, [1])
     assert len(data_files(line)) == len(before) + 1
     remove(line.store, line.folder, [], nobody_writes=True)

@@ -9,7 +9,8 @@ from lance.query import MatchQuery
 
 from omnigraph.storage import indexes as indexes_module
 from omnigraph.storage.indexes import IndexSpec, index_names, stage_indexes, uncovered_rows
-from omnigraph.storage.tables import Change
+from omnigraph.storage.numbered import compacted
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.maintenance import _improve, _Plan
 from support.graphs import files_below, new_line
 
@@ -227,7 +228,7 @@ def test_a_stale_index_that_cannot_be_rebuilt_is_dropped(line):
     """Too few rows for a vector index, or an index nobody wants any more: it would only lose hits."""
     left = with_deleted_rows(line, 1)
     assert len(left) < indexes_module.VECTOR_ROWS_MIN
-    line.version = line.table.compacted(always=True).version
+    line.version = compacted(line.table, always=True).version
     built, pending = build(line, VEC, rebuild=True)
     assert built
     assert [one.column for one in pending] == ["vec"]
@@ -241,7 +242,7 @@ def test_a_stale_index_that_cannot_be_rebuilt_is_dropped(line):
 def test_until_then_a_search_that_asks_for_live_rows_loses_none(line, pieces):
     """A write may compact on its way and does not rebuild; searches therefore say `_rowid >= 0`."""
     left = with_deleted_rows(line, pieces)
-    line.version = line.table.compacted(always=True).version
+    line.version = compacted(line.table, always=True).version
     alive = {"filter": "_rowid >= 0", "prefilter": True}
     dataset = line.table.dataset
     words = dataset.to_table(full_text_query=MatchQuery("common", "body"), columns=["id", "_score"], limit=5, **alive)

@@ -16,7 +16,7 @@ from omnigraph.storage import ledger as ledger_module
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.ledger import SCHEMA, STAMP_KEY, Ledger, PublishConflict
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from support.graphs import KNOWS, PERSON, add_people, change, knows, new_repository, people
 
 

@@ -10,10 +10,13 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import Damaged, StorageError
-from omnigraph.storage import tables
+from omnigraph.storage import numbered as numbered_versions
+from omnigraph.storage import staging
 from omnigraph.storage.difference import difference
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.tables import _LOOKUP_BY_INDEX_MAX, FRAGMENTS_MAX, Change, sql_text
+from omnigraph.storage.numbered import FRAGMENTS_MAX, compacted
+from omnigraph.storage.staging import Change, stage
+from omnigraph.storage.tables import _LOOKUP_BY_INDEX_MAX, sql_text
 from support.graphs import PERSON_SCHEMA, Line, files_below, new_line, people, table_store
 
 IDENTITY = ("id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version")
@@ -196,13 +199,13 @@ def test_a_change_without_effect_is_none_and_writes_no_version(line, change, fil
         line.write(Change(append=people("a")))
     version = line.version
     before = files_below(line.store.location.path)
-    assert line.table.stage(change, {}) is None
+    assert stage(line.table, change, {}) is None
     assert line.version == version
     assert files_below(line.store.location.path) == before
 
 
 def test_an_empty_overwrite_of_an_empty_table_is_no_change(line):
-    assert line.table.stage(Change(overwrite=people()), {}) is None
+    assert stage(line.table, Change(overwrite=people()), {}) is None
 
 
 @pytest.mark.parametrize("id_", STRANGE)
@@ -283,7 +286,7 @@ def test_every_kind_of_column_survives_an_upsert(tmp_path):
 def test_two_changes_of_one_version_do_not_see_each_other(line):
     line.write(Change(append=people("a")))
     base = line.table
-    left, right = base.stage(Change(append=people("l")), {}), base.stage(Change(upsert=people("a", name="r")), {})
+    left, right = stage(base, Change(append=people("l")), {}), stage(base, Change(upsert=people("a", name="r")), {})
     lefts, _ = left.promote()
     rights, _ = right.promote()
     assert lefts.version != rights.version
@@ -303,7 +306,7 @@ def test_each_line_of_versions_grows_by_its_own_changes(line):
 
 
 def test_a_staged_change_is_no_version(line):
-    line.table.stage(Change(append=people("a")), {})
+    stage(line.table, Change(append=people("a")), {})
     assert len(list((line.store.location.path / line.folder / "_versions").glob("*.manifest"))) == 1
 
 
@@ -313,7 +316,7 @@ def test_a_promotion_leaves_no_detached_manifest(line):
 
 
 def test_a_promotion_says_what_it_made(line):
-    staged = line.table.stage(Change(append=people("a", "b")), {"who": "me"})
+    staged = stage(line.table, Change(append=people("a", "b")), {"who": "me"})
     table, promoted = staged.promote()
     assert (promoted.version, promoted.row_count) == (table.version, 2)
     assert promoted.transaction_uuid == staged.transaction.uuid
@@ -338,7 +341,7 @@ def in_pieces(line, count):
 def test_few_pieces_are_left_alone(line):
     in_pieces(line, 3)
     before = files_below(line.store.location.path)
-    assert line.table.compacted() is line.table
+    assert compacted(line.table) is line.table
     assert files_below(line.store.location.path) == before
 
 
@@ -346,10 +349,10 @@ def test_too_many_pieces_become_one_with_the_same_rows(line):
     in_pieces(line, FRAGMENTS_MAX + 3)
     line.write(Change(upsert=people("p001", name="new"), delete=["p000"]))
     before, rows = stamps(line), names(line)
-    compacted = line.table.compacted()
-    assert compacted.fragment_count == 1
-    assert compacted.row_count == line.table.row_count == FRAGMENTS_MAX + 2
-    after = Line(line.store, line.folder, compacted.version)
+    small = compacted(line.table)
+    assert small.fragment_count == 1
+    assert small.row_count == line.table.row_count == FRAGMENTS_MAX + 2
+    after = Line(line.store, line.folder, small.version)
     assert names(after) == rows
     assert stamps(after) == before
     assert line.table.fragment_count > FRAGMENTS_MAX, "the version it came from stays as it is"
@@ -357,7 +360,7 @@ def test_too_many_pieces_become_one_with_the_same_rows(line):
 
 def test_changes_go_on_after_a_compaction(line):
     in_pieces(line, 4)
-    line.version = line.table.compacted(always=True).version
+    line.version = compacted(line.table, always=True).version
     before = stamps(line)
     line.write(Change(upsert=people("p000", "new", name="new"), delete=["p001"]))
     assert sorted(names(line)) == ["new", "p000", "p002", "p003"]
@@ -367,7 +370,7 @@ def test_changes_go_on_after_a_compaction(line):
 def test_nothing_to_compact_leaves_no_version(line):
     in_pieces(line, 1)
     before = files_below(line.store.location.path)
-    assert line.table.compacted(always=True) is line.table
+    assert compacted(line.table, always=True) is line.table
     assert files_below(line.store.location.path) == before
 
 
@@ -376,7 +379,8 @@ def test_nothing_to_compact_leaves_no_version(line):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(tables, "FRAGMENT_ROWS", 10)
+    for module in (numbered_versions, staging):
+        monkeypatch.setattr(module, "FRAGMENT_ROWS", 10)
 
 
 def numbered(*numbers):
@@ -425,17 +429,17 @@ def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
         line.write(Change(append=people(*numbered(number))))
     line.write(Change(upsert=people(*numbered(5), name="new")))
     before = stamps(line)
-    compacted = line.table.compacted(always=True)
-    assert sizes(compacted) == [10, 10, 10, 8]
-    assert [files for files, _, _ in compacted.fragments[:3]] == [files for files, _, _ in full]
-    assert stamps(Line(line.store, line.folder, compacted.version)) == before
+    small = compacted(line.table, always=True)
+    assert sizes(small) == [10, 10, 10, 8]
+    assert [files for files, _, _ in small.fragments[:3]] == [files for files, _, _ in full]
+    assert stamps(Line(line.store, line.folder, small.version)) == before
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_pieces_a_table_needs_are_no_reason_to_compact_it(line):
     line.write(Change(append=people(*numbered(*range(10 * (FRAGMENTS_MAX + 5))))))
     assert line.table.fragment_count > FRAGMENTS_MAX
-    assert line.table.compacted() is line.table
+    assert compacted(line.table) is line.table
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -468,7 +472,7 @@ def test_a_lost_data_file_is_damage_that_names_the_table(line):
 )
 def test_a_disk_that_fails_to_sync_fails_the_change(tmp_path, monkeypatch, number, code):
     line = new_line(tmp_path, sync=True)
-    staged = line.table.stage(Change(append=people("a")), {})
+    staged = stage(line.table, Change(append=people("a")), {})
 
     def refuse(_):
         raise OSError(number, os.strerror(number))

@@ -11,7 +11,7 @@ import pytest
 from omnigraph.errors import Damaged, InputError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.indexes import IndexSpec, index_names
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.maintenance import cleanup, ensure_indices, optimize
 from omnigraph.versioning.transaction import write
 from omnigraph.versioning.verify import verify

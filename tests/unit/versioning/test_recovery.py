@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning import leases
 from omnigraph.versioning.leases import LEASE_US, process_start, writer_identity
 from omnigraph.versioning.recovery import audit_rows, pending, recover

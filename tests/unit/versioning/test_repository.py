@@ -22,7 +22,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.failpoints import VARIABLE, arm
 from omnigraph.storage.ledger import STAMP_KEY
-from omnigraph.storage.tables import Change
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.maintenance import cleanup, optimize
 from omnigraph.versioning.records import TableSpec
 from omnigraph.versioning.recovery import recover

@@ -20,7 +20,8 @@ from omnigraph.errors import (
     TypeNotFound,
 )
 from omnigraph.storage.failpoints import NAMES, FailpointError, arm
-from omnigraph.storage.tables import FRAGMENTS_MAX, Change
+from omnigraph.storage.numbered import FRAGMENTS_MAX
+from omnigraph.storage.staging import Change
 from omnigraph.versioning import transaction as transaction_module
 from omnigraph.versioning.records import SchemaRecord, TableSpec, abort_to_row
 from omnigraph.versioning.state import Publication

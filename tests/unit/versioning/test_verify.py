@@ -12,7 +12,8 @@ import omnigraph as og
 from omnigraph.errors import IncompatibleFormat
 from omnigraph.storage import ledger as ledger_module
 from omnigraph.storage.indexes import IndexSpec
-from omnigraph.storage.tables import Change, manifest_file
+from omnigraph.storage.layout import manifest_file
+from omnigraph.storage.staging import Change
 from omnigraph.versioning.maintenance import cleanup, optimize
 from omnigraph.versioning.records import Pin
 from omnigraph.versioning.transaction import write

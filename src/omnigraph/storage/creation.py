@@ -1,0 +1,40 @@
+"""Tables that must come into being exactly once."""
+
+from __future__ import annotations
+
+import lance
+import pyarrow as pa
+from lance.fragment import write_fragments
+
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict
+from omnigraph.storage.tables import STORAGE_VERSION
+
+
+def create_once(
+    uri: str, rows: pa.Table, options: dict[str, str] | None, *, rows_per_file_max: int = 1_000_000
+) -> None:
+    """Write version 1 of a table; of several creators exactly one succeeds, the others get `FileExistsError`.
+
+    Lance's own create looks first and commits then: whoever loses that race replaces the winner's rows by a
+    version 2. A commit on no version at all and without a second try has nothing to replace.
+    """
+    try:
+        fragments = write_fragments(
+            rows,
+            uri,
+            schema=rows.schema,
+            mode="create",
+            max_rows_per_file=rows_per_file_max,
+            enable_stable_row_ids=True,
+            data_storage_version=STORAGE_VERSION,
+            storage_options=options,
+        )
+        operation = lance.LanceOperation.Overwrite(rows.schema, fragments)
+        lance.LanceDataset.commit(
+            uri, operation, read_version=0, max_retries=0, enable_stable_row_ids=True, storage_options=options
+        )
+    except LANCE_ERRORS as error:
+        text = str(error).lower()
+        if is_conflict(error) or "already exists" in text or "_versions/0.manifest" in text:
+            raise FileExistsError(uri) from error
+        raise

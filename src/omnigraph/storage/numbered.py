@@ -1,0 +1,117 @@
+"""The numbered versions of a table: how a state becomes the next one, is compacted, is given other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+from lance.optimize import Compaction
+
+from omnigraph.errors import HeadMoved
+from omnigraph.storage.durable import sync_files, sync_tree
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
+from omnigraph.storage.layout import manifest_file
+from omnigraph.storage.races import pause
+from omnigraph.storage.tables import FRAGMENT_ROWS, Table, stored_field
+
+FRAGMENTS_MAX = 64
+"""A table in so many pieces more than its rows need is compacted before the next change is staged on it."""
+
+_PROMOTE_TRIES = 60
+
+
+def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance.LanceDataset:
+    """The state of a version, detached or not, as the next one of the numbered line.
+
+    Another writer may take the same number, or collect a version that Lance is just looking at: then it is
+    tried again, here, because Lance would wait up to half a minute between two tries.
+    """
+    transaction = lance.Transaction(
+        table.version, lance.LanceOperation.Restore(version), transaction_properties=dict(properties)
+    )
+    for attempt in range(_PROMOTE_TRIES):
+        try:
+            return lance.LanceDataset.commit(table.dataset, transaction, max_retries=0)
+        except LANCE_ERRORS as error:
+            if not (is_conflict(error) or is_missing(error)) or attempt == _PROMOTE_TRIES - 1:
+                raise
+            pause(attempt)
+    raise AssertionError("the loop returns or raises")
+
+
+def sync_version(table: Table, dataset: lance.LanceDataset, *, tree: bool = False) -> None:
+    """Flush what `dataset` has and the table's version has not."""
+    path = table.store.location.path
+    if not table.store.sync or path is None:
+        return
+    folder = path / table.folder
+    if tree:
+        sync_tree(folder)
+        return
+    for uuid in _indexes_of(dataset) - _indexes_of(table.dataset):
+        sync_tree(folder / "_indices" / uuid)
+    sync_files([*_new_files(table.dataset, dataset, folder), manifest_file(folder, dataset.version)])
+
+
+def compacted(table: Table, *, always: bool = False) -> Table:
+    """The same rows in fewer pieces, as an unpinned version; this table when there is nothing to gain.
+
+    Losing a race against another writer of the table is no failure: the table stays as it is.
+    """
+    spare = table.fragment_count - FRAGMENTS_MAX
+    if not always and (spare <= 0 or spare <= table.row_count // FRAGMENT_ROWS):
+        return table
+    try:
+        if not Compaction.plan(table.dataset, {"target_rows_per_fragment": FRAGMENT_ROWS}).num_tasks():
+            return table
+        again = restored(table, table.version, {})
+        again.optimize.compact_files(target_rows_per_fragment=FRAGMENT_ROWS)
+        sync_version(table, again, tree=True)
+    except LANCE_ERRORS as error:
+        if is_conflict(error):
+            return table
+        raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be compacted") from error
+    return Table(table.store, table.folder, again)
+
+
+def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add: Sequence[pa.Field]) -> Table:
+    """The same rows under other columns, as an unpinned version; no data is rewritten.
+
+    Fails with `HeadMoved` when another writer of the table came in between.
+    """
+    try:
+        again = restored(table, table.version, {})
+        if drop:
+            again.drop_columns(list(drop))
+        for old, new in rename.items():
+            again.alter_columns({"path": old, "name": new})  # type: ignore[dict-item]
+        if add:
+            again.add_columns(pa.schema([stored_field(field.with_nullable(True)) for field in add]))
+    except LANCE_ERRORS as error:
+        if is_conflict(error):
+            raise HeadMoved(f"table '{table.folder}' was written meanwhile", hint="try again") from error
+        raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
+    sync_version(table, again)
+    return Table(table.store, table.folder, again)
+
+
+def _new_files(before: lance.LanceDataset, after: lance.LanceDataset, folder: Path) -> list[Path]:
+    """The files of the fragments in which two versions differ."""
+    known = {fragment.fragment_id: fragment.metadata for fragment in before.get_fragments()}
+    files: list[Path] = []
+    for fragment in after.get_fragments():
+        metadata = fragment.metadata
+        if known.get(metadata.id) == metadata:
+            continue
+        for file in metadata.files:
+            path = folder / "data" / file.path
+            files += [path, *path.with_suffix("").glob("*")]  # large values have files of their own beside it
+        if metadata.deletion_file is not None:
+            files.append(folder / metadata.deletion_file.path(metadata.id))
+    return files
+
+
+def _indexes_of(dataset: lance.LanceDataset) -> set[str]:
+    return {segment.uuid for index in dataset.describe_indices() for segment in index.segments}

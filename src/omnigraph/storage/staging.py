@@ -1,0 +1,183 @@
+"""A change of one table: staged on the version its writer saw, then promoted to a version of its own.
+
+A staged change is committed *detached*, which never rebases onto a stranger's rows, and then promoted to a
+numbered, immutable version. Nobody sees that version until it is pinned elsewhere, so a crash at any point
+leaves files that nothing refers to, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
+
+from omnigraph.errors import HeadMoved
+from omnigraph.storage.failpoints import reach
+from omnigraph.storage.fragments import Prepared, prepared_transaction
+from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, storage_failure
+from omnigraph.storage.numbered import restored, sync_version
+from omnigraph.storage.tables import FRAGMENT_ROWS, Table, one_chunk
+
+
+@dataclass(frozen=True)
+class Change:
+    """What to do to one table; `overwrite` excludes everything else.
+
+    `append` adds rows whose ids are new, `upsert` adds rows or replaces those with the same id,
+    `delete` removes ids. An id may be in one of them only. `prepared` stands alone: its rows are written already.
+    """
+
+    append: pa.Table | None = None
+    upsert: pa.Table | None = None
+    delete: Sequence[str] = ()
+    overwrite: pa.Table | None = None
+    prepared: Prepared | None = None
+
+
+@dataclass(frozen=True)
+class Promoted:
+    """A numbered version nobody refers to yet."""
+
+    version: int
+    row_count: int
+    transaction_uuid: str
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A change that is written but belongs to no version yet."""
+
+    base: Table
+    transaction: lance.Transaction
+
+    def promote(self) -> tuple[Table, Promoted]:
+        """Give the change a numbered version, synced to the disk; nobody refers to it yet."""
+        base = self.base
+        try:
+            detached = lance.LanceDataset.commit(base.dataset, self.transaction, detached=True)
+            reach("table.detached")
+            properties = self.transaction.transaction_properties or {}
+            dataset = restored(base, detached.version, properties)
+            sync_version(base, dataset)
+            path = base.store.location.path
+            if path is not None:
+                # The numbered version is complete in itself; this file would only lengthen every listing.
+                (path / base.folder / "_versions" / f"d{detached.version}.manifest").unlink(missing_ok=True)
+        except LANCE_ERRORS as error:
+            if is_conflict(error):
+                raise HeadMoved(
+                    f"too many writers of table '{base.folder}' at once; nothing was written", hint="try again"
+                ) from error
+            raise storage_failure(
+                error, base.store.location, f"a change of table '{base.folder}' cannot be written"
+            ) from error
+        table = Table(base.store, base.folder, dataset)
+        reach("table.promoted")
+        return table, Promoted(table.version, table.row_count, self.transaction.uuid)
+
+
+def stage(table: Table, change: Change, properties: Mapping[str, str]) -> Staged | None:
+    """Write what `change` needs, visible to nobody; None when it changes nothing.
+
+    Upserts keep the identity of the rows they replace. `properties` travel with the transaction.
+    """
+    try:
+        transaction = _transaction(table, change)
+    except LANCE_ERRORS as error:
+        raise storage_failure(
+            error, table.store.location, f"a change of table '{table.folder}' cannot be staged"
+        ) from error
+    if transaction is None:
+        return None
+    transaction.transaction_properties = {**(transaction.transaction_properties or {}), **properties}
+    reach("table.staged")
+    return Staged(table, transaction)
+
+
+def _transaction(table: Table, change: Change) -> lance.Transaction | None:
+    if change.prepared is not None:
+        return prepared_transaction(table, change.prepared)
+    if change.overwrite is not None:
+        return _overwrite(table, change.overwrite)
+    if (change.upsert is None or not change.upsert.num_rows) and not change.delete:
+        if change.append is None or not change.append.num_rows:
+            return None
+        return _written(table, change.append, "append")
+    return _mixed(table, change)
+
+
+def _overwrite(table: Table, rows: pa.Table) -> lance.Transaction | None:
+    if not rows.num_rows and not table.row_count:
+        return None
+    if not rows.num_rows:
+        return lance.Transaction(table.version, lance.LanceOperation.Overwrite(table.dataset.lance_schema, []))
+    return _written(table, rows, "overwrite")
+
+
+def _written(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
+    return write_fragments(
+        table.aligned(rows), table.dataset, mode=mode, max_rows_per_file=FRAGMENT_ROWS, return_transaction=True
+    )
+
+
+def _mixed(table: Table, change: Change) -> lance.Transaction | None:
+    """Upserts, inserts and deletes as one transaction that keeps row ids and creation stamps.
+
+    Replaced and deleted rows are marked in their fragments; new rows follow in fragments whose first
+    rows carry the row ids of those they replace.
+    """
+    upsert = table.aligned(change.upsert) if change.upsert is not None else table.schema.empty_table()
+    keys = pa.concat_arrays([one_chunk(upsert["id"]), pa.array(list(change.delete), pa.utf8())])
+    hits = table.rows_of(keys.to_pylist(), ["id", "_rowid", "_rowaddr"])
+    updated: list[FragmentMetadata] = []
+    removed: list[int] = []
+    addresses = np.sort(hits["_rowaddr"].to_numpy().astype(np.uint64))
+    for fragment_id, offsets in _by_fragment(addresses):
+        fragment = table.dataset.get_fragment(fragment_id)
+        assert fragment is not None
+        rest = fragment.delete_rows(offsets)
+        if rest is None:
+            removed.append(fragment_id)
+        else:
+            updated.append(rest)
+    place = pc.index_in(upsert["id"], value_set=one_chunk(hits["id"]))
+    replaced = upsert.filter(pc.is_valid(place))
+    fresh = upsert.filter(pc.is_null(place))
+    rows = pa.concat_tables([replaced, fresh])
+    if change.append is not None:
+        rows = pa.concat_tables([rows, table.aligned(change.append)])
+    fragments: list[FragmentMetadata] = []
+    if rows.num_rows:
+        fragments = write_fragments(
+            rows.combine_chunks(), table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS
+        )
+        row_ids = hits["_rowid"].take(pc.drop_null(place)).to_pylist()
+        for written in fragments:
+            kept, row_ids = row_ids[: written.physical_rows], row_ids[written.physical_rows :]
+            if kept:
+                written.row_id_meta = RowIdSequence(kept).to_inline_metadata()
+    if not fragments and not updated and not removed:
+        return None
+    operation = lance.LanceOperation.Update(
+        removed_fragment_ids=removed,
+        updated_fragments=updated,
+        new_fragments=fragments,
+        fields_modified=[],
+        # Leaving a field out would mark the new fragment as covered by that field's index.
+        fields_for_preserving_frag_bitmap=[field.id() for field in table.dataset.lance_schema.fields()],
+        update_mode="rewrite_rows",
+    )
+    return lance.Transaction(table.version, operation)
+
+
+def _by_fragment(addresses: np.ndarray[Any, Any]) -> Iterable[tuple[int, list[int]]]:
+    fragments = addresses >> np.uint64(32)
+    for fragment in np.unique(fragments):
+        chosen = addresses[fragments == fragment]
+        yield int(fragment), [int(address) & 0xFFFFFFFF for address in chosen]
