@@ -1,7 +1,8 @@
-"""Property types: what a value may be, and how the type is written in source and in JSON.
+"""Types: what a value may be, and how the type is written in source and in JSON.
 
-A type is a scalar (or `Vector(n)`), possibly a list of it, possibly nullable, possibly a String limited
-to an enum's values. The Arrow form of a type is `schema.arrow`'s; reading and spelling values is `values`'.
+A property's type is a scalar (or `Vector(n)`), possibly a list of it, possibly nullable, possibly a String limited
+to an enum's values. What a query returns may also be put together: objects, and lists of anything.
+The Arrow form of a type is `schema.arrow`'s; reading and spelling values is `values`'.
 """
 
 from __future__ import annotations
@@ -115,6 +116,35 @@ class PropertyType:
             dim=dim,
             enum_values=tuple(values) if values is not None else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectType:
+    """Named values in an order, as a query returns them: a whole node, or what it puts together itself."""
+
+    fields: tuple[tuple[str, ResultType], ...]
+    nullable: bool = False
+    name: str | None = None
+    """What a whole entity is called: its type in the schema."""
+
+    def __str__(self) -> str:
+        text = self.name or f"{{ {', '.join(f'{name}: {type_}' for name, type_ in self.fields)} }}"
+        return f"{text}?" if self.nullable else text
+
+
+@dataclass(frozen=True, slots=True)
+class ListType:
+    """A list of anything, as a query returns it; a list of plain scalars that is stored is a `PropertyType`."""
+
+    item: ResultType
+    nullable: bool = False
+
+    def __str__(self) -> str:
+        return f"[{self.item}]?" if self.nullable else f"[{self.item}]"
+
+
+ResultType = PropertyType | ObjectType | ListType
+"""The type of a returned column, and of whatever is inside it."""
 
 
 def _is_enum(values: Any) -> bool:

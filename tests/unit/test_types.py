@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.types import INTEGER_RANGES, SCALARS, VECTOR_DIM_MAX, PropertyType
+from omnigraph.types import INTEGER_RANGES, SCALARS, VECTOR_DIM_MAX, ListType, ObjectType, PropertyType, ResultType
 
 VECTOR = PropertyType("Vector", dim=3)
 ENUM = PropertyType("String", enum_values=("a", "b-c"))
@@ -26,11 +26,15 @@ SPELT = {
     "Vector(2147483647)?": PropertyType("Vector", dim=VECTOR_DIM_MAX, nullable=True),
     "enum(a, b-c)": ENUM,
     "enum(a, b-c)?": ENUM.with_nullable(True),
+    "{ a: String, b: [Vector(3)]? }": ObjectType(
+        (("a", PropertyType("String")), ("b", ListType(VECTOR, nullable=True)))
+    ),
+    "[Person?]": ListType(ObjectType((("id", PropertyType("String")),), nullable=True, name="Person")),
 }
 
 
 @pytest.mark.parametrize(("text", "type_"), SPELT.items(), ids=SPELT)
-def test_spelling(text: str, type_: PropertyType) -> None:
+def test_spelling(text: str, type_: ResultType) -> None:
     assert str(type_) == text
 
 

@@ -180,8 +180,7 @@ class Evaluator:
     def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
         """Whole nodes as structs of their id and properties; Blobs are left out."""
         bound = frame.bound[expr.var]
-        node = self.catalog.nodes[expr.type_name]
-        names = ["id", *(p.name for p in node.properties.values() if p.type.scalar != "Blob")]
+        names = [name for name, _ in expr.type.fields]
         columns = [bound.column(name) for name in names]
         missing = columns[0].is_null() if columns[0].null_count else None  # a node of an optional block
         return pa.StructArray.from_arrays(columns, names=names, mask=missing)

@@ -131,7 +131,7 @@ def _assignments(values: Iterable[tuple[str, ir.Expr]]) -> str:
 def _column(column: ir.Column) -> str:
     text = _expr(column.expr)
     named = text if text == f"${column.name}" else f"{text} as {column.name}"
-    return f"{named}: {'object' if column.type is None else column.type}"
+    return f"{named}: {column.type}"
 
 
 def _sort_key(key: ir.SortKey, plan: ir.QueryIR) -> str:

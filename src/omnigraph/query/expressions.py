@@ -18,6 +18,7 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
+from omnigraph.query.entities import node_object
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.functions import AGGREGATE, TEXT, VALUE
 from omnigraph.query.operators import (
@@ -286,7 +287,8 @@ class ExpressionChecker:
             )
         if variable.type_name is None:
             raise Silenced
-        return ir.Entity(variable.ir_name, variable.type_name)
+        shown = node_object(self.catalog.nodes[variable.type_name], nullable=variable.optional)
+        return ir.Entity(variable.ir_name, variable.type_name, shown)
 
     def param(self, expr: ast.Var) -> ir.ParamRef:
         """`$p` as a parameter; it must be declared."""
@@ -504,7 +506,7 @@ class ExpressionChecker:
 
     def refuse_blob(self, expr: ast.Expr, checked: ir.Expr) -> None:
         """T24: a Blob is never a value a query reads."""
-        if not isinstance(checked, ir.Entity) and checked.type is not None and checked.type.scalar == "Blob":
+        if isinstance(checked.type, PropertyType) and checked.type.scalar == "Blob":
             raise type_fault("T24", f"{self.text(expr)} is Blob, which a query cannot read as a value", expr.span)
 
     def compatible(self, a: PropertyType, b: PropertyType) -> bool:

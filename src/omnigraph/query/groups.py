@@ -8,6 +8,7 @@ from omnigraph.lang.spans import Span
 from omnigraph.query import ir
 from omnigraph.query.expressions import Scope
 from omnigraph.query.faults import type_fault
+from omnigraph.types import PropertyType
 
 
 class GroupScope(Scope):
@@ -29,5 +30,5 @@ class GroupScope(Scope):
 
 def group_column(index: int, column: ir.Column) -> ir.Prop:
     """A returned column as a value of the group; a whole node is none."""
-    assert column.type is not None
+    assert isinstance(column.type, PropertyType)
     return ir.Prop(ir.GROUP, str(index), column.type)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnigraph.types import PropertyType
+from omnigraph.types import ObjectType, PropertyType, ResultType
 
 NOW = "__nanograph_now"
 """The parameter that carries the one instant `now()` means in a whole execution."""
@@ -85,6 +85,7 @@ class Entity:
 
     var: str
     type_name: str
+    type: ObjectType
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class ColumnRef:
     """The value of an earlier returned column."""
 
     index: int
-    type: PropertyType | None
+    type: ResultType
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,11 +371,11 @@ Pipeline = tuple[Op, ...]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A returned column; an entity's type is None."""
+    """A returned column."""
 
     name: str
     expr: Expr
-    type: PropertyType | None
+    type: ResultType
 
 
 @dataclass(frozen=True, slots=True)

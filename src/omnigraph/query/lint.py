@@ -18,7 +18,7 @@ from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_source
 from omnigraph.query.typecheck import check_query
 from omnigraph.schema.catalog import Catalog
-from omnigraph.types import PropertyType
+from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Severity = Literal["error", "warning", "info"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -247,16 +247,31 @@ def _listed(pairs: set[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"kind": kind, "type_name": name} for kind, name in sorted(pairs)]
 
 
-def _result(name: str, type_: PropertyType | None) -> dict[str, Any]:
-    if type_ is None:
-        return {"name": name, "kind": "object", "nullable": False}
-    data: dict[str, Any] = {"name": name, "kind": "list" if type_.is_list else _KINDS[type_.scalar]}
-    if type_.is_list:
-        data["item_kind"] = _KINDS[type_.scalar]
-    if type_.dim is not None:
-        data["vector_dim"] = type_.dim
+def _result(name: str, type_: ResultType) -> dict[str, Any]:
+    return {"name": name, **_described(type_)}
+
+
+def _described(type_: ResultType) -> dict[str, Any]:
+    """What a value is; of an object its fields, of a list of lists or objects the item."""
+    data: dict[str, Any] = {"kind": _kind(type_)}
+    match type_:
+        case ObjectType():
+            data["fields"] = [_result(name, field) for name, field in type_.fields]
+        case ListType():
+            data |= {"item_kind": _kind(type_.item), "item": _described(type_.item)}
+        case PropertyType():
+            if type_.is_list:
+                data["item_kind"] = _KINDS[type_.scalar]
+            if type_.dim is not None:
+                data["vector_dim"] = type_.dim
     data["nullable"] = type_.nullable
     return data
+
+
+def _kind(type_: ResultType) -> str:
+    if isinstance(type_, ObjectType):
+        return "object"
+    return "list" if isinstance(type_, ListType) or type_.is_list else _KINDS[type_.scalar]
 
 
 def _flat(pipeline: ir.Pipeline) -> Iterable[ir.Op]:

@@ -135,7 +135,7 @@ class _Results:
         for alias, index in self.aliases.items():
             if index is None:
                 words[alias] = None
-            elif self.found[index].type is not None:
+            elif isinstance(self.found[index].type, PropertyType):
                 words[alias] = group_column(index, self.found[index])
         scope = GroupScope(self.scope, self.found, words)
         found: list[ir.Condition] = []
@@ -161,7 +161,7 @@ class _Results:
         expr = self.alias(item.expr) if self.is_alias(item.expr) else self.expressions.check(item.expr, self.scope)
         self.expressions.refuse_blob(item.expr, expr)
         name = item.alias.text if item.alias else _column_name(item.expr)
-        return ir.Column(name, expr, None if isinstance(expr, ir.Entity) else expr.type)
+        return ir.Column(name, expr, expr.type)
 
     def is_alias(self, expr: ast.Expr) -> TypeGuard[ast.Word]:
         """Whether a bare name stands here that is not `null`."""
@@ -234,7 +234,7 @@ class _Results:
             self.rank(item, expr, position, read, aggregate)
             return ir.SortKey(expr, not isinstance(expr, ir.Nearest))
         self.expressions.refuse_blob(item.expr, expr)
-        if isinstance(expr, ir.TextMatch | ir.Const | ir.ParamRef | ir.Entity) or expr.type is None:
+        if isinstance(expr, ir.TextMatch | ir.Const | ir.ParamRef) or not isinstance(expr.type, PropertyType):
             raise self.unsupported(item)
         if expr.type.is_list or expr.type.scalar == "Vector":
             raise self.unsupported(item, f"{expr.type} has no order")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from omnigraph.schema.catalog import SYSTEM_FIELDS, EdgeType, NodeType
-from omnigraph.types import PropertyType, ScalarName
+from omnigraph.types import ListType, ObjectType, PropertyType, ResultType, ScalarName
 
 _SCALARS: dict[ScalarName, pa.DataType] = {
     "String": pa.utf8(),
@@ -28,8 +28,12 @@ _SCALARS: dict[ScalarName, pa.DataType] = {
 _SCALAR_TYPES = {stored: PropertyType(scalar) for scalar, stored in _SCALARS.items()}
 
 
-def arrow_type(type_: PropertyType) -> pa.DataType:
+def arrow_type(type_: ResultType) -> pa.DataType:
     """The Arrow type that stores values of `type_`."""
+    if isinstance(type_, ObjectType):
+        return pa.struct([pa.field(name, arrow_type(field)) for name, field in type_.fields])
+    if isinstance(type_, ListType):
+        return pa.list_(pa.field("item", arrow_type(type_.item)))
     if type_.scalar == "Vector":
         return pa.list_(pa.field("item", pa.float32(), nullable=True), type_.dim)
     scalar = _SCALARS[type_.scalar]

@@ -122,7 +122,7 @@ class _Lowering:
         self.watch = watch
         self._numbers = count()
         self._kept: list[DataFrame] = []
-        self._carried = _carried(plan, catalog)
+        self._carried = _carried(plan)
 
     def forget(self) -> None:
         """Let go of what was kept on the cluster meanwhile."""
@@ -350,7 +350,7 @@ class _Lowering:
     def _shown(self, expr: ir.Expr, column: Column, rows: _Rows) -> _Shown:
         if not isinstance(expr, ir.Entity):
             return _Shown(column)
-        return _Shown(column, {name: rows.columns[expr.var, name] for name in _shown_of(expr, self.catalog)})
+        return _Shown(column, {name: rows.columns[expr.var, name] for name, _ in expr.type.fields})
 
     def _result(self, frame: DataFrame, shown: list[_Shown]) -> pa.Table:
         if self.plan.limit is not None:
@@ -374,7 +374,7 @@ class _Lowering:
         return kept
 
 
-def _carried(plan: ir.QueryIR, catalog: Catalog) -> dict[str, list[str]]:
+def _carried(plan: ir.QueryIR) -> dict[str, list[str]]:
     """Variable → the properties that are looked at outside its own scan."""
     found: dict[str, dict[str, None]] = {}
 
@@ -393,14 +393,8 @@ def _carried(plan: ir.QueryIR, catalog: Catalog) -> dict[str, list[str]]:
     note((tuple(column.expr for column in plan.columns), tuple(key.expr for key in plan.order_by)))
     for column in plan.columns:
         if isinstance(column.expr, ir.Entity):
-            found.setdefault(column.expr.var, {}).update(dict.fromkeys(_shown_of(column.expr, catalog)))
+            found.setdefault(column.expr.var, {}).update(dict.fromkeys(name for name, _ in column.expr.type.fields))
     return {var: list(props) for var, props in found.items()}
-
-
-def _shown_of(expr: ir.Entity, catalog: Catalog) -> list[str]:
-    """The columns a whole node shows; Blobs are left out."""
-    node = catalog.nodes[expr.type_name]
-    return [_ID, *(p.name for p in node.properties.values() if p.type.scalar != "Blob")]
 
 
 def _type_of(expr: ir.Expr) -> pa.DataType:

@@ -28,7 +28,7 @@ PLANS = {
         query friends($name: String, $min: I32?)
           scan    $p: Person where $p.name = $name
           expand  $p -Knows-> $q: Person where $q.age >= $min
-          return  $q.name: String, $q.age as years: I32?, $q: object
+          return  $q.name: String, $q.age as years: I32?, $q: Person
           order   years desc, $q.name asc
           limit   10
         """,
@@ -46,7 +46,7 @@ PLANS = {
           scan    $p: Person
           expand  $p -WorksAt-> $c: Company
           group   by $c.name, $c
-          return  $c.name: String, $c: object, count($p) as people: I64, avg($p.age) as age: F64?
+          return  $c.name: String, $c: Company, count($p) as people: I64, avg($p.age) as age: F64?
           order   people desc, c.name asc
         """,
     ),

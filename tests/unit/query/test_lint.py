@@ -307,8 +307,6 @@ def test_kind_of_a_property(property_, expected):
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
-        ("$p", {"name": "p", "kind": "object", "nullable": False}),
-        ("$p as who", {"name": "who", "kind": "object", "nullable": False}),
         ("$p.name", {"name": "p.name", "kind": "string", "nullable": False}),
         ("$w.since", {"name": "w.since", "kind": "date", "nullable": True}),
         ("$text", {"name": "text", "kind": "string", "nullable": False}),
@@ -332,6 +330,15 @@ def test_kind_of_a_property(property_, expected):
 def test_result_of_an_item(item, expected):
     text = f"query q({PARAMS}) {{ match {{ $p: Person $p $w:knows $q }} return {{ {item} }} }}"
     assert operation(text)["result"] == [expected]
+
+
+def test_a_whole_node_is_described_field_by_field():
+    text = "query q() { match { $c: City optional { $b basedIn $c } } return { $c, $b } }"
+    city, company = operation(text)["result"]
+    assert (city["name"], city["kind"], city["nullable"]) == ("c", "object", False)
+    assert city["fields"][0] == {"name": "id", "kind": "string", "nullable": False}
+    assert [field["name"] for field in city["fields"]] == ["id", *CATALOG.nodes["City"].properties]
+    assert (company["kind"], company["nullable"]) == ("object", True)
 
 
 def touched(text):

@@ -241,7 +241,7 @@ COLUMNS = {
     "enum": ("$p.mood", "p.mood", "enum(calm, cross)?"),
     "list": ("$p.marks", "p.marks", "[I32]?"),
     "vector": ("$p.face", "p.face", "Vector(3)?"),
-    "node": ("$p", "p", "None"),
+    "node": ("$p", "p", "Person"),
     "parameter": ("$text", "text", "String"),
     "nullable-parameter": ("$maybe", "maybe", "String?"),
     "list-parameter": ("$texts", "texts", "[String]"),
@@ -279,7 +279,7 @@ COLUMNS = {
     "max-of-floats": ("max($p.height)", "max", "F32?"),
     "max-of-enum": ("max($p.mood)", "max", "enum(calm, cross)?"),
     "alias": ("$p.age as years", "years", "I32?"),
-    "alias-of-a-node": ("$p as person", "person", "None"),
+    "alias-of-a-node": ("$p as person", "person", "Person"),
     "alias-that-is-a-keyword": ("$p.age as order", "order", "I32?"),
 }
 
@@ -299,7 +299,7 @@ def test_a_word_repeats_an_earlier_item():
     columns = read_plan(MATCH, "$p.age as n, $p as who, n, who as again").columns
     assert [(column.name, column.expr) for column in columns[2:]] == [
         ("n", ColumnRef(0, columns[0].type)),
-        ("again", ColumnRef(1, None)),
+        ("again", ColumnRef(1, columns[1].type)),
     ]
 
 

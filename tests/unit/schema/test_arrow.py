@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.check import compile_schema
-from omnigraph.types import SCALARS, PropertyType
+from omnigraph.types import SCALARS, ListType, ObjectType, PropertyType
 from omnigraph.values import read_json
 from support import everything
 
@@ -46,6 +46,14 @@ def test_vectors_and_enums() -> None:
     assert vector.list_size == 3
     assert arrow_type(PropertyType("Vector", dim=2**31 - 1)).list_size == 2**31 - 1
     assert arrow_type(PropertyType("String", enum_values=("a",))) == pa.utf8()
+
+
+def test_what_a_query_puts_together() -> None:
+    pair = ObjectType((("at", PropertyType("DateTime")), ("n", PropertyType("I64", nullable=True))))
+    struct = pa.struct([pa.field("at", pa.date64()), pa.field("n", pa.int64())])
+    assert arrow_type(pair) == struct
+    assert arrow_type(ListType(pair, nullable=True)) == pa.list_(pa.field("item", struct))
+    assert arrow_type(ListType(ListType(PropertyType("Bool")))) == pa.list_(pa.list_(pa.bool_()))
 
 
 def test_a_table_has_its_own_columns_first_and_the_others_by_name() -> None:
