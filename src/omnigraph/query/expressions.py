@@ -8,19 +8,19 @@ result) is decided by its callers, which see the IR class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal as OneOf
-from typing import NoReturn, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import ParamSpec, TypeVar, cast
 
-from omnigraph.errors import ValueFormatError
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.lang.spans import Name, Source, Span
+from omnigraph.lang.spans import Name, Source
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
+from omnigraph.query.aggregates import check_aggregate
 from omnigraph.query.entities import node_object
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.functions import AGGREGATE, TEXT, VALUE
+from omnigraph.query.literals import compatible, literal, literal_hint
 from omnigraph.query.operators import (
     CASELESS,
     check_arithmetic,
@@ -32,117 +32,18 @@ from omnigraph.query.operators import (
     check_negative,
     check_not,
     check_value_function,
-    is_null,
     refuse_null,
 )
+from omnigraph.query.scopes import Scope, Variable, dollar_hint
 from omnigraph.query.searching import check_bm25, check_nearest, check_rrf, check_text_match
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.types import INTEGER_RANGES, PropertyType
-from omnigraph.values import parse_date, parse_datetime, read_json
+from omnigraph.types import PropertyType
 
-_STRING = PropertyType("String")
-_LITERAL_TYPES = {
-    "string": _STRING,
-    "decimal": ir.F64,
-    "bool": ir.BOOL,
-    "date": PropertyType("Date"),
-    "datetime": ir.DATETIME,
-}
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")
 
 Report = Callable[[Fault], None]
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Variable:
-    """A match variable; a `type_name` of None means its type could not be told."""
-
-    name: str
-    ir_name: str
-    kind: OneOf["node", "edge"]
-    type_name: str | None
-    optional: bool = False
-    """It comes from an `optional` block, so a row may have none."""
-
-
-class Scope:
-    """What an expression can see: the variables introduced above it in its block, and the outer blocks'.
-
-    `since` tells which clause introduced a variable, `clause` which one is being looked at,
-    `mentioned` collects the variables that were looked up, and `hidden` are names that only the `not`
-    blocks further up know. `words` are the bare names that mean something, None when what they name had a
-    mistake; `row` is the type whose properties they are in a mutation.
-    """
-
-    def __init__(
-        self,
-        own: Mapping[str, Variable],
-        since: Mapping[str, int],
-        clause: float,
-        outer: Scope | None,
-        mentioned: dict[str, None],
-        hidden: Collection[str] = (),
-        words: Mapping[str, ir.Expr | None] | None = None,
-        row: NodeType | EdgeType | None = None,
-    ) -> None:
-        self.own = own
-        self.since = since
-        self.clause = clause
-        self.outer = outer
-        self.mentioned = mentioned
-        self.hidden = hidden
-        self.words = words or {}
-        self.row = row
-
-    def find(self, name: str) -> Variable | None:
-        """The variable of this name, if it is visible."""
-        variable = self.own.get(name)
-        if variable is not None and self.since[name] < self.clause:
-            return variable
-        return self.outer.find(name) if self.outer else None
-
-    def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
-        """What an expression means here; only where groups are judged it is something else, or nothing."""
-        del text, span
-        return expr
-
-    def names(self) -> list[str]:
-        """Every visible name."""
-        own = [name for name in self.own if self.since[name] < self.clause]
-        return own + self.outer.names() if self.outer else own
-
-    def get(self, name: Name) -> Variable:
-        """The variable, or the error that says why there is none."""
-        variable = self.find(name.text)
-        if variable is None:
-            raise type_fault("T6", f"'${name}' is not bound", name.span, self.why_not(name.text))
-        self.mentioned[variable.ir_name] = None
-        return variable
-
-    def why_not(self, name: str, also: Iterable[str] = ()) -> str | None:
-        """What to do about a name that is not visible; `also` are other names that could be meant."""
-        if name == ast.ANONYMOUS:
-            return "'$_' stands for a different node each time: give the variable a name"
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.own:
-                return f"'${name}' is introduced further down: move this below it"
-            if name in scope.hidden:
-                return f"'${name}' is known only inside its 'not' block"
-            scope = scope.outer
-        return dollar_hint(name, [*also, *self.names()])
-
-
-NO_SCOPE = Scope({}, {}, 0, None, {})
-
-
-def dollar_hint(name: str, known: Collection[str]) -> str | None:
-    """Which parameter or variable was probably meant; one letter is like any other, so then all are named."""
-    if len(name) > 1:
-        return did_you_mean(name, known, prefix="$")
-    return f"known here: {listing(f'${other}' for other in known)}" if known else None
 
 
 class ExpressionChecker:
@@ -183,7 +84,7 @@ class ExpressionChecker:
             case ast.Var():
                 return self.variable(expr, scope)
             case ast.Literal() | ast.ListLiteral():
-                return self.literal(expr)
+                return literal(expr)
             case ast.Call():
                 return self.call(expr, scope)
             case ast.Compare():
@@ -297,63 +198,6 @@ class ExpressionChecker:
             raise Silenced
         return ir.ParamRef(expr.name, type_)
 
-    # -- literals --------------------------------------------------------------------------------
-
-    def literal(self, expr: ast.Literal | ast.ListLiteral) -> ir.Const:
-        """A constant with the type it has by itself."""
-        if isinstance(expr, ast.Literal):
-            return ir.Const(_stored(expr), literal_type(expr))
-        if not expr.items:
-            return ir.Const([], PropertyType("String", is_list=True))
-        consts: list[ir.Const] = []
-        for item in expr.items:
-            if isinstance(item, ast.ListLiteral):
-                raise type_fault(None, "a list cannot hold lists", item.span)
-            if not isinstance(item, ast.Literal):
-                hint = "pass the whole list as a parameter instead"
-                raise type_fault(None, "a list holds literals only", item.span, hint)
-            const = self.literal(item)
-            if consts and not compatible(const.type, consts[0].type):
-                raise type_fault(None, f"a list of {consts[0].type} cannot hold {const.type}", item.span)
-            consts.append(const)
-        scalars = {const.type.scalar for const in consts}
-        scalar = next((wide for wide in ("F64", "U64") if wide in scalars), consts[0].type.scalar)
-        widen = scalar == "F64"
-        return ir.Const(
-            [float(const.value) if widen else const.value for const in consts], PropertyType(scalar, is_list=True)
-        )
-
-    def fit_literal(self, expr: ast.Literal | ast.ListLiteral, type_: PropertyType, what: str) -> ir.Const:
-        """A literal as a value of `type_`, in stored form; T3 when it is none."""
-
-        def wrong(hint: str | None = None) -> NoReturn:
-            raise type_fault("T3", f"{what} is {type_}, but {self.shown(expr)} is not", expr.span, hint)
-
-        values: object
-        if isinstance(expr, ast.ListLiteral):
-            self.literal(expr)  # mixed and nested lists are refused, whatever they are for
-            if not type_.is_list and type_.scalar != "Vector":
-                wrong()
-            if type_.scalar != "Vector":
-                items = cast(tuple[ast.Literal, ...], expr.items)
-                return ir.Const([self.fit_literal(i, type_.item, f"an item of {what}").value for i in items], type_)
-            if any(not isinstance(item, ast.Literal) or item.kind not in ("int", "decimal") for item in expr.items):
-                wrong("a vector holds numbers")
-            values = [cast(ast.Literal, item).value for item in expr.items]
-        elif type_.is_list or type_.scalar == "Vector":
-            wrong()
-        elif literal_type(expr).scalar != type_.scalar and not _widens(expr, type_):
-            wrong(_literal_hint(expr, type_))
-        elif type_.enum_values is not None and expr.value not in type_.enum_values:
-            hint = did_you_mean(str(expr.value), type_.enum_values) or f"the values are {listing(type_.enum_values)}"
-            raise type_fault("T3", f"{self.shown(expr)} is not a value of {what}", expr.span, hint)
-        else:
-            values = _stored(expr)
-        try:
-            return ir.Const(read_json(values, type_), type_)
-        except ValueFormatError as error:
-            raise type_fault("T3", f"{what}: {error.message}", expr.span) from None
-
     # -- comparisons -----------------------------------------------------------------------------
 
     def compare(self, expr: ast.Compare, scope: Scope) -> ir.Condition:
@@ -432,7 +276,7 @@ class ExpressionChecker:
         """The error for operands that cannot be compared."""
         for side, other in ((expr.left, right), (expr.right, left)):
             if hint is None and isinstance(side, ast.Literal):
-                hint = _literal_hint(side, other.type)
+                hint = literal_hint(side, other.type)
         in_match = not isinstance(expr.left, ast.Word)
         if hint is None and in_match and left.type.is_list != right.type.is_list:
             whole, item = (expr.left, expr.right) if left.type.is_list else (expr.right, expr.left)
@@ -451,7 +295,7 @@ class ExpressionChecker:
         if expr.function in TEXT:
             return check_text_match(self, expr, scope)
         if expr.function in AGGREGATE:
-            return self.aggregate(expr, scope)
+            return check_aggregate(self, expr, scope)
         if expr.function in VALUE:
             return check_value_function(self, expr, scope)
         if expr.function == "nearest":
@@ -459,44 +303,6 @@ class ExpressionChecker:
         if expr.function == "bm25":
             return check_bm25(self, expr, scope)
         return check_rrf(self, expr, scope)
-
-    def aggregate(self, expr: ast.Call, scope: Scope) -> ir.Aggregate:
-        """`count`, `sum`, `avg`, `min`, `max`."""
-        function = cast(ir.AggregateFunction, expr.function)
-        (inner,) = expr.arguments
-        argument = self.check(inner, scope)
-        if isinstance(argument, ir.Aggregate):
-            raise type_fault(None, "an aggregate cannot hold an aggregate", inner.span)
-        if isinstance(argument, ir.Entity):
-            if function != "count":
-                raise type_fault("T8", f"'{function}' needs a value, not a whole node", inner.span, "name a property")
-            variable = scope.find(inner.name) if isinstance(inner, ast.Var) else None
-            if variable is not None and variable.optional:
-                # Rows without it are not counted: it is its id that is, or is not there.
-                return ir.Aggregate(function, ir.Prop(argument.var, "id", ir.NULL), ir.I64, expr.distinct)
-            return ir.Aggregate(function, argument, ir.I64, expr.distinct)
-        assert not isinstance(argument, ir.ColumnRef)
-        self.refuse_blob(inner, argument)
-        if isinstance(argument, ir.Rrf):
-            raise type_fault("T21", "'rrf' ranks rows and cannot be counted or summarised", inner.span)
-        if function == "count":
-            return ir.Aggregate(function, argument, ir.I64, expr.distinct)
-        if isinstance(argument, ir.Rank):
-            raise type_fault("T8", f"'{function}' cannot summarise a ranking", inner.span)
-        type_ = argument.type
-        if function in ("sum", "avg"):
-            if not type_.is_numeric:
-                raise type_fault("T8", f"'{function}' needs numbers, but {self.typed(inner, argument)}", inner.span)
-            return ir.Aggregate(function, argument, ir.F64.with_nullable(True), expr.distinct)
-        if function == "collect":
-            if type_.is_list or type_.scalar in ("Vector", "Blob") or is_null(argument):
-                raise type_fault("T8", f"'collect' needs plain values, but {self.typed(inner, argument)}", inner.span)
-            return ir.Aggregate(function, argument, PropertyType(type_.scalar, is_list=True), expr.distinct)
-        if not type_.is_numeric and not type_.is_text:
-            raise type_fault(
-                "T8", f"'{function}' needs numbers or Strings, but {self.typed(inner, argument)}", inner.span
-            )
-        return ir.Aggregate(function, argument, type_.with_nullable(True), expr.distinct)
 
     def undeclared(self, name: str, type_: PropertyType) -> str:
         """What to do about a parameter that is none, where a value of this type is wanted."""
@@ -509,10 +315,6 @@ class ExpressionChecker:
         if isinstance(checked.type, PropertyType) and checked.type.scalar == "Blob":
             raise type_fault("T24", f"{self.text(expr)} is Blob, which a query cannot read as a value", expr.span)
 
-    def compatible(self, a: PropertyType, b: PropertyType) -> bool:
-        """Whether values of these types can be compared or stand for each other."""
-        return compatible(a, b)
-
     # -- words for messages ----------------------------------------------------------------------
 
     def text(self, expr: ast.Expr) -> str:
@@ -524,7 +326,7 @@ class ExpressionChecker:
         """The expression and its type."""
         if checked is None:
             assert isinstance(expr, ast.Literal | ast.ListLiteral)
-            checked = self.literal(expr)
+            checked = literal(expr)
         if isinstance(checked, ir.Entity):
             return f"{self.text(expr)} (a {checked.type_name} node)"
         return f"{self.text(expr)} ({checked.type})"
@@ -532,56 +334,6 @@ class ExpressionChecker:
     def typed(self, expr: ast.Expr, checked: ir.Value) -> str:
         """The expression and its type, as a sentence."""
         return f"{self.text(expr)} is {checked.type}"
-
-
-def compatible(a: PropertyType, b: PropertyType) -> bool:
-    """Same list flag, and the same scalar or both numbers; nullability and enums do not matter."""
-    if a.is_list != b.is_list:
-        return False
-    if a.scalar == b.scalar:
-        return a.dim == b.dim
-    return _is_number(a) and _is_number(b)
-
-
-def literal_type(expr: ast.Literal) -> PropertyType:
-    """The type a literal has by itself."""
-    if expr.kind == "int":
-        return ir.I64 if cast(int, expr.value) <= INTEGER_RANGES["I64"][1] else PropertyType("U64")
-    return _LITERAL_TYPES[expr.kind]
-
-
-def _is_number(type_: PropertyType) -> bool:
-    return type_.scalar in INTEGER_RANGES or type_.scalar in ("F32", "F64")
-
-
-def _stored(expr: ast.Literal) -> object:
-    if expr.kind == "date":
-        return parse_date(cast(str, expr.value))
-    if expr.kind == "datetime":
-        return parse_datetime(cast(str, expr.value))
-    return expr.value
-
-
-def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
-    """Whether a literal of another scalar is still a value of `type_`."""
-    if type_.scalar == "Blob":
-        return expr.kind == "string"
-    return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
-
-
-def _literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:
-    if expr.kind == "string" and type_.scalar in ("Date", "DateTime"):
-        word = "date" if type_.scalar == "Date" else "datetime"
-        return f'write {word}("{expr.value}")'
-    if expr.kind in ("date", "datetime") and type_.scalar in ("Date", "DateTime"):
-        return f'a {type_.scalar} is written {type_.scalar.lower()}("…")'
-    if expr.kind == "string" and type_.is_numeric:
-        return "write the number without quotes"
-    if expr.kind == "string" and type_.scalar == "Bool":
-        return "write true or false, without quotes"
-    if expr.kind == "int" and type_.is_text:
-        return f'write the text in quotes: "{expr.value}"'
-    return None
 
 
 def _choices(type_: NodeType | EdgeType) -> str:

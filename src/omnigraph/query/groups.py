@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from omnigraph.lang.spans import Span
 from omnigraph.query import ir
-from omnigraph.query.expressions import Scope
 from omnigraph.query.faults import type_fault
+from omnigraph.query.scopes import Scope
 from omnigraph.types import PropertyType
 
 

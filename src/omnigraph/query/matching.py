@@ -17,16 +17,12 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
-from omnigraph.query.expressions import (
-    NO_SCOPE,
-    ExpressionChecker,
-    Scope,
-    Variable,
-    compatible,
-)
+from omnigraph.query.expressions import ExpressionChecker
 from omnigraph.query.faults import Silenced, type_fault
+from omnigraph.query.literals import compatible, fit_literal, literal
 from omnigraph.query.operators import check_condition
 from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional
+from omnigraph.query.scopes import NO_SCOPE, Scope, Variable
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
 
 
@@ -195,8 +191,8 @@ class MatchChecker:
         if isinstance(value, ast.Literal):
             if wanted.is_numeric and value.kind in ("int", "decimal"):
                 # By mathematical value: 2.7, or a number too wide for the column, equals nothing, and is no mistake.
-                return self.expressions.literal(value)
-            return self.expressions.fit_literal(value, wanted, what)
+                return literal(value)
+            return fit_literal(self.expressions, value, wanted, what)
         checked = self.expressions.check(value, NO_SCOPE)
         assert isinstance(checked, ir.ParamRef)
         if checked.type.scalar == "Vector" or not compatible(checked.type, wanted):

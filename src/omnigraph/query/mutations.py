@@ -14,9 +14,11 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
-from omnigraph.query.expressions import ExpressionChecker, Scope, compatible
+from omnigraph.query.expressions import ExpressionChecker
 from omnigraph.query.faults import Silenced, type_fault
+from omnigraph.query.literals import compatible, fit_literal
 from omnigraph.query.operators import check_condition, is_null
+from omnigraph.query.scopes import Scope
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
 
@@ -223,7 +225,7 @@ class MutationChecker:
     def value(self, expr: ast.Expr, type_: PropertyType, what: str, scope: Scope) -> ir.Expr:
         """An assigned value: T3 for a literal that does not fit, T7 for anything else that does not."""
         if isinstance(expr, ast.Literal | ast.ListLiteral):
-            return self.expressions.fit_literal(expr, type_.with_nullable(False), what)
+            return fit_literal(self.expressions, expr, type_.with_nullable(False), what)
         if isinstance(expr, ast.Var) and expr.name not in self.expressions.params:
             hint = self.expressions.undeclared(expr.name, type_)
             raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, hint)

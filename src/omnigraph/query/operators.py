@@ -13,11 +13,13 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.names import listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
+from omnigraph.query.literals import compatible
+from omnigraph.query.scopes import Scope
 from omnigraph.schema.patterns import why_bad_pattern
 from omnigraph.types import PropertyType
 
 if TYPE_CHECKING:
-    from omnigraph.query.expressions import ExpressionChecker, Scope
+    from omnigraph.query.expressions import ExpressionChecker
 
 _UNSIGNED = ("U32", "U64")
 CASELESS: dict[str, ast.CompareOp] = {
@@ -83,7 +85,7 @@ def check_in(checker: ExpressionChecker, expr: ast.Compare, scope: Scope) -> ir.
         if left is None or right is None:
             raise Silenced
         empty = isinstance(right, ir.Const) and right.value == []
-        fits = right.type.is_list and (empty or checker.compatible(left.type, right.type.item))
+        fits = right.type.is_list and (empty or compatible(left.type, right.type.item))
         if not fits or left.type.is_list or left.type.scalar in ("Vector", "Blob"):
             hint = None if right.type.is_list else "'in' asks a list: [1, 2], a list parameter or a list property"
             one, other = checker.shown(expr.left, left), checker.shown(expr.right, right)
@@ -209,7 +211,7 @@ def check_value_function(checker: ExpressionChecker, expr: ast.Call, scope: Scop
     name = cast(ir.ValueFunction, expr.function)
     first = arguments[0]
     if name == "coalesce":
-        return _coalesce(checker, expr, arguments)
+        return _coalesce(expr, arguments)
     if is_null(first) or not (first.type.is_text or (name == "length" and first.type.is_list)):
         wanted = "a String or a list" if name == "length" else "a String"
         message = f"'{name}' needs {wanted}, but {checker.typed(expr.arguments[0], first)}"
@@ -218,12 +220,12 @@ def check_value_function(checker: ExpressionChecker, expr: ast.Call, scope: Scop
     return ir.Function(name, (first,), type_.with_nullable(first.type.nullable))
 
 
-def _coalesce(checker: ExpressionChecker, expr: ast.Call, arguments: list[ir.Value]) -> ir.Function:
+def _coalesce(expr: ast.Call, arguments: list[ir.Value]) -> ir.Function:
     """The first that is not null: all of one type, numbers of several widths in the widest."""
     typed = [argument for argument in arguments if not is_null(argument)]
     if not typed:
         raise type_fault("T26", "'coalesce' of nothing but null", expr.span)
-    wrong = [a for a in typed if not checker.compatible(a.type, typed[0].type) or a.type.scalar == "Blob"]
+    wrong = [a for a in typed if not compatible(a.type, typed[0].type) or a.type.scalar == "Blob"]
     signed = not all(_unsigned(argument) or argument.type.is_float for argument in typed)
     wide = any(argument.type.scalar == "U64" for argument in typed)
     if wrong or (wide and signed and not any(argument.type.is_float for argument in typed)):

@@ -8,9 +8,11 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.functions import RANK
+from omnigraph.query.literals import fit_literal
+from omnigraph.query.scopes import Scope
 
 if TYPE_CHECKING:
-    from omnigraph.query.expressions import ExpressionChecker, Scope
+    from omnigraph.query.expressions import ExpressionChecker
 
 
 def check_text_match(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.TextMatch:
@@ -106,7 +108,7 @@ def check_nearest(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> i
                 f"'{field.property}' has {prop.type.dim} dimensions; the query is a list of {len(argument.items)}",
                 argument.span,
             )
-        return ir.Nearest(prop, checker.fit_literal(argument, prop.type.with_nullable(False), "the query"))
+        return ir.Nearest(prop, fit_literal(checker, argument, prop.type.with_nullable(False), "the query"))
     query = checker.check(argument, scope)
     if not isinstance(query, ir.Const | ir.ParamRef) or not (query.type.is_text or query.type.scalar == "Vector"):
         raise type_fault(

@@ -14,7 +14,7 @@ from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Source
 from omnigraph.names import did_you_mean
 from omnigraph.query import ast, ir
-from omnigraph.query.expressions import ExpressionChecker, Report, Scope
+from omnigraph.query.expressions import ExpressionChecker, Report
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.functions import AGGREGATE
 from omnigraph.query.groups import GroupScope, group_column
@@ -22,6 +22,7 @@ from omnigraph.query.matching import MatchChecker
 from omnigraph.query.mutations import MutationChecker
 from omnigraph.query.operators import check_condition
 from omnigraph.query.resolved import ResolvedRead
+from omnigraph.query.scopes import Scope
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
 

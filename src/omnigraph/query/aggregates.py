@@ -1,0 +1,53 @@
+"""Types of aggregates: what each can summarise, and what comes out (T8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from omnigraph.query import ast, ir
+from omnigraph.query.faults import type_fault
+from omnigraph.query.operators import is_null
+from omnigraph.query.scopes import Scope
+from omnigraph.types import PropertyType
+
+if TYPE_CHECKING:
+    from omnigraph.query.expressions import ExpressionChecker
+
+
+def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Aggregate:
+    """`count`, `sum`, `avg`, `min`, `max`, `collect`."""
+    function = cast(ir.AggregateFunction, expr.function)
+    (inner,) = expr.arguments
+    argument = checker.check(inner, scope)
+    if isinstance(argument, ir.Aggregate):
+        raise type_fault(None, "an aggregate cannot hold an aggregate", inner.span)
+    if isinstance(argument, ir.Entity):
+        if function != "count":
+            raise type_fault("T8", f"'{function}' needs a value, not a whole node", inner.span, "name a property")
+        variable = scope.find(inner.name) if isinstance(inner, ast.Var) else None
+        if variable is not None and variable.optional:
+            # Rows without it are not counted: it is its id that is, or is not there.
+            return ir.Aggregate(function, ir.Prop(argument.var, "id", ir.NULL), ir.I64, expr.distinct)
+        return ir.Aggregate(function, argument, ir.I64, expr.distinct)
+    assert not isinstance(argument, ir.ColumnRef)
+    checker.refuse_blob(inner, argument)
+    if isinstance(argument, ir.Rrf):
+        raise type_fault("T21", "'rrf' ranks rows and cannot be counted or summarised", inner.span)
+    if function == "count":
+        return ir.Aggregate(function, argument, ir.I64, expr.distinct)
+    if isinstance(argument, ir.Rank):
+        raise type_fault("T8", f"'{function}' cannot summarise a ranking", inner.span)
+    type_ = argument.type
+    if function in ("sum", "avg"):
+        if not type_.is_numeric:
+            raise type_fault("T8", f"'{function}' needs numbers, but {checker.typed(inner, argument)}", inner.span)
+        return ir.Aggregate(function, argument, ir.F64.with_nullable(True), expr.distinct)
+    if function == "collect":
+        if type_.is_list or type_.scalar in ("Vector", "Blob") or is_null(argument):
+            raise type_fault("T8", f"'collect' needs plain values, but {checker.typed(inner, argument)}", inner.span)
+        return ir.Aggregate(function, argument, PropertyType(type_.scalar, is_list=True), expr.distinct)
+    if not type_.is_numeric and not type_.is_text:
+        raise type_fault(
+            "T8", f"'{function}' needs numbers or Strings, but {checker.typed(inner, argument)}", inner.span
+        )
+    return ir.Aggregate(function, argument, type_.with_nullable(True), expr.distinct)

@@ -1,0 +1,103 @@
+"""What an expression can see: variables, and bare names that mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from omnigraph.lang.spans import Name, Span
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query import ast, ir
+from omnigraph.query.faults import type_fault
+from omnigraph.schema.catalog import EdgeType, NodeType
+
+
+@dataclass(slots=True)
+class Variable:
+    """A match variable; a `type_name` of None means its type could not be told."""
+
+    name: str
+    ir_name: str
+    kind: OneOf["node", "edge"]
+    type_name: str | None
+    optional: bool = False
+    """It comes from an `optional` block, so a row may have none."""
+
+
+class Scope:
+    """What an expression can see: the variables introduced above it in its block, and the outer blocks'.
+
+    `since` tells which clause introduced a variable, `clause` which one is being looked at,
+    `mentioned` collects the variables that were looked up, and `hidden` are names that only the `not`
+    blocks further up know. `words` are the bare names that mean something, None when what they name had a
+    mistake; `row` is the type whose properties they are in a mutation.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[str, Variable],
+        since: Mapping[str, int],
+        clause: float,
+        outer: Scope | None,
+        mentioned: dict[str, None],
+        hidden: Collection[str] = (),
+        words: Mapping[str, ir.Expr | None] | None = None,
+        row: NodeType | EdgeType | None = None,
+    ) -> None:
+        self.own = own
+        self.since = since
+        self.clause = clause
+        self.outer = outer
+        self.mentioned = mentioned
+        self.hidden = hidden
+        self.words = words or {}
+        self.row = row
+
+    def find(self, name: str) -> Variable | None:
+        """The variable of this name, if it is visible."""
+        variable = self.own.get(name)
+        if variable is not None and self.since[name] < self.clause:
+            return variable
+        return self.outer.find(name) if self.outer else None
+
+    def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
+        """What an expression means here; only where groups are judged it is something else, or nothing."""
+        del text, span
+        return expr
+
+    def names(self) -> list[str]:
+        """Every visible name."""
+        own = [name for name in self.own if self.since[name] < self.clause]
+        return own + self.outer.names() if self.outer else own
+
+    def get(self, name: Name) -> Variable:
+        """The variable, or the error that says why there is none."""
+        variable = self.find(name.text)
+        if variable is None:
+            raise type_fault("T6", f"'${name}' is not bound", name.span, self.why_not(name.text))
+        self.mentioned[variable.ir_name] = None
+        return variable
+
+    def why_not(self, name: str, also: Iterable[str] = ()) -> str | None:
+        """What to do about a name that is not visible; `also` are other names that could be meant."""
+        if name == ast.ANONYMOUS:
+            return "'$_' stands for a different node each time: give the variable a name"
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.own:
+                return f"'${name}' is introduced further down: move this below it"
+            if name in scope.hidden:
+                return f"'${name}' is known only inside its 'not' block"
+            scope = scope.outer
+        return dollar_hint(name, [*also, *self.names()])
+
+
+NO_SCOPE = Scope({}, {}, 0, None, {})
+
+
+def dollar_hint(name: str, known: Collection[str]) -> str | None:
+    """Which parameter or variable was probably meant; one letter is like any other, so then all are named."""
+    if len(name) > 1:
+        return did_you_mean(name, known, prefix="$")
+    return f"known here: {listing(f'${other}' for other in known)}" if known else None
