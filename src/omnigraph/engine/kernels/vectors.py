@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float32, float64, int8, int16, int64, njit, types
 
+from omnigraph.engine.kernels.heaps import replace_least
+
 _I8 = types.Array(int8, 2, "C", readonly=True)
 _F32 = types.Array(float32, 1, "C", readonly=True)
 _I64 = types.Array(int64, 1, "C", readonly=True)
@@ -17,7 +19,7 @@ def promising(codes, scales, errors, query, step, slack, rows, whole, wanted):  
     count = len(codes) if whole else len(rows)
     width = codes.shape[1]
     upper = np.empty(count, np.float32)
-    best = np.full(wanted, -np.inf, np.float32)  # a heap, the least on top
+    best = np.full(wanted, -np.inf, np.float32)
     for place in range(count):
         row = place if whole else rows[place]
         total = np.int32(0)
@@ -30,18 +32,7 @@ def promising(codes, scales, errors, query, step, slack, rows, whole, wanted):  
         upper[place] = similarity + error
         lower = similarity - error
         if lower > best[0]:
-            at = 0
-            while True:
-                child = 2 * at + 1
-                if child >= wanted:
-                    break
-                if child + 1 < wanted and best[child + 1] < best[child]:
-                    child += 1
-                if best[child] >= lower:
-                    break
-                best[at] = best[child]
-                at = child
-            best[at] = lower
+            replace_least(best, lower)
     last = best[0]
     found = np.empty(count, np.int64)
     size = 0

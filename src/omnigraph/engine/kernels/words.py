@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int32, int64, njit, types, uint16, uint32
 
+from omnigraph.engine.kernels.heaps import replace_least
+
 _ROWS = types.Array(uint32, 1, "C", readonly=True)
 _NORMS = types.Array(float64, 1, "C", readonly=True)
 _PLACES = types.Array(int32, 1, "C", readonly=True)
@@ -35,22 +37,11 @@ def add(scores, rows, counts, norms, weight, places, moved, touched, size):  # t
 def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
     """The places whose score is above 0 and among the `wanted` best, ties included."""
     count = len(scores) if whole else len(rows)
-    heap = np.zeros(wanted, np.float64)  # the least on top
+    heap = np.zeros(wanted, np.float64)
     for place in range(count):
         score = scores[place] if whole else scores[rows[place]]
         if score > heap[0]:
-            at = 0
-            while True:
-                child = 2 * at + 1
-                if child >= wanted:
-                    break
-                if child + 1 < wanted and heap[child + 1] < heap[child]:
-                    child += 1
-                if heap[child] >= score:
-                    break
-                heap[at] = heap[child]
-                at = child
-            heap[at] = score
+            replace_least(heap, score)
     last = heap[0]
     found = np.empty(count, np.int64)
     size = 0
