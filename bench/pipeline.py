@@ -2,27 +2,31 @@
 
 Every ratio compares two things of one run on one machine, on one Spark session with all its cores:
 
-- the whole load (every record decoded, typed and checked, endpoints looked up, fragments written, one commit) against
-  Spark reading the same JSONL with a given schema and writing Parquet, with no check at all (target 2.5);
-- ten times the edges against the edges (target 12), and the memory of the processes at both sizes: it must not grow;
-- an upsert into a table ten times its size against a load of the same rows into an empty table and one scan of the
+- `load`: the whole load (every record decoded, typed and checked, endpoints looked up, fragments written, one commit)
+  against Spark reading the same JSONL with a given schema and writing Parquet, with no check at all (target 2.5); ten
+  times the edges against the edges (target 12), and the memory of the processes at both sizes: it must not grow;
+- `upsert`: into a table ten times its size, against a load of the same rows into an empty table and one scan of the
   table (target 1.5);
-- the same input loaded in memory, by the tasks in this process, and on Spark, at growing sizes: where the switch is.
+- `switch`: the same input loaded in memory, by the tasks in this process, and on Spark, at growing sizes;
+- `start`: a first small load on Spark in a new process, from its start to its end (target 15 s).
 
 `python -m bench.pipeline --full` uses the sizes the targets were set for: 1,000,000 nodes with 10,000,000 edges, and an
-upsert of 1,000,000 into 10,000,000 rows. Without it they are a hundredth. `--start` measures a first small load in a
-new process.
+upsert of 1,000,000 into 10,000,000 rows. Without it they are a hundredth. `--only upsert` measures just that, and what
+it reads is kept from run to run in the folder `--in` names.
 """
 
 from __future__ import annotations
 
+import argparse
+import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,7 @@ import numpy as np
 
 import omnigraph as og
 from bench.storage import folder
+from omnigraph import bulk
 from omnigraph.graph import Graph
 from omnigraph.spark import open_session
 
@@ -160,40 +165,55 @@ def timed(run: Callable[[], Any]) -> float:
 
 def new_graph(root: Path, name: str) -> Graph:
     """An empty graph; what is written waits for the disk, as by default."""
+    shutil.rmtree(root / name, ignore_errors=True)
     return og.init(root / name, SCHEMA, environ={})
 
 
 def bare(spark: Any, source: Path, out: Path) -> None:
     """Spark by itself, with nothing checked."""
-    spark.read.schema(BARE).json(str(source)).write.parquet(str(out))
+    spark.read.schema(BARE).json(str(source)).write.mode("overwrite").parquet(str(out))
 
 
-def figures(sizes: Sizes | None = None) -> dict[str, float]:
-    """The figures, targets in the module's text."""
-    sizes = sizes or Sizes()
-    found: dict[str, float] = {}
-    with folder() as root, open_session() as spark:
-        small = write_edges(
-            write_nodes(root / "small.jsonl", 0, sizes.nodes // 10), sizes.edges // 10, sizes.nodes // 10
-        )
-        # Everything is loaded once before the clock starts: classes, workers, caches.
-        new_graph(root, "warm").load(small, mode="append", engine="spark", spark=spark)
-        bare(spark, small, root / "warm.parquet")
-        found |= _against_spark(root, spark, sizes, small)
-        found |= _upsert(root, spark, sizes)
-        for mb in sizes.switch_mb:
-            found |= _switch(root, spark, mb)
-    return found
+def made(path: Path, make: Callable[[Path], object]) -> Path:
+    """What is at a path, made there if it is not; it appears when it is whole."""
+    if not path.exists():
+        new = path.with_name(f"{path.name}.new")
+        if new.is_dir():
+            shutil.rmtree(new)
+        new.unlink(missing_ok=True)
+        make(new)
+        new.rename(path)
+    return path
 
 
-def _against_spark(root: Path, spark: Any, sizes: Sizes, small: Path) -> dict[str, float]:
-    large = write_edges(write_nodes(root / "large.jsonl", 0, sizes.nodes), sizes.edges, sizes.nodes)
+def edges_and_nodes(root: Path, nodes: int, edges: int) -> Path:
+    """A file of nodes, then edges between them."""
+    return made(root / f"{nodes}-{edges}.jsonl", lambda path: write_edges(write_nodes(path, 0, nodes), edges, nodes))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where everything is, how large, and on which session."""
+
+    root: Path
+    sizes: Sizes
+    spark: Any
+
+    def load(self, graph: Graph, path: Path, mode: str = "append", **more: Any) -> float:
+        """Seconds a load on Spark takes."""
+        return timed(lambda: graph.load(path, mode=mode, engine="spark", spark=self.spark, **more))
+
+
+def _load(bench: Bench) -> dict[str, float]:
+    root, sizes = bench.root, bench.sizes
+    small = edges_and_nodes(root, sizes.nodes // 10, sizes.edges // 10)
+    large = edges_and_nodes(root, sizes.nodes, sizes.edges)
     found: dict[str, float] = {"input_mb": large.stat().st_size / 1e6}
     with Peaks.watched() as before:
-        few = timed(lambda: new_graph(root, "few").load(small, mode="append", engine="spark", spark=spark))
+        few = bench.load(new_graph(root, "few"), small)
     with Peaks.watched() as after:
-        many = timed(lambda: new_graph(root, "many").load(large, mode="append", engine="spark", spark=spark))
-    unchecked = timed(lambda: bare(spark, large, root / "bare.parquet"))
+        many = bench.load(new_graph(root, "many"), large)
+    unchecked = timed(lambda: bare(bench.spark, large, root / "bare.parquet"))
     found |= {
         "load_s": many,
         "spark_json_to_parquet_s": unchecked,
@@ -203,70 +223,103 @@ def _against_spark(root: Path, spark: Any, sizes: Sizes, small: Path) -> dict[st
     for name in ("driver", "jvm", "worker"):
         found[f"{name}_peak_mb_small"] = getattr(before, name)
         found[f"{name}_peak_mb_large"] = getattr(after, name)
-    large.unlink()
     return found
 
 
-def _upsert(root: Path, spark: Any, sizes: Sizes) -> dict[str, float]:
-    graph = new_graph(root, "upsert")
-    base = write_nodes(root / "base.jsonl", 0, sizes.table)
-    graph.load(base, mode="append", engine="spark", spark=spark)
-    base.unlink()
-    # Nine of ten rows are there already, spread over the whole table.
-    rows = root / "rows.jsonl"
-    step = max(1, sizes.table // sizes.upsert)
-    with rows.open("w") as file:
-        for n in range(0, sizes.table, step):
-            number = n if n // step % 10 else sizes.table + n
-            file.write(f'{{"type":"Person","data":{{"name":"person-{number:08}","age":7,"city":"Oslo"}}}}\n')
-    fresh = timed(lambda: new_graph(root, "fresh").load(rows, mode="append", engine="spark", spark=spark))
+def _upsert(bench: Bench) -> dict[str, float]:
+    root, sizes = bench.root, bench.sizes
+
+    def write_table(path: Path) -> None:
+        rows = made(root / "table.jsonl", lambda rows: write_nodes(rows, 0, sizes.table))
+        bench.load(new_graph(path.parent, path.name), rows)
+        rows.unlink()
+
+    def write_rows(path: Path) -> None:
+        """Nine of ten are there already, spread over the whole table."""
+        step = max(1, sizes.table // sizes.upsert)
+        with path.open("w") as file:
+            for n in range(0, sizes.table, step):
+                number = n if n // step % 10 else sizes.table + n
+                file.write(f'{{"type":"Person","data":{{"name":"person-{number:08}","age":7,"city":"Oslo"}}}}\n')
+
+    graph = og.open(made(root / f"table-{sizes.table}", write_table), environ={})
+    rows = made(root / f"upsert-{sizes.upsert}.jsonl", write_rows)
+    fresh = bench.load(new_graph(root, "fresh"), rows)
     scan = timed(lambda: sum(batch.num_rows for batch in graph.snapshot().table("node:Person").batches()))
-    upsert = timed(lambda: graph.load(rows, mode="merge", engine="spark", spark=spark))
-    rows.unlink()
+    # On a branch, so that the table is the same for the next run.
+    graph.branch_create("upsert")
+    upsert = bench.load(graph, rows, "merge", branch="upsert")
+    assert graph.snapshot("upsert").table("node:Person").row_count == sizes.table + sizes.upsert // 10
+    graph.branch_delete("upsert")
     return {"fresh_s": fresh, "scan_s": scan, "upsert_s": upsert, "upsert_ratio": upsert / (fresh + scan)}
 
 
-def _switch(root: Path, spark: Any, mb: int) -> dict[str, float]:
-    """The three ways at one size; an edge has about 110 bytes."""
-    edges = mb * 1_000_000 // 110
-    nodes = max(edges // 10, 1)
-    path = write_edges(write_nodes(root / f"{mb}.jsonl", 0, nodes), edges, nodes)
-    from omnigraph import bulk  # noqa: PLC0415
-
+def _switch(bench: Bench) -> dict[str, float]:
+    """The three ways at growing sizes; an edge has about 110 bytes."""
     found: dict[str, float] = {}
     kept = bulk.MEMORY_BYTES, bulk.SPARK_BYTES
-    for name, engine in (("memory", "memory"), ("tasks", "auto"), ("spark", "spark")):
-        bulk.MEMORY_BYTES, bulk.SPARK_BYTES = (0, 1 << 60) if name == "tasks" else kept
-        session = spark if name == "spark" else None
-        graph = new_graph(root, f"{name}-{mb}")
-        found[f"{name}_{mb}mb_s"] = timed(
-            lambda graph=graph, engine=engine, session=session: graph.load(
-                path, mode="append", engine=engine, spark=session
-            )
-        )
-    bulk.MEMORY_BYTES, bulk.SPARK_BYTES = kept
-    path.unlink()
+    for mb in bench.sizes.switch_mb:
+        edges = mb * 1_000_000 // 110
+        path = edges_and_nodes(bench.root, max(edges // 10, 1), edges)
+        for name, engine in (("memory", "memory"), ("tasks", "auto")):
+            bulk.MEMORY_BYTES, bulk.SPARK_BYTES = (0, 1 << 60) if name == "tasks" else kept
+            graph = new_graph(bench.root, "switch")
+            found[f"{name}_{mb}mb_s"] = timed(partial(graph.load, path, mode="append", engine=engine))
+        bulk.MEMORY_BYTES, bulk.SPARK_BYTES = kept
+        found[f"spark_{mb}mb_s"] = bench.load(new_graph(bench.root, "switch"), path)
     return found
 
 
-def start_s() -> float:
-    """A first small load on Spark in a process of its own, from its start to its end."""
+def _start(root: Path) -> dict[str, float]:
+    path = edges_and_nodes(root, 1_000, 1_000)
+    found: dict[str, float] = {}
+    for number in (1, 2):
+        graph = new_graph(root, "start")
+        command = [sys.executable, "-m", "omnigraph", "load", "--data", str(path), "--mode", "append"]
+        command += ["--engine", "spark", graph.uri]
+        found[f"first_small_load_{number}_s"] = timed(
+            lambda command=command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        )
+    return found
+
+
+ON_SPARK: dict[str, Callable[[Bench], dict[str, float]]] = {"load": _load, "upsert": _upsert, "switch": _switch}
+PARTS = (*ON_SPARK, "start")
+
+
+def measured(sizes: Sizes, parts: Sequence[str], root: Path) -> Iterator[tuple[str, float]]:
+    """The figures of some parts, each as soon as it is known."""
+    wanted = [part for part in parts if part in ON_SPARK]
+    if wanted:
+        with open_session() as spark:
+            bench = Bench(root, sizes, spark)
+            # Everything is loaded once before the clock starts: classes, workers, caches.
+            small = edges_and_nodes(root, sizes.nodes // 10, sizes.edges // 10)
+            bench.load(new_graph(root, "warm"), small)
+            bare(spark, small, root / "warm.parquet")
+            for part in wanted:
+                yield from ON_SPARK[part](bench).items()
+    if "start" in parts:
+        yield from _start(root).items()
+
+
+def figures() -> dict[str, float]:
+    """The figures at a hundredth of the sizes, targets in the module's text."""
     with folder() as root:
-        path = write_edges(write_nodes(root / "x.jsonl", 0, 1_000), 1_000, 1_000)
-        graph = new_graph(root, "g")
-        script = "import omnigraph as og, sys; og.open(sys.argv[1]).load(sys.argv[2], mode='append', engine='spark')"
-        command = [sys.executable, "-c", script, graph.uri, str(path)]
-        return timed(lambda: subprocess.run(command, check=True))
+        return dict(measured(Sizes(), PARTS, root))
 
 
 def main(arguments: list[str]) -> int:
     """Print the figures."""
-    if "--start" in arguments:
-        for number in (1, 2):
-            print(f"  first small load, run {number:<28} {start_s():12,.2f} s")
-        return 0
-    for name, value in figures(Sizes.full() if "--full" in arguments else Sizes()).items():
-        print(f"  {name:<50} {value:12,.2f}", flush=True)
+    parser = argparse.ArgumentParser("python -m bench.pipeline")
+    parser.add_argument("--full", action="store_true", help="the sizes the targets were set for")
+    parser.add_argument("--only", choices=PARTS, action="append", help="just this part; may be repeated")
+    parser.add_argument("--in", dest="root", type=Path, help="a folder that keeps what is read from run to run")
+    given = parser.parse_args(arguments)
+    with nullcontext(given.root) if given.root else folder() as root:
+        root.mkdir(parents=True, exist_ok=True)
+        for name, value in measured(Sizes.full() if given.full else Sizes(), given.only or PARTS, root):
+            print(f"  {name:<50} {value:12,.2f}", flush=True)
     return 0
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.delta import Delta, Part, TableDelta, Violation
 from omnigraph.operations.load import not_admitted, repeated_ids
-from omnigraph.pipeline.deals import Deal, read_parts, write_deal, write_parts
+from omnigraph.pipeline.deals import Deal, Sieve, read_parts, write_deal, write_parts
 from omnigraph.pipeline.findings import COMMITTED, Finding, position_of
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.stage import POSITION, WRITTEN
@@ -54,7 +54,7 @@ class ScanWork:
     """Stored pieces, each with its place in the table, and how to deal their rows.
 
     `lost` names the files that say which of them are replaced; with `all_lost` all of them are. `among` names files
-    of written ids: only rows with one of these are dealt.
+    of written ids: hardly any rows but those with one of these are dealt.
     """
 
     table_key: str
@@ -99,7 +99,7 @@ def write_sheet(job: Job, sheet: Sheet) -> str:
 
 def scan(job: Job, work: ScanWork) -> dict[Deal, list[str]]:
     """Deal the rows of some stored pieces: those that stay, and, where it is known, those that are replaced."""
-    among = _one(pa.concat_tables(_whole_files(job, work.among))["id"]) if work.among else None
+    among = Sieve(_one(pa.concat_tables(_whole_files(job, work.among))["id"])) if work.among else None
     dealt: dict[Deal, list[str]] = {}
     found = [rows for piece in work.pieces if (rows := _stored_rows(job, work, *piece, among)) is not None]
     if not found:
@@ -116,7 +116,7 @@ def scan(job: Job, work: ScanWork) -> dict[Deal, list[str]]:
     return dealt
 
 
-def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among: pa.Array | None) -> pa.Table | None:
+def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among: Sieve | None) -> pa.Table | None:
     """The columns of a piece that are dealt, the position of each row, and whether it goes."""
     columns = dict.fromkeys(["id", *(column for by in work.by for column in by), ADDRESS])
     extra = [ROW_ID] if work.what == MET else []
@@ -125,7 +125,7 @@ def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among:
         return None
     rows = pa.Table.from_batches(batches)
     if among is not None:
-        rows = rows.filter(pc.is_in(rows["id"], value_set=among))
+        rows = among.sift(rows)
     offsets = (rows[ADDRESS].to_numpy() & np.uint64(_OFFSET_MASK)).astype(np.int64)
     goes = np.full(len(offsets), work.all_lost)
     lost = read_parts(job, work.lost, fragment_id)
@@ -166,25 +166,22 @@ def meet(job: Job, work: MeetWork) -> Judged:
         written = written.filter(pc.invert(pc.is_in(written[POSITION], value_set=excluded)))
     table = job.table(work.table_key)
     columns = ["id", ROW_ID, ADDRESS]
-    done = Judged()
+    sieve = Sieve(_one(written["id"]))
     pieces = (list(read_stored(table, piece, columns)) for piece in work.pieces)
-    _note_hits(job, done, work.table_key, written, (pa.Table.from_batches(rows) for rows in pieces if rows))
+    stored = [sieve.sift(pa.Table.from_batches(rows)) for rows in pieces if rows]
+    done = Judged()
+    if stored:
+        _note_hits(job, done, work.table_key, written, pa.concat_tables(stored))
     return done
 
 
-def _note_hits(job: Job, done: Judged, key: str, written: pa.Table, stored: Iterable[pa.Table]) -> None:
+def _note_hits(job: Job, done: Judged, key: str, written: pa.Table, stored: pa.Table) -> None:
     """Write down which written rows replace which stored ones, by split and by piece."""
-    ids, positions = _one(written["id"]), _one(written[POSITION])
-    found: list[pa.Table] = []
-    for rows in stored:
-        place = _one(pc.index_in(rows["id"], value_set=ids))
-        hit = pc.is_valid(place)
-        if pc.any(hit).as_py():
-            replaced = rows.filter(hit).select([ROW_ID, ADDRESS])
-            found.append(replaced.append_column(POSITION, positions.take(pc.drop_null(place))))
-    if not found:
+    place = _one(pc.index_in(stored["id"], value_set=_one(written["id"])))
+    hits = stored.filter(pc.is_valid(place)).select([ROW_ID, ADDRESS])
+    if not hits.num_rows:
         return
-    hits = pa.concat_tables(found)
+    hits = hits.append_column(POSITION, _one(written[POSITION]).take(pc.drop_null(place)))
     addresses = hits[ADDRESS].to_numpy()
     lost = pa.table({OFFSET: (addresses & np.uint64(_OFFSET_MASK)).astype(np.int64)})
     by_split = write_parts(job, "hits", hits.select([POSITION, ROW_ID]), hits[POSITION].to_numpy() >> 32)
@@ -279,7 +276,7 @@ class _Bucket:
     def _meet(self, key: str) -> None:
         """Which written rows take the place of which committed ones."""
         written, stored = self.rows(WRITTEN, key, ("id",)), self.rows(MET, key, ("id",))
-        _note_hits(self.job, self.done, key, written, [stored])
+        _note_hits(self.job, self.done, key, written, stored)
 
     def _part(self, place: PartPlace, part: Part) -> None:
         tables: dict[str, TableDelta] = {}

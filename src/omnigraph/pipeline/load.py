@@ -24,8 +24,8 @@ from omnigraph.pipeline.deals import numbers_in
 from omnigraph.pipeline.findings import split_of
 from omnigraph.pipeline.job import EMBED_SETTINGS, Job, Mode
 from omnigraph.pipeline.rounds import Files, Judging
-from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import LoseWork, SettleWork, finish
+from omnigraph.pipeline.runner import Runner, shares
+from omnigraph.pipeline.settle import LoseWork, SettleWork, Thinned, finish
 from omnigraph.pipeline.staging import Source, Staging, stage_input
 from omnigraph.pipeline.sweep import Note, announce, sweep
 from omnigraph.storage.fragments import NewPiece, Prepared
@@ -180,18 +180,16 @@ class _BulkLoad:
                 if split in excluded or key in hits:
                     work.append(SettleWork(key, split, pieces, hits.get(key, []), excluded.get(split, [])))
         for key, names in lost.items():
-            work += [LoseWork(key, fragment_id, names) for fragment_id in sorted(numbers_in(job, names))]
+            work += [LoseWork(key, list(some), names) for some in shares(sorted(numbers_in(job, names)), self.runner)]
         changed: dict[str, list[str]] = {}
         removed: dict[str, list[int]] = {}
         for one, done in zip(work, self.runner.run("settle", finish, job, work), strict=True):
-            if isinstance(one, SettleWork):
-                assert isinstance(done, list)
-                order[one.table_key, one.split] = done
-            elif done is None:
-                removed.setdefault(one.table_key, []).append(one.fragment_id)
+            if isinstance(done, Thinned):
+                changed.setdefault(one.table_key, []).extend(done.changed)
+                removed.setdefault(one.table_key, []).extend(done.removed)
             else:
-                assert isinstance(done, str)
-                changed.setdefault(one.table_key, []).append(done)
+                assert isinstance(one, SettleWork)
+                order[one.table_key, one.split] = done
         final: dict[str, list[NewPiece]] = {key: [] for key in staging.tables}
         for (key, _), pieces in order.items():
             final[key] += pieces

@@ -14,6 +14,7 @@ from omnigraph.operations.load import admission_error, at_place, given_twice, is
 from omnigraph.pipeline.deals import Deal
 from omnigraph.pipeline.findings import Finding, rank
 from omnigraph.pipeline.judge import MET, STORED, Judged, MeetWork, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
+from omnigraph.pipeline.runner import shares
 from omnigraph.pipeline.stage import WRITTEN
 from omnigraph.pipeline.staging import Staging
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -141,12 +142,10 @@ class Judging:
                 (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_pieces(self.job.table(key)))
             ]
             among = self._asked(key) if what == MET else []
-            step = self._at_once(len(pieces)) if among else 1
+            # Whoever looks ids up reads them all first.
+            taken = shares(pieces, self.runner) if among else [[piece] for piece in pieces]
             names = (lost or {}).get(key, [])
-            work += [
-                ScanWork(key, pieces[first : first + step], missing, what, names, all_lost, among)
-                for first in range(0, len(pieces), step)
-            ]
+            work += [ScanWork(key, list(some), missing, what, names, all_lost, among) for some in taken]
         for dealt in self.runner.run("scan", scan, self.job, work):
             for deal, files in dealt.items():
                 self.deals.setdefault(deal, []).extend(files)
@@ -160,14 +159,8 @@ class Judging:
         for key in self._looked_up():
             pieces = [fragment_id for fragment_id, _ in stored_pieces(self.job.table(key))]
             excluded = sorted(self.staging.tables[key].excluded)
-            step = self._at_once(len(pieces))
-            for first in range(0, len(pieces), step):
-                work.append(MeetWork(key, pieces[first : first + step], self._asked(key), excluded))
+            work += [MeetWork(key, list(some), self._asked(key), excluded) for some in shares(pieces, self.runner)]
         return work
-
-    def _at_once(self, pieces: int) -> int:
-        """Whoever looks ids up reads them all first, so pieces are taken by the dozen."""
-        return max(1, -(-pieces // self.runner.parallelism))
 
     def _asked(self, key: str) -> list[str]:
         """The files of written ids, if there are few enough to look up every committed row among them."""

@@ -34,6 +34,12 @@ class Runner(Protocol):
         """One result for each piece of work; `step` is what people call it."""
 
 
+def shares(items: Sequence[Work], runner: Runner) -> list[Sequence[Work]]:
+    """The items in order, a share for each task that can run at a time: for work that is small beside its start."""
+    step = max(1, -(-len(items) // runner.parallelism))
+    return [items[first : first + step] for first in range(0, len(items), step)]
+
+
 class InlineRunner:
     """A loop in this process: for unit tests, and for who wants no cluster."""
 

@@ -34,14 +34,22 @@ class SettleWork:
 
 @dataclass(frozen=True)
 class LoseWork:
-    """A stored piece that loses rows."""
+    """Stored pieces that lose rows; `lost` names the files that say which."""
 
     table_key: str
-    fragment_id: int
+    pieces: list[int]
     lost: list[str]
 
 
-def finish(job: Job, work: SettleWork | LoseWork) -> list[NewPiece] | str | None:
+@dataclass(frozen=True)
+class Thinned:
+    """What stored pieces became: those that have rows left, and those that have none."""
+
+    changed: list[str]
+    removed: list[int]
+
+
+def finish(job: Job, work: SettleWork | LoseWork) -> list[NewPiece] | Thinned:
     """Both kinds of work in one go: new pieces become final, stored ones lose rows."""
     return settle(job, work) if isinstance(work, SettleWork) else lose(job, work)
 
@@ -82,15 +90,22 @@ def _settle_piece(
     if len(places) == piece.rows:
         return [with_row_ids(piece, row_ids.tolist())]
     table = job.table(key)
-    fresh = np.setdiff1d(np.arange(piece.rows), np.concatenate([places, dropped]))
-    rows = read_piece(table, piece).take(pa.array(np.concatenate([places, fresh])))
+    fresh = np.ones(piece.rows, np.bool_)
+    fresh[places] = fresh[dropped] = False
+    rows = read_piece(table, piece).take(pa.array(np.concatenate([places, np.flatnonzero(fresh)])))
     made = write_pieces(table, rows, row_ids.tolist())
     note_pieces(job, key, made)
     return made
 
 
-def lose(job: Job, work: LoseWork) -> str | None:
-    """What a stored piece becomes without the rows that were replaced; None when nothing is left of it."""
-    parts = read_parts(job, work.lost, work.fragment_id)
-    offsets = np.concatenate([part[OFFSET].to_numpy() for part in parts])
-    return without_rows(job.table(work.table_key), work.fragment_id, np.sort(offsets).tolist())
+def lose(job: Job, work: LoseWork) -> Thinned:
+    """Take the rows that were replaced out of stored pieces."""
+    done = Thinned([], [])
+    for piece in work.pieces:
+        offsets = np.concatenate([part[OFFSET].to_numpy() for part in read_parts(job, work.lost, piece)])
+        left = without_rows(job.table(work.table_key), piece, np.sort(offsets).tolist())
+        if left is None:
+            done.removed.append(piece)
+        else:
+            done.changed.append(left)
+    return done
