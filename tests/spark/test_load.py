@@ -25,7 +25,7 @@ def runner(spark):
 def test_same_as_memory(tmp_path, runner, seed):
     twins = Twins.below(tmp_path, runner=runner)
     twins.split_bytes = 700
-    chooser, inputs = random.Random(seed), Inputs(seed)
+    chooser, inputs = random.Random(seed), Inputs(seed, tmp_path / "photos")
     for number in range(3):
         inputs.wrong, inputs.tidy = chooser.choice([0, 0, 0.05]), True
         inputs.look_at(twins.memory)
@@ -104,3 +104,19 @@ def test_frames_into_a_graph_by_its_address(tmp_path, spark):
     assert ends_of(graph, "Beside", branch="nightly") == [("a", "b")]
     with pytest.raises(InputError, match="there is no frame"):
         load(spark, graph.uri, environ={})
+
+
+def test_the_workers_follow_references(tmp_path, spark):
+    graph = new_graph(tmp_path, "node Photo { name: String @key  data: Blob? }")
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    (photos / "a").write_bytes(b"\x00a")
+    frame = spark.createDataFrame([("one", f"file://{photos}/a"), ("two", None)], "name string, data string")
+    load(spark, graph.uri, nodes={"Photo": frame}, blob_sources=[photos], environ={})
+    assert graph.to_arrow("Photo", columns=["name", "data"]).to_pylist() == [
+        {"name": "one", "data": b"\x00a"},
+        {"name": "two", "data": None},
+    ]
+    with pytest.raises(RecordError, match=r"'file:///etc/hostname' cannot be followed: it is outside the places"):
+        outside = spark.createDataFrame([("x", "file:///etc/hostname")], "name string, data string")
+        load(spark, graph.uri, nodes={"Photo": outside}, blob_sources=[photos], environ={})

@@ -42,6 +42,7 @@ edge Knows: Person -> Person @card(0..2) { since: Date?  @unique(src, dst) }
 edge Owns: Person -> Thing { share: F32? }
 edge Saw: Thing -> Day @card(1..3)
 """
+PHOTOS = ("a.jpg", "an empty one", "deep/c.jpg")
 _FIRST_DAY = 19723
 """The first of January 2024."""
 _ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
@@ -59,9 +60,12 @@ class Twins:
     @classmethod
     def below(cls, root: Path, schema: str = SCHEMA, runner: Runner | None = None, **settings: Any) -> Twins:
         """A new pair."""
-        memory, bulk = (
-            og.init(root / name, schema, **{"sync": False, "environ": {}, **settings}) for name in ("memory", "bulk")
-        )
+        photos = root / "photos"
+        (photos / "deep").mkdir(parents=True)
+        for number, name in enumerate(PHOTOS):
+            (photos / name).write_bytes(bytes(range(number)) * 9)
+        given = {"sync": False, "environ": {}, "blob_sources": [photos], **settings}
+        memory, bulk = (og.init(root / name, schema, **given) for name in ("memory", "bulk"))
         return cls(memory, bulk, runner or InlineRunner())
 
     def load(self, files: Iterable[Path], mode: str, *, set_aside: bool = False) -> None:
@@ -83,6 +87,7 @@ class Twins:
             WriteOptions(),
             set_aside=set_aside,
             environ={},
+            fetch=self.bulk._fetch,
         )
 
 
@@ -118,11 +123,13 @@ def contents(graph: Graph) -> list[str]:
 class Inputs:
     """Random records of `SCHEMA`: mostly sound, some wrong in one of many ways.
 
-    A tidy input gives no key twice and mostly ends edges where there are nodes.
+    A tidy input gives no key twice and mostly ends edges where there are nodes. Blobs are given, or referred to below
+    the folder of photos.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, photos: Path) -> None:
         self.random = random.Random(seed)
+        self._photos = photos
         self.wrong = 0.0
         self.tidy = True
         self._given: set[str] = set()
@@ -214,8 +221,8 @@ class Inputs:
             data = {"id": self._thing()} if pick() < 0.7 else {}
             if pick() < 0.5:
                 data |= {"label": f"l{self.random.randint(0, 40)}", "sku": self.random.randint(0, 4)}
-            if pick() < 0.2:
-                data["photo"] = "base64:AQID"
+            if pick() < 0.4:
+                data["photo"] = self.random.choice(["base64:AQID", *(self._reference(name) for name in PHOTOS)])
             return {"type": kind, "data": data}
         if kind == "Day":
             day = self._day()
@@ -230,6 +237,9 @@ class Inputs:
             word = "owns" if pick() < 0.1 else kind
             return {"edge": word, "from": self._old("p", 40), "to": self._old("t", 25), "data": data}
         return {"edge": kind, "from": self._old("t", 25), "to": self._day_id(), "data": data}
+
+    def _reference(self, name: str) -> str:
+        return f"file://{self._photos}/{name}"
 
     def _wrong_line(self) -> str:
         name = f"p{self.random.randint(0, 400)}"
@@ -247,6 +257,10 @@ class Inputs:
             {"edge": "Saw", "from": "t1", "to": "2030-01-01"},
             {"type": "Day", "data": {"on": "2024-13-01"}},
             {"type": "Thing", "data": {"size": "NaN"}},
+            {"type": "Thing", "data": {"photo": self._reference("none.jpg")}},
+            {"type": "Thing", "data": {"photo": self._reference("../memory/_schema.pg")}},
+            {"type": "Thing", "data": {"photo": "a.jpg"}},
+            {"type": "Thing", "data": {"photo": "base64:A"}},
             [1, 2],
         ]
         broken = ["{", '{"type": "Person", "data": {"name": "a", "name": "b"}}', "\x00", '{"type": "Person"} x']

@@ -73,6 +73,15 @@ class Records:
     src: list[str] = field(default_factory=list)
     dst: list[str] = field(default_factory=list)
 
+    def cut(self, count: int) -> tuple[Records, Records]:
+        """The first so many, and the rest."""
+        halves = slice(count), slice(count, None)
+        one, other = (
+            Records(self.type, self.source, self.lines[half], self.data[half], self.src[half], self.dst[half])
+            for half in halves
+        )
+        return one, other
+
 
 Part = Records | Columns
 

@@ -7,7 +7,7 @@ together is left to `judge`, which gets the columns it needs by way of deals.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,6 +31,9 @@ WRITTEN = "written"
 POSITION = "position"
 _ROWS = 262_144
 """From how many rows on a table gets a piece."""
+_FETCHED_ROWS = 64
+_FETCHED_BYTES = 64 << 20
+"""About how much is in memory of what references stand for; how large those are is known once they are followed."""
 
 
 @dataclass
@@ -101,21 +104,22 @@ def stage_rows(job: Job, number: int, type_name: str, batches: Iterable[pa.Recor
     return stage_chunks(job, number, faults, chunks(), lambda: rows)
 
 
-def locate(job: Job, work: tuple[Split, Mapping[str, Sequence[int]]]) -> dict[tuple[str, int], tuple[str | None, int]]:
-    """(Table key, place) → the file and the line within the split of some rows: the split is read once more."""
-    split, wanted = work
+def locate(job: Job, work: tuple[Split, str, Sequence[int], Collection[int]]) -> dict[int, tuple[str | None, int]]:
+    """Place → the file and the line within the split of some rows of a table: the split is read once more.
+
+    The lines that were wrong are known, so no value is looked at again, and no reference followed.
+    """
+    split, key, wanted, wrong = work
     reading = Reading(job, split, Faults(collect=job.collect))
-    before: dict[str, int] = {}
-    found: dict[tuple[str, int], tuple[str | None, int]] = {}
+    found: dict[int, tuple[str | None, int]] = {}
+    before = 0
     for parts in reading.chunks():
-        for key in parts:
-            rows = build_rows(parts[key], reading.faults, _no_ids, job.fetch)
-            first = before.get(key, 0)
-            before[key] = first + rows.table.num_rows
-            for place in wanted.get(key, ()):
-                if first <= place < before[key]:
-                    source, line = rows.sources[place - first].as_py(), rows.lines[place - first].as_py()
-                    found[key, place] = (source, line)
+        for part in parts.get(key, ()):
+            lines = [line for line in part.lines if line not in wrong] if wrong else part.lines
+            for place in wanted:
+                if before <= place < before + len(lines):
+                    found[place] = (part.source, int(lines[place - before]))
+            before += len(lines)
     return found
 
 
@@ -148,14 +152,34 @@ class _Staging:
         self.done = Staged(number)
         self._aliases = _read_aliases(job)
         self._held: dict[str, list[Part]] = {}
+        self._rows_max: dict[str, int] = {}
 
     def take(self, key: str, parts: list[Part], faults: Faults) -> None:
         """Records of one table; few are held until there are more, because a piece of a table should not be small."""
         self.done.tables.setdefault(key, StagedTable())
+        for part in parts:
+            rest: Part | None = part
+            while rest is not None:
+                rest = self._hold(key, rest)
+                if sum(len(one.lines) for one in self._held[key]) >= self._most(key, part.type):
+                    self._stage(key, self._held.pop(key), faults)
+
+    def _hold(self, key: str, part: Part) -> Part | None:
+        """Hold a part, or as much of it as may be in memory at once; the rest."""
         held = self._held.setdefault(key, [])
-        held += parts
-        if sum(len(part.lines) for part in held) >= _ROWS:
-            self._stage(key, self._held.pop(key), faults)
+        room = self._most(key, part.type) - sum(len(one.lines) for one in held)
+        if isinstance(part, Records) and len(part.lines) > room and self._fetches(part.type):
+            part, rest = part.cut(room)
+            held.append(part)
+            return rest
+        held.append(part)
+        return None
+
+    def _fetches(self, type_: AnyType) -> bool:
+        return self.job.fetch is not None and any(p.type.scalar == "Blob" for p in type_.properties.values())
+
+    def _most(self, key: str, type_: AnyType) -> int:
+        return self._rows_max.setdefault(key, _FETCHED_ROWS if self._fetches(type_) else _ROWS)
 
     def finish(self, faults: Faults) -> None:
         """Stage what is still held."""
@@ -174,8 +198,13 @@ class _Staging:
             self.done.values[key] = Fault.of(self.number, error)
             return
         first = table.rows
-        table.rows += rows.table.num_rows
+        count = rows.table.num_rows
+        table.rows += count
         table.fresh = table.fresh and rows.fresh
+        if count and self._rows_max[key] < _ROWS:
+            # What comes next may be larger than what came so far.
+            fitting = _FETCHED_BYTES * count // rows.table.nbytes
+            self._rows_max[key] = max(1, min(_ROWS, 2 * self._rows_max[key], fitting))
         for old, id_ in rows.aliases.items():
             place = rows.table["id"].index(id_).as_py()
             table.aliases.append((old, id_, position_of(self.number, first + place)))
@@ -261,11 +290,6 @@ def note_pieces(job: Job, key: str, pieces: Sequence[NewPiece]) -> None:
 
 def _new_ids(count: int) -> pa.Array:
     return new_ulids(system_clock(), count)
-
-
-def _no_ids(count: int) -> pa.Array:
-    """For who only wants to know where rows came from."""
-    return pa.array([""] * count, pa.utf8())
 
 
 def _read_aliases(job: Job) -> dict[str, dict[str, str]]:

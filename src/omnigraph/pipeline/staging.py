@@ -53,15 +53,16 @@ class FileSource:
     def places(self, staging: Staging, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
         """Nobody keeps lines: the splits concerned are read once more."""
         wanted = _by_split(positions)
-        work: list[tuple[Split, dict[str, list[int]]]] = [
-            (self.input.splits[split], {key: [place_of(position) for position in those]})
-            for split, those in sorted(wanted.items())
-        ]
+        work: list[tuple[Split, str, list[int], frozenset[int]]] = []
+        for split, those in sorted(wanted.items()):
+            wrong = frozenset(fault.line for fault in staging.splits[split].faults if fault.line is not None)
+            work.append((self.input.splits[split], key, [place_of(position) for position in those], wrong))
         found: dict[int, tuple[str | None, int]] = {}
-        for (split, _), lines in zip(work, staging.runner.run("locate", locate, staging.job, work), strict=True):
-            for position in wanted[split.number]:
-                source, line = lines[key, place_of(position)]
-                found[position] = (source, staging.lines_before[split.number] + line)
+        for one, lines in zip(work, staging.runner.run("locate", locate, staging.job, work), strict=True):
+            number = one[0].number
+            for position in wanted[number]:
+                source, line = lines[place_of(position)]
+                found[position] = (source, staging.lines_before[number] + line)
         return found
 
     def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from omnigraph.pipeline.staging import RowSource
 from omnigraph.spark.actions import run_action
 from omnigraph.spark.columns import as_given
 from omnigraph.spark.runner import SparkRunner, use_one_thread
+from omnigraph.storage.sources import BlobSources
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import WriteOptions
@@ -97,13 +98,14 @@ def load(
     message: str | None = None,
     job_id: str | None = None,
     embed: bool = True,
+    blob_sources: Sequence[str | os.PathLike[str]] = (),
     environ: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> LoadResult:
     """Load frames into a graph as one commit, on the session they are of; see `Graph.load`.
 
     An edge type is given its frame, or its frame and the columns that hold the ids of source and target. With
-    `from_branch`, a missing branch is created from that one.
+    `from_branch`, a missing branch is created from that one. `blob_sources` are those of `omnigraph.open`.
     """
     environ = os.environ if environ is None else environ
     frames: dict[str, DataFrame] = dict(nodes or {})
@@ -124,6 +126,7 @@ def load(
         from_branch=from_branch,
         environ=environ,
         embed=embed,
+        fetch=BlobSources(blob_sources, environ) if blob_sources else None,
     )
 
 

@@ -184,13 +184,7 @@ class _Lowering:
     def _pairs(self, op: ir.Expand, rows: _Rows) -> Pairs:
         """Which ends a hop joins, each pair once."""
         assert rows.frame is not None
-        if op.also:
-            raise InputError(
-                "a hop over one edge or another does not run on Spark",
-                code="not_on_spark",
-                hint="run the query with engine='memory'",
-            )
-        pairs = edge_pairs(self.spark, self.job, op.edge_type, op.direction, self._new_name)
+        pairs = edge_pairs(self.spark, self.job, op.edge_types, op.direction, self._new_name)
         if op.max_hops < op.min_hops:
             return Pairs(pairs.frame.limit(0), pairs.near, pairs.far)
         if (op.min_hops, op.max_hops) == (1, 1):

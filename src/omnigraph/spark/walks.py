@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from omnigraph.pipeline.job import Job
@@ -24,12 +25,13 @@ class Pairs:
 
 
 def edge_pairs(
-    spark: SparkSession, job: Job, edge_type: str, direction: Direction, new_name: Callable[[], str]
+    spark: SparkSession, job: Job, edge_types: Sequence[str], direction: Direction, new_name: Callable[[], str]
 ) -> Pairs:
-    """The ends of the edges of a type, walked out, in, or both ways."""
+    """The ends of the edges of one type or another, walked out, in, or both ways."""
     near, far = new_name(), new_name()
     ends = {"src": far, "dst": near} if direction == "in" else {"src": near, "dst": far}
-    frame = Scan(job, f"edge:{edge_type}", ends).frame(spark).select(near, far)
+    frames = [Scan(job, f"edge:{name}", ends).frame(spark).select(near, far) for name in edge_types]
+    frame = reduce(lambda one, other: one.unionAll(other), frames)
     if direction == "both":
         frame = frame.unionAll(frame.select(far, near))
     return Pairs(frame.distinct(), near, far)

@@ -13,7 +13,7 @@ def run_case(root, seed: int) -> None:
     twins = Twins.below(root)
     chooser = random.Random(seed)
     twins.split_bytes = chooser.choice([1, 40, 256, 1000, 100_000])
-    inputs = Inputs(seed)
+    inputs = Inputs(seed, root / "photos")
     for number in range(chooser.randint(1, 4)):
         inputs.wrong, inputs.tidy = chooser.choice([0, 0, 0, 0.02, 0.2]), chooser.random() < 0.8
         inputs.look_at(twins.memory)

@@ -1,0 +1,76 @@
+"""Blobs given by reference are copied by the tasks of a job as a load in memory copies them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.pipeline import stage
+from support.bulk import Twins
+
+SCHEMA = """
+node Photo { name: String @key  data: Blob  small: Blob? }
+edge Beside: Photo -> Photo
+"""
+
+
+@pytest.fixture
+def twins(tmp_path):
+    return Twins.below(tmp_path, SCHEMA)
+
+
+def reference(root: Path, name: str) -> str:
+    return f"file://{root}/photos/{name}"
+
+
+def photos(root: Path, names: list[str]) -> list[str]:
+    return [
+        json.dumps({"type": "Photo", "data": {"name": f"p{n}", "data": reference(root, name)}})
+        for n, name in enumerate(names)
+    ]
+
+
+@pytest.mark.parametrize("set_aside", [False, True])
+def test_in_portions_that_fit_memory(twins, tmp_path, monkeypatch, set_aside):
+    sizes = [10, 0, 300, 5, 5, 2_000, 1, 1, 1, 1, 700, 0, 0, 0, 3, 3]
+    for number, size in enumerate(sizes):
+        (tmp_path / "photos" / str(number)).write_bytes(bytes([number]) * size)
+    monkeypatch.setattr(stage, "_FETCHED_ROWS", 2)
+    monkeypatch.setattr(stage, "_FETCHED_BYTES", 1_000)
+    lines = photos(tmp_path, [str(n) for n in range(len(sizes))])
+    if set_aside:
+        lines[5:5] = photos(tmp_path, ["gone"])
+        lines.append(json.dumps({"edge": "Beside", "from": "p1", "to": "nobody"}))
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    twins.split_bytes = 10_000
+    twins.load([tmp_path / "in.jsonl"], "append", set_aside=set_aside)
+    assert len(twins.bulk.snapshot().table("node:Photo").dataset.get_fragments()) > 1
+
+
+def test_tables_refer_as_well(twins, tmp_path):
+    names = [f"p{n}" for n in range(4)]
+    data = [reference(tmp_path, "a.jpg"), "base64:AA==", reference(tmp_path, "deep/c.jpg"), "base64:"]
+    pq.write_table(pa.table({"name": names, "data": data}), tmp_path / "Photo.parquet", row_group_size=2)
+    twins.split_bytes = 1
+    twins.load([tmp_path / "Photo.parquet"], "append")
+    (tmp_path / "Photo.csv").write_text(f"name,data\nq,{data[0]}\nr,{reference(tmp_path, 'none')}\n")
+    twins.load([tmp_path / "Photo.csv"], "append")
+    twins.load([tmp_path / "Photo.csv"], "append", set_aside=True)
+
+
+def test_whoever_asks_for_a_line_follows_nothing_again(twins, tmp_path):
+    lines = photos(tmp_path, ["a.jpg", "none", "a.jpg"])
+    lines.append(json.dumps({"type": "Photo", "data": {"name": "p0", "data": reference(tmp_path, "a.jpg")}}))
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    twins.load([tmp_path / "in.jsonl"], "append", set_aside=True)
+    followed: list[str] = []
+    follow = twins.bulk._fetch
+    assert follow is not None
+    twins.bulk._fetch = lambda name: (followed.append(name), follow(name))[1]
+    result = twins.bulk_load([str(tmp_path / "in.jsonl")], "merge", set_aside=True)
+    assert [reject.line for reject in result.rejected] == [2, 4]
+    assert len(followed) == 4
