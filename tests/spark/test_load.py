@@ -117,6 +117,6 @@ def test_the_workers_follow_references(tmp_path, spark):
         {"name": "one", "data": b"\x00a"},
         {"name": "two", "data": None},
     ]
+    outside = spark.createDataFrame([("x", "file:///etc/hostname")], "name string, data string")
     with pytest.raises(RecordError, match=r"'file:///etc/hostname' cannot be followed: it is outside the places"):
-        outside = spark.createDataFrame([("x", "file:///etc/hostname")], "name string, data string")
         load(spark, graph.uri, nodes={"Photo": outside}, blob_sources=[photos], environ={})

@@ -57,6 +57,41 @@ def test_a_ranked_search_is_refused(
     assert caught.value.hint is not None
 
 
+LONG = {
+    "a walk of many steps": """query q() {
+        match { $a: Stop { name: "s3" }  $a next{1,9} $b }
+        return { $b.name } order { $b.name }
+    }""",
+    "a walk whose steps branch": """query q() {
+        match { $a: Stop { line: "red" }  $a next|skips{2,9} $b  $b.line = $a.line }
+        return { $a.name, count($b) as n } order { $a.name } limit 5
+    }""",
+    "texts that repeat": """query q() {
+        match { $a: Stop }
+        return { $a.line = "red" as red, count($a) as n } order { red }
+    }""",
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_many_rows_and_many_steps(spark: Any, line: Any, text: str) -> None:
+    result = line.query(text, engine="spark", spark=spark)
+    assert result.to_rows() == line.query(text).to_rows()
+    assert len(result)
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    schema = "node Stop { name: String @key  line: String }\nedge Next: Stop -> Stop\nedge Skips: Stop -> Stop"
+    graph = og.init(tmp_path_factory.mktemp("line") / "graph.omni", schema, sync=False, environ={})
+    lines = ("red", *["blue"] * 400)
+    stops = [{"type": "Stop", "data": {"name": f"s{n}", "line": lines[n % 401]}} for n in range(2_000)]
+    edges = [{"edge": "Next", "from": f"s{n}", "to": f"s{n + 1}"} for n in range(1_999)]
+    edges += [{"edge": "Skips", "from": f"s{n}", "to": f"s{n + 401}"} for n in range(1_599)]
+    graph.load([*stops, *edges], mode="append")
+    return graph
+
+
 def test_an_unknown_engine_is_named(graphs: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="there is no engine 'flink'"):
         graphs["library"].query("query q() { match { $b: Book } return { $b.isbn } }", engine="flink")

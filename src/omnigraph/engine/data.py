@@ -150,7 +150,7 @@ class TableData:
 
     def column_key(self, name: str) -> str:
         """Under what a column is kept."""
-        return f"column:{self._table.field_ids[name]}"
+        return f"column:{self.field_id(name)}"
 
     def _read(self, name: str) -> pa.Array:
         say(f"'{name}' read")

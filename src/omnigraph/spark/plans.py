@@ -52,11 +52,7 @@ def run_on_spark(
     """The result of a read on the snapshot `job` pins; equal to what `engine.run` gives."""
     _refuse_ranks(plan)
     plan = cut(plan, params)
-    lowering = _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch)
-    try:
-        return lowering.run()
-    finally:
-        lowering.forget()
+    return _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch).run()
 
 
 def _refuse_ranks(plan: ir.QueryIR) -> None:
@@ -121,13 +117,7 @@ class _Lowering:
         self.params = params
         self.watch = watch
         self._numbers = count()
-        self._kept: list[DataFrame] = []
         self._carried = _carried(plan)
-
-    def forget(self) -> None:
-        """Let go of what was kept on the cluster meanwhile."""
-        for frame in self._kept:
-            frame.unpersist()
 
     def run(self) -> pa.Table:
         """The result."""
@@ -191,7 +181,7 @@ class _Lowering:
             return pairs
         sources = rows.frame.select(rows.name(op.src_var)).distinct()
         return reached(
-            pairs, sources, op.min_hops, op.max_hops, op.backward, self._new_name, self._keep, self._is_empty
+            pairs, sources, op.min_hops, op.max_hops, op.backward, self._new_name, self._put_down, self._is_empty
         )
 
     def _expand_edges(self, op: ir.Expand, rows: _Rows) -> _Rows:
@@ -362,10 +352,9 @@ class _Lowering:
     def _is_empty(self, frame: DataFrame) -> bool:
         return run_action(self.spark, f"query {self.plan.name}", frame.isEmpty, watch=self.watch)
 
-    def _keep(self, frame: DataFrame) -> DataFrame:
-        kept = frame.persist()
-        self._kept.append(kept)
-        return kept
+    def _put_down(self, frame: DataFrame) -> DataFrame:
+        """The rows, left on the cluster and without their history: else plans double with every step of a walk."""
+        return run_action(self.spark, f"query {self.plan.name}", frame.localCheckpoint, watch=self.watch)
 
 
 def _carried(plan: ir.QueryIR) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
+from omnigraph.types import PropertyType
 
 _FLOATS: dict[str | None, str] = {"F32": "float", "F64": "double"}
 
@@ -48,4 +49,4 @@ def total_type(call: ir.Aggregate) -> pa.DataType:
 
 def _scalar(expr: ir.Expr) -> str | None:
     type_ = getattr(expr, "type", None)
-    return None if type_ is None or type_.is_list else type_.scalar
+    return type_.scalar if isinstance(type_, PropertyType) and not type_.is_list else None

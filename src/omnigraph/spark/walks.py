@@ -44,23 +44,23 @@ def reached(
     most: int,
     backward: bool,
     new_name: Callable[[], str],
-    keep: Callable[[DataFrame], DataFrame],
+    put_down: Callable[[DataFrame], DataFrame],
     is_empty: Callable[[DataFrame], bool],
 ) -> Pairs:
     """For each source the nodes at distance `least` to `most`, as `engine.walks` finds them.
 
     A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with a loop
     counts once more at its distance plus one. `backward` walks from where the hop ends, so it is the source's loop
-    that counts. Every step is kept on the cluster until the query is done, and the walk ends when a step is empty.
+    that counts. Every step is put down on the cluster, and the walk ends when a step is empty.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    hops = keep(pairs.frame)
+    hops = put_down(pairs.frame)
     looped = new_name()
-    loops = keep(hops.filter(f.col(pairs.near) == f.col(pairs.far)).select(f.col(pairs.near).alias(looped)))
+    loops = put_down(hops.filter(f.col(pairs.near) == f.col(pairs.far)).select(f.col(pairs.near).alias(looped)))
     source, node = new_name(), new_name()
     start = sources.columns[0]
-    frontier = keep(sources.select(f.col(start).alias(source), f.col(start).alias(node)))
+    frontier = put_down(sources.select(f.col(start).alias(source), f.col(start).alias(node)))
     seen = frontier
     found = frontier.limit(0)
     for distance in range(most + 1):
@@ -73,6 +73,6 @@ def reached(
             break
         stepped = frontier.join(hops, f.col(node) == f.col(pairs.near))
         new = stepped.select(source, f.col(pairs.far).alias(node)).distinct()
-        frontier = keep(new.join(seen, [source, node], "left_anti"))
+        frontier = put_down(new.join(seen, [source, node], "left_anti"))
         seen = seen.unionAll(frontier)
     return Pairs(found.distinct(), source, node)
