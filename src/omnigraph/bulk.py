@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,19 +20,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.embedding.offline import EmbedReport, RequestedMode
+from omnigraph.embedding.rows import Selector
+from omnigraph.embedding.specification import Specification
 from omnigraph.engine.embed import Embedder
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.load import LoadResult, Reject, file_kind, load
 from omnigraph.pipeline.diff import DiffResult, diff_files
+from omnigraph.pipeline.embed import embed_lines
 from omnigraph.pipeline.export import ExportResult, Format, export_files
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner, Watch
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staging import FileSource
 from omnigraph.schema.catalog import Catalog
-from omnigraph.storage.files import find_files
+from omnigraph.storage.files import find_files, get_file
 from omnigraph.storage.objects import LocalObjects
 from omnigraph.values import Fetch
 from omnigraph.versioning.repository import Repository
@@ -198,6 +202,25 @@ def diff_data(
     rows = sum(table.pin.row_count for table in after.tables.values())
     with open_runner(choose_runner(bulk, rows * _ROW_BYTES), bulk, environ) as runner:
         return diff_files(repository, runner, before, after, out, environ=environ, wanted=wanted)
+
+
+def embed_file(
+    source: Path,
+    output: Path,
+    specification: Specification,
+    bulk: BulkOptions,
+    environ: Mapping[str, str],
+    *,
+    mode: RequestedMode = "fill",
+    types: Collection[str] = (),
+    selectors: Sequence[Selector] = (),
+) -> EmbedReport:
+    """Write a JSONL file with vectors in it by whoever is best at it; no graph is opened."""
+    file = get_file(source)
+    with open_runner(choose_runner(bulk, file.size), bulk, environ) as runner:
+        return embed_lines(
+            runner, file, output, specification, environ=environ, mode=mode, types=types, selectors=selectors
+        )
 
 
 def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:

@@ -11,9 +11,9 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json
 from omnigraph.cli.progress import working
+from omnigraph.cli.where import Conf, Engine, Master, Remote, check_engine, spark_options
 
 if TYPE_CHECKING:
-    from omnigraph.embedding.client import EmbeddingClient
     from omnigraph.embedding.offline import RequestedMode
 
 
@@ -46,6 +46,10 @@ def embed_command(
             "--select", metavar="[TYPE:]FIELD=VALUE", help="Only matching rows, embedded anew; may be repeated."
         ),
     ] = None,
+    engine: Engine = "auto",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
     as_json: Json = False,
 ) -> None:
     """Embed the texts of a JSONL file and write it with vectors, or make the vectors a graph lacks.
@@ -54,18 +58,19 @@ def embed_command(
     omnigraph embed --in-graph ./my.omni
     """
     if in_graph:
-        if any((seed, source, output, spec, clean, select)):
+        if any((seed, source, output, spec, clean, select, master, remote, conf)) or engine != "auto":
             raise UsageFault("--in-graph takes only --type and --reembed-all")
         _embed_graph(run, run.branch(branch), types, reembed_all, message, as_json=as_json)
         return
     if run.uri or run.uri_option or run.target or branch:
         raise UsageFault("files are embedded without a graph; --in-graph embeds a graph's")
-    from omnigraph.embedding.offline import embed_file
+    from omnigraph.bulk import BulkOptions, embed_file
     from omnigraph.embedding.rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
 
     if reembed_all and clean:
         raise UsageFault("--reembed-all and --clean exclude each other")
+    check_engine(engine)
     if seed is not None:
         if any((source, output, spec)):
             raise UsageFault("--seed names the files itself; leave --input, --output and --spec out")
@@ -75,12 +80,14 @@ def embed_command(
             raise UsageFault("give --seed, or --input, --output and --spec together")
         files = SeedFiles(Path(source), Path(output), read_specification(Path(spec)))
     mode: RequestedMode = "clean" if clean else "reembed_all" if reembed_all else "fill"
-    with working("embedding", wanted=not (as_json or run.options.quiet)):
+    where = spark_options(engine, master, remote, conf)
+    with working("embedding", wanted=not (as_json or run.options.quiet)) as watch:
         report = embed_file(
             files.input,
             files.output,
             files.specification,
-            connect=lambda: _connect(run),
+            BulkOptions(engine, where, watch),
+            run.environ,
             mode=mode,
             types=types or (),
             selectors=[parse_selector(text) for text in select or ()],
@@ -104,10 +111,3 @@ def _embed_graph(
         return
     counts = ", ".join(f"{count} {name}" for name, count in result.embedded) or "nothing to do"
     print(f"embed {address.uri} branch={branch}: {counts}")
-
-
-def _connect(run: Invocation) -> EmbeddingClient:
-    from omnigraph.embedding.client import EmbeddingClient
-    from omnigraph.embedding.config import get_config
-
-    return EmbeddingClient(get_config(run.environ, needed_by="'omnigraph embed'"))

@@ -18,7 +18,7 @@ from omnigraph.cli.files import STDIN
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.progress import working
-from omnigraph.cli.where import ENGINES, Conf, Engine, Master, Remote, spark_options
+from omnigraph.cli.where import Conf, Engine, Master, Remote, check_engine, spark_options
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -193,8 +193,7 @@ def _check_words(mode: str, embed: str, engine: str) -> None:
         raise UsageFault(f"there is no load mode '{mode}'; the modes are {', '.join(MODES)}")
     if embed not in ("fill", "off"):
         raise UsageFault("--embed is fill or off")
-    if engine not in ENGINES:
-        raise UsageFault(f"there is no engine '{engine}'; the engines are {', '.join(ENGINES)}")
+    check_engine(engine)
 
 
 @contextmanager

@@ -26,6 +26,12 @@ Conf = Annotated[
 ]
 
 
+def check_engine(engine: str) -> None:
+    """Refuse a word that is no engine."""
+    if engine not in ENGINES:
+        raise UsageFault(f"there is no engine '{engine}'; the engines are {', '.join(ENGINES)}")
+
+
 def spark_options(
     engine: str, master: str | None, remote: str | None, conf: Sequence[str] | None = None
 ) -> SessionOptions | None:

@@ -1,17 +1,14 @@
-"""Rewrites a JSONL file with vectors in it; opens no graph.
+"""Puts vectors into lines of JSON, as the specification of an offline embedding asks for.
 
-Rows stream through in their order. What is not acted on is copied to the letter; the output appears
-whole or not at all, and may be the input itself.
+Lines stream through in their order, and what is not acted on is copied to the letter. Which files they are of, and
+who works on which of them, is the caller's.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,7 +16,7 @@ from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.rows import EntityRow, Selector, is_selected, parse_row, row_text
 from omnigraph.embedding.specification import Specification
 from omnigraph.embedding.vectors import Vectors
-from omnigraph.errors import EmbeddingError, InputError, ModelMismatch, OmniGraphError, StorageError
+from omnigraph.errors import EmbeddingError, InputError, ModelMismatch, OmniGraphError
 
 RequestedMode = Literal["fill", "reembed_all", "clean"]
 Mode = Literal["fill_missing", "reembed_selected", "reembed_all", "clean"]
@@ -62,49 +59,6 @@ class _Waiting:
     row: EntityRow
     target: str
     text: str
-
-
-def embed_file(
-    source: Path,
-    output: Path,
-    specification: Specification,
-    *,
-    connect: Callable[[], EmbeddingClient],
-    mode: RequestedMode = "fill",
-    types: Collection[str] = (),
-    selectors: Sequence[Selector] = (),
-) -> EmbedReport:
-    """Write `source` with vectors to `output`; `connect` gives the client and is not called for cleaning.
-
-    Raises `InputError` with a line number for a bad row and `ModelMismatch` before anything is embedded;
-    whatever is raised, an existing output stays as it was.
-    """
-    client = None if mode == "clean" else connect()
-    check_model(specification, client)
-    rewriting = Rewriting(specification, client, mode, frozenset(types), tuple(selectors))
-    temporary = output.with_name(f"{output.name}.tmp")
-    with _opened(source) as lines:
-        try:
-            if temporary.exists() and temporary.samefile(source):
-                raise InputError(f"'{source}' is the name the unfinished output will have; choose another output")
-            output.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                with temporary.open("wb") as file:
-                    for line in rewriting.run(lines):
-                        file.write(line.encode() + b"\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(output)
-            except WrongLine as wrong:
-                temporary.unlink(missing_ok=True)
-                raise line_error(str(source), wrong.line, wrong.error) from wrong.__cause__
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
-        except OSError as error:
-            code = "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "unwritable_file"
-            raise StorageError(f"'{output}' cannot be written: {error.strerror}", code=code) from error
-    return rewriting.counts.report(str(source), str(output), rewriting.mode, specification, client)
 
 
 def check_model(specification: Specification, client: EmbeddingClient | None) -> None:
@@ -264,12 +218,3 @@ def _json_numbers(vector: Vectors) -> list[float]:
     if np.array_equal(np.array(short).astype(np.float32), vector):
         return short
     return [float(component) for component in vector]
-
-
-def _opened(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        raise InputError(f"there is no file '{path}'", code="no_such_file") from None
-    except OSError as error:
-        raise InputError(f"'{path}' cannot be read: {error.strerror}", code="unreadable_file") from None

@@ -1,13 +1,19 @@
-"""Offline embedding as a job: a task per split puts vectors into its lines, the driver puts the parts together.
+"""Offline embedding: a task per split puts vectors into its lines, the driver puts the parts together.
 
-Lines keep their order, and the output appears whole or not at all, as when one process does it.
+No graph is opened. Lines keep their order, what is not acted on is copied to the letter, and the output appears whole
+or not at all; it may be the input itself.
 """
 
 from __future__ import annotations
 
+import errno
 import io
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,31 +30,42 @@ from omnigraph.embedding.offline import (
 )
 from omnigraph.embedding.rows import Selector
 from omnigraph.embedding.specification import Specification
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, StorageError
 from omnigraph.pipeline.findings import Raised
-from omnigraph.pipeline.job import EMBED_SETTINGS
+from omnigraph.pipeline.job import embed_settings
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.splits import Split, own_lines, plan_input
-from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import object_store
+from omnigraph.pipeline.splits import Split, cut_lines, own_lines
+from omnigraph.storage.files import DataFile
 
-_PURPOSE = "'omnigraph embed'"
+Connect = Callable[[Mapping[str, str]], EmbeddingClient]
+
+
+def connect(settings: Mapping[str, str]) -> EmbeddingClient:
+    """The client of this process, the same for all tasks it runs."""
+    return _client(tuple(sorted(settings.items())))
+
+
+@lru_cache(maxsize=2)
+def _client(settings: tuple[tuple[str, str], ...]) -> EmbeddingClient:
+    return EmbeddingClient(get_config(dict(settings), needed_by="'omnigraph embed'"))
 
 
 @dataclass(frozen=True)
 class EmbedJob:
-    """What all tasks know; `parts` is where they leave their lines."""
+    """What all tasks know; they leave their lines in the folder `parts`, beside the output."""
 
     specification: Specification
     mode: RequestedMode
     types: frozenset[str]
     selectors: tuple[Selector, ...]
-    environ: Mapping[str, str]
-    parts: Location
+    settings: Mapping[str, str]
+    connect: Connect
+    output: Path
+    parts: Path
 
     def client(self) -> EmbeddingClient | None:
-        """The embeddings of this process; cleaning needs none."""
-        return None if self.mode == "clean" else EmbeddingClient(get_config(self.environ, needed_by=_PURPOSE))
+        """Who embeds; cleaning needs nobody."""
+        return None if self.mode == "clean" else self.connect(self.settings)
 
     def rewriting(self) -> Rewriting:
         """A pass over some lines."""
@@ -61,7 +78,7 @@ class Embedded:
 
     lines: int
     counts: Counts
-    name: str = ""
+    part: str
     wrong: tuple[int, Raised] | None = None
 
 
@@ -69,22 +86,21 @@ def embed_split(job: EmbedJob, split: Split) -> Embedded:
     """Put vectors into the lines of one split."""
     text = own_lines(split)
     rewriting = job.rewriting()
-    sink = io.BytesIO()
-    lines = text.count(b"\n")
+    part = f"{split.number:05}-{uuid4().hex}"
+    wrong = None
     try:
-        for line in rewriting.run(io.BytesIO(text), at_start=split.start == 0):
-            sink.write(line.encode() + b"\n")
-    except WrongLine as wrong:
-        return Embedded(lines, rewriting.counts, wrong=(wrong.line, Raised.of(wrong.error)))
-    name = f"{split.number:05}-{uuid4().hex}"
-    object_store(job.parts, sync=False).write(name, sink.getvalue())
-    return Embedded(lines, rewriting.counts, name)
+        with _writing(job.output), (job.parts / part).open("wb") as file:
+            for line in rewriting.run(io.BytesIO(text), at_start=split.start == 0):
+                file.write(line.encode() + b"\n")
+    except WrongLine as error:
+        wrong = error.line, Raised.of(error.error)
+    return Embedded(text.count(b"\n"), rewriting.counts, part, wrong)
 
 
-def embed_files(
+def embed_lines(
     runner: Runner,
-    source: str,
-    output: str,
+    file: DataFile,
+    output: Path,
     specification: Specification,
     *,
     environ: Mapping[str, str],
@@ -92,44 +108,65 @@ def embed_files(
     types: Collection[str] = (),
     selectors: Sequence[Selector] = (),
     split_bytes: int | None = None,
+    connect: Connect = connect,
 ) -> EmbedReport:
-    """Write a JSONL file with vectors; results and errors are those of `embedding.offline.embed_file`."""
-    target = Path(output).absolute()
-    parts = locate(target.with_name(f".{target.name}.{uuid4().hex}.parts"), environ)
-    settings = {name: value for name, value in environ.items() if name.startswith(EMBED_SETTINGS)}
-    job = EmbedJob(specification, mode, frozenset(types), tuple(selectors), settings, parts)
+    """Write a JSONL file with vectors.
+
+    Raises `InputError` with a line number for a bad row and `ModelMismatch` before anything is embedded; whatever is
+    raised, an existing output stays as it was. `connect` gives a process its client.
+    """
+    target = Path(os.path.abspath(output))  # noqa: PTH100 (lexically: links stay)
+    parts = target.with_name(f".{target.name}.{uuid4().hex}.parts")
+    settings = embed_settings(environ)
+    job = EmbedJob(specification, mode, frozenset(types), tuple(selectors), settings, connect, target, parts)
     client = job.client()
     check_model(specification, client)
-    plan = plan_input([source], environ, runner.parallelism, split_bytes=split_bytes)
-    if len({split.file.name for split in plan.splits}) != 1 or any(split.is_compressed for split in plan.splits):
-        raise InputError(f"'{source}' is not one plain JSONL file", hint="embed files one by one, uncompressed")
-    folder = object_store(parts, sync=False)
-    counts = Counts()
-    names: list[str] = []
-    before = 0
-    try:
-        for done in runner.run("embed", embed_split, job, plan.splits):
-            if done.wrong is not None:
-                line, raised = done.wrong
-                raise line_error(source, before + line, raised.error())
-            before += done.lines
-            counts += done.counts
-            names.append(done.name)
-        _join(folder.read, names, target)
-    finally:
-        folder.delete_folder("")
-    return counts.report(source, output, job.rewriting().mode, specification, client)
-
-
-def _join(read: Callable[[str], bytes | None], names: Sequence[str], target: Path) -> None:
-    """Put the parts together; the output appears when it is whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f"{target.name}.tmp")
+    if file.location.path is not None and temporary.exists() and temporary.samefile(file.location.path):
+        raise InputError(f"'{file.name}' is the name the unfinished output will have; choose another output")
+    with _writing(output):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        parts.mkdir()
     try:
-        with temporary.open("wb") as file:
-            for name in names:
-                file.write(read(name) or b"")
-        temporary.replace(target)
-    except BaseException:
+        splits = cut_lines(file, runner.parallelism, split_bytes=split_bytes)
+        done = list(_checked(file, runner.run("embed", embed_split, job, splits)))
+        with _writing(output):
+            _join([parts / one.part for one in done], temporary, target)
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
+        shutil.rmtree(parts, ignore_errors=True)
+    counts = sum((one.counts for one in done), Counts())
+    return counts.report(file.name, str(output), job.rewriting().mode, specification, client)
+
+
+def _checked(file: DataFile, done: Iterator[Embedded]) -> Iterator[Embedded]:
+    """The splits, unless one has a wrong line; then that line of the file."""
+    before = 0
+    for one in done:
+        if one.wrong is not None:
+            line, raised = one.wrong
+            raise line_error(file.name, before + line, raised.error())
+        before += one.lines
+        yield one
+
+
+def _join(parts: Sequence[Path], temporary: Path, target: Path) -> None:
+    """Put the parts together; the output appears when it is whole."""
+    with temporary.open("wb") as file:
+        for part in parts:
+            with part.open("rb") as lines:
+                shutil.copyfileobj(lines, file)
+            part.unlink()
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(target)
+
+
+@contextmanager
+def _writing(output: Path) -> Iterator[None]:
+    """Turns what goes wrong around the output into an error that names it."""
+    try:
+        yield
+    except OSError as error:
+        code = "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "unwritable_file"
+        raise StorageError(f"'{output}' cannot be written: {error.strerror}", code=code) from error

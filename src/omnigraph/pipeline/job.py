@@ -21,7 +21,7 @@ from omnigraph.storage.tables import Table, TableStore
 from omnigraph.values import Fetch
 
 Mode = Literal["overwrite", "append", "merge"]
-EMBED_SETTINGS = (
+_EMBED_SETTINGS = (
     "OMNIGRAPH_EMBED",
     "OMNIGRAPH_GEMINI",
     "NANOGRAPH_",
@@ -30,6 +30,11 @@ EMBED_SETTINGS = (
     "OPENROUTER_API_KEY",
 )
 """How the variables begin that settle embeddings; nothing else of the driver's environment travels."""
+
+
+def embed_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that travels to the tasks."""
+    return {name: value for name, value in environ.items() if name.startswith(_EMBED_SETTINGS)}
 
 
 @dataclass(frozen=True)

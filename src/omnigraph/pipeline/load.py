@@ -22,7 +22,7 @@ from omnigraph.operations.load import (
 )
 from omnigraph.pipeline.deals import numbers_in
 from omnigraph.pipeline.findings import split_of
-from omnigraph.pipeline.job import EMBED_SETTINGS, Job, Mode
+from omnigraph.pipeline.job import Job, Mode, embed_settings
 from omnigraph.pipeline.rounds import Files, Judging
 from omnigraph.pipeline.runner import Runner, shares
 from omnigraph.pipeline.settle import LoseWork, SettleWork, Thinned, finish
@@ -87,7 +87,7 @@ def begin_job(repository: Repository, branch: str, mode: str, environ: Mapping[s
         pins={key: (table.folder, table.pin.lance_version) for key, table in snapshot.tables.items()},
         mode=check_mode(mode),
         buckets=_BUCKETS_UNKNOWN,
-        environ={name: value for name, value in environ.items() if name.startswith(EMBED_SETTINGS)},
+        environ=embed_settings(environ),
     )
     announce(repository, job.id, seconds_max)
     return job
@@ -113,7 +113,7 @@ class _BulkLoad:
         self.mode = mode
         self.options = options
         self.collect = collect
-        self.environ = {name: value for name, value in environ.items() if name.startswith(EMBED_SETTINGS)}
+        self.environ = embed_settings(environ)
         self.embed = embed
         self.fetch = fetch
         self.begun = begun

@@ -56,7 +56,7 @@ def plan_input(
     """Find the files of an input and cut them, by default into as many splits as keep everybody busy."""
     files = find_files(patterns, environ, lambda name: file_kind(name) is not None)
     total = sum(file.size for file in files)
-    size = split_bytes or max(SPLIT_BYTES_MIN, min(SPLIT_BYTES, -(-total // max(parallelism, 1))))
+    size = split_bytes or _split_bytes(total, parallelism)
     splits: list[Split] = []
     read = 0
     for file in files:
@@ -70,9 +70,24 @@ def plan_input(
             read += file.size * _INFLATION
         else:
             read += file.size
-            for start in range(0, max(file.size, 1), size):
-                splits.append(Split(len(splits), file, label, start, min(start + size, file.size)))
+            splits += _ranges(file, label, size, len(splits))
     return Input(tuple(splits), read)
+
+
+def cut_lines(file: DataFile, parallelism: int, *, split_bytes: int | None = None) -> list[Split]:
+    """The splits of one file of lines."""
+    return _ranges(file, None, split_bytes or _split_bytes(file.size, parallelism), 0)
+
+
+def _split_bytes(total: int, parallelism: int) -> int:
+    return max(SPLIT_BYTES_MIN, min(SPLIT_BYTES, -(-total // max(parallelism, 1))))
+
+
+def _ranges(file: DataFile, label: str | None, size: int, first: int) -> list[Split]:
+    starts = range(0, max(file.size, 1), size)
+    return [
+        Split(number, file, label, start, min(start + size, file.size)) for number, start in enumerate(starts, first)
+    ]
 
 
 @dataclass

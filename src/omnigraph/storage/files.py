@@ -10,7 +10,7 @@ import glob
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -95,6 +95,13 @@ class _reading:  # noqa: N801 (used as a statement)
             raise InputError(f"'{self._file.name}' cannot be read: {reason}", code="unreadable_file") from error
 
 
+def get_file(path: Path) -> DataFile:
+    """One file of the disk, by nothing but its path; `InputError` if it cannot be read."""
+    file = _local(str(path), path, 0)
+    with file.open_text() as stream:
+        return replace(file, size=stream.seek(0, os.SEEK_END))
+
+
 def no_such_file(pattern: str) -> InputError:
     """Nothing is there under a name or pattern."""
     return InputError(f"there is no file '{pattern}'", code="no_such_file")
@@ -123,16 +130,16 @@ def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:
     for name in names:
         path = Path(name)
         if path.is_file():
-            found.append(_local(name, path))
+            found.append(_local(name, path, path.stat().st_size))
         elif path.is_dir():
             inner = sorted(p for p in path.rglob("*") if p.is_file() and is_data(p.name))
-            found += [_local(str(p), p) for p in inner if not _is_hidden(p.relative_to(path).parts)]
+            found += [_local(str(p), p, p.stat().st_size) for p in inner if not _is_hidden(p.relative_to(path).parts)]
     return found
 
 
-def _local(name: str, path: Path) -> DataFile:
+def _local(name: str, path: Path, size: int) -> DataFile:
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 (lexically: links stay)
-    return DataFile(name, Location(str(absolute), absolute), path.stat().st_size)
+    return DataFile(name, Location(str(absolute), absolute), size)
 
 
 def _in_bucket(pattern: str, environ: Mapping[str, str], is_data: Callable[[str], bool]) -> list[DataFile]:

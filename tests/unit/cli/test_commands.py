@@ -611,6 +611,9 @@ def test_embed_a_file(folder, say, monkeypatch):
     assert document(say(*words, "--select", "name=Bo", "--json"))["mode"] == "reembed_selected"
     assert say("embed", "--input", "people.jsonl")[0] == 2
     assert say(*words, "--clean", "--reembed-all")[0] == 2
+    assert say(*words, "--engine", "flink")[0] == 2
+    assert say(*words, "--engine", "memory", "--master", "local[2]")[0] == 2
+    assert say(*words, "--engine", "memory", "--quiet")[0] == 0
     monkeypatch.delenv("OMNIGRAPH_EMBEDDINGS_MOCK")
     for variable in ("GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "OMNIGRAPH_EMBED_PROVIDER"):
         monkeypatch.delenv(variable, raising=False)

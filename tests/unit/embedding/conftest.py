@@ -1,162 +1,20 @@
-"""A provider on this machine: a real HTTP server that answers like OpenAI and Gemini, or as it is told to."""
+"""Clients of a provider on this machine, whose waits take no time."""
 
 from __future__ import annotations
 
-import json
-import threading
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from omnigraph.embedding.client import EmbeddingClient
-from omnigraph.embedding.config import EmbeddingConfig
-
-KEY = "sk-very-secret-0123456789"
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What the server does with one request; `body` is sent as it is when it is bytes."""
-
-    status: int = 200
-    body: Any = None
-    headers: dict[str, str] = field(default_factory=dict)
-    delay_s: float = 0.0
-    trickle_s: float = 0.0
-    hang_up_after: int | None = None
-    """Close the connection after so many bytes of the body; -1 before any answer."""
-
-
-@dataclass
-class Seen:
-    """One request as it came in."""
-
-    path: str
-    headers: dict[str, str]
-    body: Any
-    connection: tuple[str, int]
-
-
-def raw_vector(text: str, dim: int) -> list[float]:
-    """What the server says of a text; not normalised, and different for different texts."""
-    return [(len(text) + 1) * 0.5, *((sum(text.encode()) * (place + 3)) % 17 - 8.25 for place in range(1, dim))]
-
-
-class FakeProvider:
-    """The server; `script` answers the next requests, in order, before it answers properly again."""
-
-    def __init__(self) -> None:
-        self.seen: list[Seen] = []
-        self.script: list[Reply | Callable[[Seen], Reply]] = []
-        self.delay_s = 0.0
-        self.peak = 0
-        self._active = 0
-        self._lock = threading.Lock()
-        provider = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                provider._handle(self)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-
-    @property
-    def port(self) -> int:
-        return self._server.server_address[1]
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def config(self, provider: str = "openai", **changes: Any) -> EmbeddingConfig:
-        given = {"model": "m-1", "base_url": self.url, "api_key": KEY, "timeout_ms": 5_000}
-        return EmbeddingConfig(provider, **{**given, **changes})
-
-    def _handle(self, request: BaseHTTPRequestHandler) -> None:
-        body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
-        seen = Seen(request.path, dict(request.headers), body, request.client_address)
-        with self._lock:
-            self.seen.append(seen)
-            scripted = self.script.pop(0) if self.script else _proper
-            self._active += 1
-            self.peak = max(self.peak, self._active)
-        try:
-            reply = scripted if isinstance(scripted, Reply) else scripted(seen)
-            time.sleep(self.delay_s + reply.delay_s)
-        finally:
-            with self._lock:
-                self._active -= 1
-        try:
-            _send(request, reply)
-        except OSError:
-            request.close_connection = True  # the client went away
-
-
-def _send(request: BaseHTTPRequestHandler, reply: Reply) -> None:
-    data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
-    if reply.hang_up_after is not None:
-        request.close_connection = True
-        if reply.hang_up_after < 0:
-            return
-    request.send_response(reply.status)
-    for name, value in {"Content-Length": str(len(data)), **reply.headers}.items():
-        request.send_header(name, value)
-    request.end_headers()
-    data = data[: reply.hang_up_after]
-    if not reply.trickle_s:
-        request.wfile.write(data)
-        return
-    for place in range(len(data)):
-        request.wfile.write(data[place : place + 1])
-        time.sleep(reply.trickle_s)
-
-
-def _proper(seen: Seen) -> Reply:
-    if seen.path.endswith(":embedContent"):
-        text = seen.body["content"]["parts"][0]["text"]
-        return Reply(body={"embedding": {"values": raw_vector(text, seen.body["outputDimensionality"])}})
-    vectors = [raw_vector(text, seen.body["dimensions"]) for text in seen.body["input"]]
-    items = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)]
-    return Reply(body={"object": "list", "data": items[::-1], "usage": {}})  # the order is by index, not by place
-
-
-class FakeTime:
-    """A clock that only sleeping moves."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self.slept: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(round(seconds, 6))
-        self.now += seconds
+from support.provider import FakeProvider, FakeTime, running
 
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    server = FakeProvider()
-    yield server
-    server.stop()
+    with running() as server:
+        yield server
 
 
 @pytest.fixture
