@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine import kernels, ordered, parts, postings, run, vectors
+from omnigraph.engine import kernels, moves, ordered, parts, postings, run, vectors
 from omnigraph.engine.result import Result
 from omnigraph.errors import CompileError
 from omnigraph.query.parser import parse_queries
@@ -108,6 +108,7 @@ def as_if_large(monkeypatch):
         (ordered, "_FIRST_MIN", 1),
         (ordered, "_AHEAD", 2),
         (run, "_ROWS_AT_ONCE", 3),
+        (moves, "ROWS_MAX", 2),
     ):
         assert hasattr(module, name)
         monkeypatch.setattr(module, name, value)

@@ -487,7 +487,9 @@ class Asking:
         outer = dict(scope)
         steps = []
         if not scope or random.random() < 0.15:
-            steps.append(self.binding(scope) if random.random() < 0.8 else self.fresh_hop(scope))
+            chance = random.random()
+            first = self.keyed if chance < 0.25 else self.binding if chance < 0.8 else self.fresh_hop
+            steps.append(first(scope))
         for _ in range(moves):
             chance = random.random()
             if chance < 0.6:
@@ -539,6 +541,16 @@ class Asking:
         name, type_ = self.new_name(scope), self.random.choice(list(self.catalog.nodes.values()))
         scope[name] = type_
         return f"${name}: {type_.name}{self.pattern(type_)}"
+
+    def keyed(self, scope: Scope) -> str:
+        """A binding that says which node it is."""
+        types = [type_ for type_ in self.catalog.nodes.values() if len(type_.key) == 1]
+        if not types:
+            return self.binding(scope)
+        name, type_ = self.new_name(scope), self.random.choice(types)
+        scope[name] = type_
+        key = type_.key[0]
+        return f"${name}: {type_.name} {{ {key}: {self.atom(type_.properties[key].type, key)} }}"
 
     def again(self, scope: Scope) -> str:
         """A binding of a variable that is bound already."""

@@ -119,7 +119,7 @@ class Evaluator:
                 test = make_test(prop.name, prop.type, cast(Op, op), value)
                 numbers = bound.plain(prop.name) if test.always is None else None
                 if numbers is not None:
-                    return cast(Mask, NUMPY[test.op](numbers, numbers.dtype.type(test.value)))
+                    return test.of_numbers(numbers)
             elif op in ("=", "!=") and prop.type.is_text and bound.count >= _MANY:
                 codes = bound.data.codes(prop.name)
                 if codes is not None:

@@ -74,6 +74,11 @@ class Test:
             column, value = column.cast(pa.int8()), value.cast(pa.int8())
         return _COMPUTE[self.op](column, value)
 
+    def of_numbers(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """The test over numbers of the column, none of them null; for a test that has to look."""
+        passing: np.ndarray[Any, np.dtype[np.bool_]] = NUMPY[self.op](numbers, numbers.dtype.type(self.value))
+        return passing
+
 
 def make_test(column: str, type_: PropertyType, op: Op, value: Any) -> Test:
     """Bring a comparison with a constant to the column's own type; `value` is stored form, or null."""

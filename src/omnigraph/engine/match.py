@@ -14,12 +14,11 @@ from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import Neighbours
 from omnigraph.engine.optional import joined, present
-from omnigraph.engine.places import find
-from omnigraph.engine.walks import reach
+from omnigraph.engine.places import find, spelt
+from omnigraph.engine.walks import reach_rows
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
-from omnigraph.types import PropertyType
 
 
 class Match:
@@ -107,7 +106,7 @@ class Match:
                 continue
             left, right = condition.left, condition.right
             if isinstance(left, ir.Prop) and left.name == key[0] and isinstance(right, ir.Const | ir.ParamRef):
-                id_ = _spelt(self._evaluator.constant(right), left.type)
+                id_ = spelt(self._evaluator.constant(right), left.type)
                 if id_ is not None:
                     say("found by its key")
                     row = find(data, id_)
@@ -132,39 +131,17 @@ class Match:
             if bound.whole and isinstance(neighbours, Neighbours):
                 self._work.room(len(neighbours.targets))
                 positions, targets = neighbours.everything()
-            elif len(sources) == 1:
-                positions, targets = neighbours.expand(sources)
-                self._work.room(len(targets))
             else:
-                self._work.room(int(neighbours.degrees(sources).sum()))
-                positions, targets = neighbours.expand(sources)
+                positions, targets = neighbours.expand(sources, self._work.room)
         else:
-            positions, targets = self._reach(op, adjacency, sources)
+            neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
+            hops, room = (op.min_hops, op.max_hops), self._work.room
+            positions, targets = reach_rows(neighbours, loops, sources, *hops, backward=op.backward, room=room)
         if op.dst_bound:
             wanted = frame.bound[op.dst_var].numbers
             hit = targets == wanted[positions]
             return frame.take(np.unique(positions[hit]))
         return self._arrive(op, frame, far, positions, targets)
-
-    def _reach(self, op: ir.Expand, adjacency: Adjacency, sources: Numbers) -> tuple[Numbers, Numbers]:
-        """Bounded hops; every distinct source is walked once."""
-        if len(sources) == 1:
-            neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
-            hops = (op.min_hops, op.max_hops)
-            return reach(neighbours, loops, sources, *hops, backward=op.backward, room=self._work.room)
-        distinct, places = np.unique(sources, return_inverse=True)
-        neighbours = adjacency.neighbours(op.direction)
-        loops = adjacency.loops(op.direction)
-        at, found = reach(
-            neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward, room=self._work.room
-        )
-        counts = np.bincount(at, minlength=len(distinct))
-        starts = np.cumsum(counts) - counts
-        per_row = counts[places]
-        self._work.room(int(per_row.sum()))
-        positions = np.repeat(np.arange(len(sources)), per_row)
-        within = np.arange(len(positions)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
-        return positions, found[np.repeat(starts[places], per_row) + within]
 
     def _arrive(self, op: ir.Expand, frame: Frame, far: TableData, positions: Numbers, targets: Numbers) -> Frame:
         """Bind the far node; its own conditions are judged before anything else is copied."""
@@ -214,8 +191,7 @@ class Match:
             near, far = (src, dst) if op.direction == "out" else (dst, src)
             return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)
         at_nodes = adjacency.edge_rows(op.direction)
-        self._work.room(int(at_nodes.degrees(bound.numbers).sum()))
-        positions, rows, targets = at_nodes.expand(bound.numbers)
+        positions, rows, targets = at_nodes.expand(bound.numbers, self._work.room)
         keep = self._passing(op.edge_var, Bound(edges, rows), op.edge_filters)
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
 
@@ -264,13 +240,6 @@ class _NoTable(TableData):
 
 _ROW = "_#row"
 _NO_TABLE = _NoTable()
-
-
-def _spelt(value: object, type_: PropertyType) -> str | None:
-    """The id a key value makes; None where a look at the column is needed to tell."""
-    if type_.is_text and isinstance(value, str):
-        return value
-    return str(value) if type_.is_integer and isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _forget(frame: Frame, live: frozenset[str]) -> Frame:

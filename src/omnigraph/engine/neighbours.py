@@ -7,6 +7,7 @@ in `Neighbours` and `Few` they ascend.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +18,12 @@ from omnigraph.engine.data import Mask, Numbers
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
 I32 = np.ndarray[Any, np.dtype[np.int32]]
 NONE: Numbers = np.zeros(0, np.int64)
+Room = Callable[[int], None]
+"""Told how many rows there are about to be; raises when they are too many."""
+
+
+def unbounded(rows: int) -> None:
+    """Room for any number of rows."""
 
 
 class Walkable(Protocol):
@@ -26,10 +33,10 @@ class Walkable(Protocol):
     def count(self) -> int:
         """How many nodes can be asked about: those numbered below."""
 
-    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
         """For each source its far ends: (position in `sources`, far end)."""
 
-    def far(self, sources: Numbers) -> Numbers:
+    def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
         """The far ends of all sources together, as often as they occur."""
 
     def degrees(self, sources: Numbers) -> Numbers:
@@ -59,26 +66,28 @@ class Neighbours:
         """What it takes in memory."""
         return int(self.offsets.nbytes + self.targets.nbytes)
 
-    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
         """As in `Walkable`."""
         if len(sources) == 1:
-            ends = self._row(sources[0]).astype(np.int64)
+            ends = self.far(sources, room)
             return np.zeros(len(ends), np.int64), ends
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
-        positions = np.arange(len(sources)).repeat(counts)
-        return positions, self.targets[ranges(starts, counts)].astype(np.int64)
+        places = ranges(starts, counts, room)
+        return np.arange(len(sources)).repeat(counts), self.targets[places].astype(np.int64)
 
     def everything(self) -> tuple[Numbers, Numbers]:
         """`expand` of every node."""
         return np.repeat(np.arange(self.count), np.diff(self.offsets)), self.targets.astype(np.int64)
 
-    def far(self, sources: Numbers) -> Numbers:
+    def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
         """As in `Walkable`."""
         if len(sources) == 1:
-            return self._row(sources[0]).astype(np.int64)
+            ends = self._row(sources[0])
+            room(len(ends))
+            return ends.astype(np.int64)
         starts = self.offsets[sources]
-        return self.targets[ranges(starts, self.offsets[sources + 1] - starts)].astype(np.int64)
+        return self.targets[ranges(starts, self.offsets[sources + 1] - starts, room)].astype(np.int64)
 
     def degrees(self, sources: Numbers) -> Numbers:
         """As in `Walkable`."""
@@ -129,15 +138,15 @@ class Few:
     rows: Neighbours
     """Their far ends, by place in `sources`."""
 
-    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
         """As in `Walkable`."""
         at, places = self._find(sources)
-        positions, targets = self.rows.expand(places)
+        positions, targets = self.rows.expand(places, room)
         return at[positions], targets
 
-    def far(self, sources: Numbers) -> Numbers:
+    def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
         """As in `Walkable`."""
-        return self.rows.far(self._find(sources)[1])
+        return self.rows.far(self._find(sources)[1], room)
 
     def degrees(self, sources: Numbers) -> Numbers:
         """As in `Walkable`."""
@@ -195,17 +204,19 @@ class Layered:
         """As in `Walkable`."""
         return self.added.count
 
-    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
         """As in `Walkable`."""
+        if room is not unbounded:
+            room(int(self.degrees(sources).sum()))
         positions, targets = self._old(sources)
         more, others = self.added.expand(sources)
         if not len(more):
             return positions, targets
         return np.concatenate([positions, more]), np.concatenate([targets, others])
 
-    def far(self, sources: Numbers) -> Numbers:
+    def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
         """As in `Walkable`."""
-        return np.concatenate([self._old(sources)[1], self.added.far(sources)])
+        return self.expand(sources, room)[1]
 
     def degrees(self, sources: Numbers) -> Numbers:
         """As in `Walkable`."""
@@ -297,11 +308,11 @@ class EdgeRows:
         """What it takes in memory."""
         return int(self.offsets.nbytes + self.edges.nbytes + self.targets.nbytes)
 
-    def expand(self, sources: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers, Numbers]:
         """For each source its edges: (position in `sources`, edge row, far end)."""
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
-        places = ranges(starts, counts)
+        places = ranges(starts, counts, room)
         positions = np.repeat(np.arange(len(sources)), counts)
         return positions, self.edges[places].astype(np.int64), self.targets[places].astype(np.int64)
 
@@ -373,10 +384,11 @@ def contains(ordered: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Mas
     return found
 
 
-def ranges(starts: Numbers, counts: Numbers) -> Numbers:
+def ranges(starts: Numbers, counts: Numbers, room: Room = unbounded) -> Numbers:
     """The concatenated ranges `start … start + count`."""
     ends: Numbers = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
+    room(total)
     if not total:
         return NONE
     shift: Numbers = starts - (ends - counts)

@@ -134,18 +134,25 @@ class Ordered:
         return frame.take(order)
 
     def _order(self, frame: Frame, keys: Keys, ranked: str | None) -> Numbers:
-        """The rows by the rank they were given, then by the other sort keys, then by their ids."""
-        for key in self._plan.order_by[1 if ranked is not None else 0 :]:
-            codes = self._evaluator.codes(column_expr(self._plan, key.expr), frame)
-            keys = [*keys, -codes if key.descending else codes]
-        names = frame.named()
-        if ranked is not None:
-            # The rows of a ranked entity come in the order of their edges.
-            edges = set(_edges(self._plan.pipeline))
-            names.sort(key=lambda name: (name != ranked, name not in edges, name))
-        keys = [*keys, *(id_ranks_of(frame.bound[name]) for name in names)]
-        order = np.lexsort(tuple(reversed(keys)))
-        return order if self._plan.limit is None else order[: self._plan.limit]
+        return row_order(self._plan, frame, self._evaluator, keys, ranked)
+
+
+def row_order(
+    plan: ir.QueryIR, frame: Frame, evaluator: Evaluator, keys: Keys | None = None, ranked: str | None = None
+) -> Numbers:
+    """The rows by the rank they were given, if any, then by the other sort keys, then by their ids."""
+    keys = list(keys or ())
+    for key in plan.order_by[1 if ranked is not None else 0 :]:
+        codes = evaluator.codes(column_expr(plan, key.expr), frame)
+        keys.append(-codes if key.descending else codes)
+    names = frame.named()
+    if ranked is not None:
+        # The rows of a ranked entity come in the order of their edges.
+        edges = set(_edges(plan.pipeline))
+        names.sort(key=lambda name: (name != ranked, name not in edges, name))
+    keys += [id_ranks_of(frame.bound[name]) for name in names]
+    order = np.lexsort(tuple(reversed(keys)))
+    return order if plan.limit is None else order[: plan.limit]
 
 
 def column_expr(plan: ir.QueryIR, expr: ir.Expr) -> ir.Expr:

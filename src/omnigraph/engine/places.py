@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.carried import Layout, carry
 from omnigraph.engine.data import Numbers, TableData
+from omnigraph.types import PropertyType
 
 KEY = "places:id"
 _LOOKUPS_BEFORE_INDEX = 16
@@ -108,6 +109,13 @@ class Places:
             return place
         row = int(self.row_of[place])
         return row if row >= 0 else None
+
+
+def spelt(value: object, type_: PropertyType) -> str | None:
+    """The id a key value makes; None where a look at the column is needed to tell."""
+    if type_.is_text and isinstance(value, str):
+        return value
+    return str(value) if type_.is_integer and isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def find(data: TableData, id_: str) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.lookup import PlainRows
+from omnigraph.engine.plain_rows import PlainRows
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.shape import Shape
 from omnigraph.errors import InputError, MissingPackage

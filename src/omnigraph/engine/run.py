@@ -23,11 +23,10 @@ from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.watch import watching
-from omnigraph.engine.work import Limits, Profile, Work
+from omnigraph.engine.work import NO_LIMITS, Limits, Profile, Work
 from omnigraph.query import ir
 from omnigraph.versioning.snapshot import Snapshot
 
-_NO_LIMITS = Limits()
 _ROWS_AT_ONCE = 65_536
 """The properties of a result with more rows than this are fetched as they are asked for."""
 
@@ -50,7 +49,7 @@ class Execution:
         self.plan = cut(prepared.plan, params)
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
-        self._work = Work(catalog, snapshot, cache, limits or _NO_LIMITS)
+        self._work = Work(catalog, snapshot, cache, limits or NO_LIMITS)
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
         self._evaluator = Evaluator(catalog, values, self._searcher, types)

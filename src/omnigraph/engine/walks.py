@@ -7,26 +7,31 @@ that counts: the pairs are those that walking forward finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import local
 
 import numpy as np
 
 from omnigraph.engine import kernels
 from omnigraph.engine.data import Numbers
-from omnigraph.engine.neighbours import NONE, U64, Neighbours, Walkable, contains, distinct, high, low, pack
-
-Room = Callable[[int], None]
-"""Told how many rows there are about to be; raises when they are too many."""
+from omnigraph.engine.neighbours import (
+    NONE,
+    U64,
+    Neighbours,
+    Room,
+    Walkable,
+    contains,
+    distinct,
+    high,
+    low,
+    pack,
+    unbounded,
+)
 
 _SOURCES_FIRST, _SOURCES_MAX = 16, 65_536
 _STEPS_AT_ONCE = 8_000_000
 _FEW = 64
 """A step from fewer nodes is over before a compiled loop has begun."""
-
-
-def _unbounded(rows: int) -> None:
-    """Room for any number of rows."""
 
 
 def reach(
@@ -37,7 +42,7 @@ def reach(
     most: int,
     *,
     backward: bool = False,
-    room: Room = _unbounded,
+    room: Room = unbounded,
 ) -> tuple[Numbers, Numbers]:
     """For each source the nodes at distance `least` to `most`: (position in `sources`, node)."""
     parts: list[tuple[Numbers, Numbers]] = []
@@ -53,12 +58,37 @@ def reach(
     return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
 
 
+def reach_rows(
+    neighbours: Walkable,
+    loops: Numbers,
+    sources: Numbers,
+    least: int,
+    most: int,
+    *,
+    backward: bool = False,
+    room: Room = unbounded,
+) -> tuple[Numbers, Numbers]:
+    """`reach` for sources that may be there several times; every distinct one is walked once."""
+    if len(sources) == 1:
+        ends = reach_from(neighbours, loops, int(sources[0]), least, most, backward=backward, room=room)
+        return np.zeros(len(ends), np.int64), ends
+    once, places = np.unique(sources, return_inverse=True)
+    at, found = reach(neighbours, loops, once, least, most, backward=backward, room=room)
+    counts = np.bincount(at, minlength=len(once))
+    starts = np.cumsum(counts) - counts
+    per_row = counts[places]
+    room(int(per_row.sum()))
+    positions = np.repeat(np.arange(len(sources)), per_row)
+    within = np.arange(len(positions)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+    return positions, found[np.repeat(starts[places], per_row) + within]
+
+
 def reach_counts(
     neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, *, backward: bool = False
 ) -> Numbers:
     """For each source how many nodes `reach` finds."""
     counts = np.zeros(len(sources), np.int64)
-    for start, at, _ in _in_turn(neighbours, loops, sources, least, most, backward, _unbounded):
+    for start, at, _ in _in_turn(neighbours, loops, sources, least, most, backward, unbounded):
         found = np.bincount(at)
         counts[start : start + len(found)] = found
     return counts

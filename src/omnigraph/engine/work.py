@@ -25,6 +25,10 @@ class Limits:
     cancellation: Cancellation | None = None
 
 
+NO_LIMITS = Limits()
+"""What a query may do that was given none."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One operation that was done."""
@@ -52,6 +56,10 @@ class Profile:
         self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))
 
 
+_Known = tuple[dict[str, TableData], dict[tuple[str, tuple[str, ...]], Adjacency]]
+"""Tables and adjacencies of a snapshot that somebody has asked for."""
+
+
 class Work:
     """The surroundings of one execution."""
 
@@ -60,8 +68,8 @@ class Work:
         self.snapshot = snapshot
         self.limits = limits
         self._cache = cache
-        self._tables: dict[str, TableData] = {}
-        self._adjacencies: dict[str, Adjacency] = {}
+        known: _Known = snapshot.companions.get(cache) or snapshot.companions.setdefault(cache, ({}, {}))
+        self._tables, self._adjacencies = known
         self.watch = Watch(limits.timeout_s, limits.cancellation)
         self.profile = Profile(self.watch)
 
@@ -74,14 +82,17 @@ class Work:
 
     def adjacency(self, edge_type: str, also: tuple[str, ...] = ()) -> Adjacency:
         """The edges of a type, by the nodes at their ends; with `also`, of several types between the same ones."""
+        found = self._adjacencies.get((edge_type, also))
+        if found is None:
+            found = self._adjacencies[edge_type, also] = self._adjacency(edge_type, also)
+        return found
+
+    def _adjacency(self, edge_type: str, also: tuple[str, ...]) -> Adjacency:
         if also:
             return Several([self.adjacency(one) for one in (edge_type, *also)])
-        found = self._adjacencies.get(edge_type)
-        if found is None:
-            edge = self.catalog.edges[edge_type]
-            ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
-            found = self._adjacencies[edge_type] = Adjacency.of(self.table(edge.table_key), *ends, self._cache)
-        return found
+        edge = self.catalog.edges[edge_type]
+        ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
+        return Adjacency.of(self.table(edge.table_key), *ends, self._cache)
 
     def room(self, rows: int) -> None:
         """Refuse what would hold too many rows, before it does."""

@@ -10,14 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.data import DataCache
-from omnigraph.engine.lookup import PlainRows
+from omnigraph.engine.moves import ROWS_MAX
+from omnigraph.engine.plain_rows import PlainRows
 from omnigraph.engine.prepared import Prepared, prepare
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
 from omnigraph.engine.search import EmbedQuery
 from omnigraph.engine.shape import shape_of
-from omnigraph.engine.work import Limits
+from omnigraph.engine.work import NO_LIMITS, Limits, Work
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir
@@ -94,8 +95,9 @@ def read(
     prepared = get_read(snapshot, catalogs, plans, source, name, source_name)
     plan = prepared.plan
     bound = bind_params(plan.params, params)
-    if prepared.lookup is not None and limits is None and not listening:
-        found = prepared.lookup.run(snapshot, prepared.catalog, cache, bound.values)
+    limits = limits or NO_LIMITS
+    if prepared.chain is not None and not listening and limits.rows_max > ROWS_MAX:
+        found = prepared.chain.run(Work(prepared.catalog, snapshot, cache, limits), bound.values)
         if found is not None:
             elapsed = (time.perf_counter() - started) * 1000
             return result_of(found, plan, snapshot, elapsed), None

@@ -44,6 +44,8 @@ class Snapshot:
         """The manifest version the commit was published in."""
         self.schema_hash = schema_hash
         self.tables = dict(sorted(tables.items()))
+        self.companions: dict[Any, Any] = {}
+        """What readers keep beside it, by who they are; small things only."""
 
     @cached_property
     def commit(self) -> Commit:

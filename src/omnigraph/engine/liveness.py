@@ -1,0 +1,40 @@
+"""Which variables of a plan somebody still looks at, after each of its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from omnigraph.query import ir
+
+
+def looked_at(columns: Iterable[ir.Column]) -> frozenset[str]:
+    """The variables the columns of a result are made of.
+
+    `count($x)` counts rows, whatever `$x` is, so it looks at nothing.
+    """
+    found: set[str] = set()
+    for column in columns:
+        expr = column.expr
+        if not isinstance(expr, ir.Aggregate):
+            found |= set(ir.variables_of(expr))
+        elif expr.distinct or not isinstance(expr.argument, ir.Entity):
+            found |= set(ir.variables_of(expr.argument))
+    return frozenset(found)
+
+
+def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[str]]:
+    """For each operation the variables that matter after it, given those that matter after the last one."""
+    needed = set(at_end)
+    live: list[frozenset[str]] = []
+    for op in reversed(pipeline):
+        live.append(frozenset(needed))
+        match op:
+            case ir.Expand():
+                needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
+            case ir.Filter():
+                needed |= set(ir.variables_of(op.condition))
+            case ir.AntiJoin() | ir.LeftJoin():
+                needed |= set(op.outer_vars)
+            case ir.NodeScan():
+                pass
+    return live[::-1]
