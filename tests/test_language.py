@@ -48,6 +48,7 @@ def outcome(case: Case, graph: Graph) -> Case:
         if parse_queries(case.query).queries[0].is_mutation:
             done = graph.mutate(case.query, params=case.params)
             found.result = [done.affected_nodes, done.affected_edges]
+            found.returned = done.rows.to_rows() if done.rows.columns else None
             if case.after is not None:
                 found.rows = graph.query(case.after).to_rows()
         else:
@@ -89,6 +90,7 @@ def test_change(tmp_path, case):
     commits = len(graph.commits())
     found = outcome(case, graph)
     assert (found.error, found.result, in_order(found)) == (case.error, case.result, in_order(case))
+    assert found.returned == case.returned
     if case.error is not None:
         assert len(graph.commits()) == commits
     assert graph.verify() == []

@@ -6,6 +6,7 @@ query … { … }
 --- rows                        the rows in order, a JSON object to a line; `--- bag` when they have no order
 --- error T26                   or else the code it is refused with
 --- result 1 0                  for a change: how many nodes and edges
+--- returned                    the rows it gives back, if it does
 --- after                       then a query that looks at what it did, and its rows
 """
 
@@ -32,6 +33,7 @@ class Case:
     error: str | None = None
     result: list[int] | None = None
     after: str | None = None
+    returned: list[dict[str, Any]] | None = None
 
     def __str__(self) -> str:
         return f"{self.file}: {self.name}"
@@ -45,6 +47,8 @@ class Case:
             parts.append(f"--- error {self.error}\n")
         if self.result is not None:
             parts.append(f"--- result {self.result[0]} {self.result[1]}\n")
+        if self.returned is not None:
+            parts += ["--- returned\n", *(json.dumps(row, ensure_ascii=False) + "\n" for row in self.returned)]
         if self.after is not None:
             parts.append(f"--- after\n{self.after.rstrip()}\n")
         if self.rows is not None:
@@ -78,6 +82,8 @@ def _case(file: str, piece: str) -> Case:
                 case.error = more
             case "result":
                 case.result = [int(number) for number in more.split()]
+            case "returned":
+                case.returned = [json.loads(line) for line in rest.splitlines() if line.strip()]
             case "after":
                 case.after = rest.strip() + "\n"
             case "rows" | "bag":

@@ -262,10 +262,11 @@ def sort_items(draw: st.DrawFn) -> q.SortItem:
     return q.SortItem(expr, None if always_best_first else draw(st.sampled_from((None, "asc", "desc"))))
 
 
+ITEMS = st.builds(q.ReturnItem, OPERANDS, st.none() | LOWER)
 READS = st.builds(
     q.Read,
     _tuples(CLAUSES, 1),
-    _tuples(st.builds(q.ReturnItem, OPERANDS, st.none() | LOWER), 1, 5),
+    _tuples(ITEMS, 1, 5),
     _tuples(sort_items()),
     st.none() | st.integers(0, U64_MAX) | VARS,
     distinct=st.booleans(),
@@ -276,14 +277,15 @@ ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS | OPERANDS))
 WHERES = st.builds(q.Compare, st.sampled_from(COMPARISONS), lowers().map(q.Word), ATOMS) | filters().map(
     lambda condition: q.Not(condition.expr)
 )
+ROW_NAMES = st.none() | VARIABLE_NAMES
 WRITES = _tuples(
-    st.builds(q.Insert, UPPER, ASSIGNS)
-    | st.builds(q.Update, UPPER, ASSIGNS, WHERES)
-    | st.builds(q.Delete, UPPER, WHERES)
-    | st.builds(q.Upsert, UPPER, ASSIGNS, st.none() | ASSIGNS, st.none() | ASSIGNS),
+    st.builds(q.Insert, UPPER, ASSIGNS, name=ROW_NAMES)
+    | st.builds(q.Update, UPPER, ASSIGNS, WHERES, name=ROW_NAMES)
+    | st.builds(q.Delete, UPPER, WHERES, name=ROW_NAMES)
+    | st.builds(q.Upsert, UPPER, ASSIGNS, st.none() | ASSIGNS, st.none() | ASSIGNS, name=ROW_NAMES),
     1,
 )
-WRITES = st.builds(q.Write, WRITES, st.booleans())
+WRITES = st.builds(q.Write, WRITES, st.booleans(), _tuples(ITEMS))
 
 
 @st.composite

@@ -18,7 +18,7 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN, read_text, writing
 from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, TableStyle, text_lines, write_binary
 from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message, takes_graph_by_option
-from omnigraph.cli.output import print_json, remark
+from omnigraph.cli.output import json_text, remark
 from omnigraph.cli.params import gather
 from omnigraph.cli.shell.statements import wrapped
 from omnigraph.cli.where import Master, Remote, spark_options
@@ -26,6 +26,7 @@ from omnigraph.errors import InputError, ParameterError
 from omnigraph.names import closest, listing
 
 if TYPE_CHECKING:
+    from omnigraph.engine.result import Result
     from omnigraph.query.ast import Query
 
 INLINE = "inline"
@@ -59,6 +60,19 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="URI|ARG", help="The graph; behind --alias, the alias's arguments."),
 ]
+
+
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help=f"{', '.join(ALL_FORMATS)}.",
+        autocompletion=completion.one_of(*ALL_FORMATS),
+    ),
+]
+Out = Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write the rows to a file.")]
 
 
 @dataclass(frozen=True)
@@ -95,17 +109,8 @@ def read_command(
             "--snapshot", "--at", metavar="POINT", help="A commit id, manifest version or time, instead of a branch."
         ),
     ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT",
-            help=f"{', '.join(ALL_FORMATS)}.",
-            autocompletion=completion.one_of(*ALL_FORMATS),
-        ),
-    ] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write to a file.")] = None,
+    format_: Format = None,
+    out: Out = None,
     engine: Annotated[
         str, typer.Option("--engine", metavar="ENGINE", help="memory, or spark for graphs larger than this machine.")
     ] = "memory",
@@ -120,33 +125,19 @@ def read_command(
 
     omnigraph read -q people.gq -n adults -p age=18 ./my.omni
     """
-    if as_json and format_ is not None:
-        raise UsageFault("--json and --format exclude each other")
     if branch is not None and snapshot is not None:
         raise UsageFault("--branch and --snapshot exclude each other")
-    if format_ is not None and format_ not in ALL_FORMATS:
-        raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(ALL_FORMATS)}")
     if engine not in ("memory", "spark"):
         raise UsageFault(f"there is no engine '{engine}'; the engines are memory and spark")
     asked = _ask(run, False, words, query, text, alias, name, params, params_file, assignments)
-    chosen = (
-        "json" if as_json else format_ or (asked.alias and asked.alias.format) or run.config.get("cli.output_format")
-    )
-    if chosen in BINARY_FORMATS and out is None and sys.stdout.isatty():
-        raise UsageFault(f"{chosen} is not for a terminal; add --out FILE or redirect stdout")
+    chosen = _format(run, asked, format_, out, as_json)
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
     where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote)}
     graph = run.open_to_ask(asked.address, branch=None if snapshot else on)
     with _hinting():
         result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot), timeout=timeout, **where)
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
-    with writing(out) as file:
-        if chosen in BINARY_FORMATS:
-            write_binary(result, chosen, file)
-            return
-        style = TableStyle(run.config.get("cli.table_max_column_width"), run.config.get("cli.table_cell_layout"))
-        for line in text_lines(result, target, chosen, style):
-            file.write(line.encode() + b"\n")
+    _write_rows(run, result, target, chosen, out)
 
 
 @takes_graph_by_option
@@ -166,26 +157,62 @@ def change_command(
         str | None,
         typer.Option("--if-commit", metavar="ID", help="Only if the branch still is at this commit; else exit with 4."),
     ] = None,
+    format_: Format = None,
+    out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Run a mutation query as one commit. 'mutate' is an equal name.
+    """Run a mutation query as one commit, and show the rows it returns. 'mutate' is an equal name.
 
     omnigraph change -q people.gq -n rename -p email=bo@x -p name=Bob ./my.omni
     """
     asked = _ask(run, True, words, query, text, alias, name, params, params_file, assignments)
+    chosen = _format(run, asked, format_, out, as_json)
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
     graph = run.open(asked.address, branch=on)
     with _hinting():
         result = graph.mutate(asked.source, asked.name, asked.params, message=message, if_commit=if_commit)
-    if as_json:
+    returns = bool(result.rows.columns)
+    if as_json or (returns and chosen == "json"):
         commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
         counts = {"affected_nodes": result.affected_nodes, "affected_edges": result.affected_edges}
-        print_json({"branch": on, "query_name": asked.name, **counts, "actor_id": run.actor, "commit": commit})
+        rows = {"columns": result.rows.columns, "rows": result.rows.to_rows()} if returns else {}
+        done = {"branch": on, "query_name": asked.name, **counts, "actor_id": run.actor, "commit": commit, **rows}
+        with writing(out) as file:
+            file.write(json_text(done).encode() + b"\n")
         return
+    if returns:
+        _write_rows(run, result.rows, ReadTarget(on), chosen, out)
+    # Where rows are the answer, what else there is to say stands beside it.
+    beside = sys.stderr if returns else sys.stdout
     counted = f"{result.affected_nodes} nodes, {result.affected_edges} edges affected"
-    print(f"change {asked.name} branch={on}: {counted}")
+    print(f"change {asked.name} branch={on}: {counted}", file=beside)
     if run.actor:
-        print(f"actor: {run.actor}")
+        print(f"actor: {run.actor}", file=beside)
+
+
+def _format(run: Invocation, asked: Asked, format_: str | None, out: str | None, as_json: bool) -> str:
+    """How rows are shown, and whether they can be."""
+    if as_json and format_ is not None:
+        raise UsageFault("--json and --format exclude each other")
+    if format_ is not None and format_ not in ALL_FORMATS:
+        raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(ALL_FORMATS)}")
+    chosen: str = (
+        "json" if as_json else format_ or (asked.alias and asked.alias.format) or run.config.get("cli.output_format")
+    )
+    if chosen in BINARY_FORMATS and out is None and sys.stdout.isatty():
+        raise UsageFault(f"{chosen} is not for a terminal; add --out FILE or redirect stdout")
+    return chosen
+
+
+def _write_rows(run: Invocation, result: Result, target: ReadTarget, chosen: str, out: str | None) -> None:
+    """The rows in the format that was chosen."""
+    with writing(out) as file:
+        if chosen in BINARY_FORMATS:
+            write_binary(result, chosen, file)
+            return
+        style = TableStyle(run.config.get("cli.table_max_column_width"), run.config.get("cli.table_cell_layout"))
+        for line in text_lines(result, target, chosen, style):
+            file.write(line.encode() + b"\n")
 
 
 @contextmanager

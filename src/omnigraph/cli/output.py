@@ -7,9 +7,14 @@ import sys
 from typing import Any
 
 
+def json_text(document: Any) -> str:
+    """A JSON document, indented by two."""
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
 def print_json(document: Any) -> None:
-    """One JSON document, indented by two, and a newline."""
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    """One JSON document and a newline."""
+    print(json_text(document))
 
 
 def compact(value: Any) -> str:

@@ -18,6 +18,7 @@ from omnigraph.engine.filters import make_test
 from omnigraph.engine.frames import Frame
 from omnigraph.engine.pending import Pending
 from omnigraph.engine.ranks import plain
+from omnigraph.engine.returning import returned_rows
 from omnigraph.engine.selection import frame_of, row_evaluator, select
 from omnigraph.errors import InputError, ValueFormatError
 from omnigraph.query import ir
@@ -57,6 +58,8 @@ class MutationRun:
         self.catalog = catalog
         self.pending = Pending(snapshot)
         self.counts = Counts()
+        self.named: dict[str, pa.Table] = {}
+        """The rows of the statements that have a name, as each left them."""
         self._params = {**params, ir.NOW: now_ms}
         self._evaluator = row_evaluator(catalog, self._params)
         self._strict = row_evaluator(catalog, self._params, strict=True)
@@ -67,24 +70,34 @@ class MutationRun:
     def run(self) -> Pending:
         """Run every statement."""
         for op in self.plan.ops:
-            match op:
-                case ir.InsertNode():
-                    self._insert_node(op)
-                case ir.InsertEdge():
-                    self._insert_edge(op)
-                case ir.UpdateNodes():
-                    self._update(op)
-                case ir.UpsertNode():
-                    self._upsert(op)
-                case ir.DeleteNodes():
-                    self._delete_nodes(op)
-                case ir.DeleteEdges():
-                    self._delete_edges(op)
+            rows = self._run(op)
+            if op.name is not None:
+                self.named[op.name] = rows
         return self.pending
+
+    def returned(self) -> pa.Table:
+        """What the change returns of the rows its statements named."""
+        return returned_rows(self.plan, self.named, self.catalog, self._params)
+
+    def _run(self, op: ir.MutationOp) -> pa.Table:
+        """Run one statement; the rows it touched, of those it deleted only the ids unless somebody wants them."""
+        match op:
+            case ir.InsertNode():
+                return self._insert_node(op)
+            case ir.InsertEdge():
+                return self._insert_edge(op)
+            case ir.UpdateNodes():
+                return self._update(op)
+            case ir.UpsertNode():
+                return self._upsert(op)
+            case ir.DeleteNodes():
+                return self._delete_nodes(op)
+            case ir.DeleteEdges():
+                return self._delete_edges(op)
 
     # -- inserts ---------------------------------------------------------------------------------
 
-    def _insert_node(self, op: ir.InsertNode) -> None:
+    def _insert_node(self, op: ir.InsertNode) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
         row = self._row(node, op.values)
         row["id"] = self._key_id(node, row) if node.key else self._new_id()
@@ -92,6 +105,7 @@ class MutationRun:
         self._required(node, rows)
         self.pending.table(node.table_key).put(rows, fresh=not node.key)
         self.counts.nodes += 1
+        return rows
 
     def _key_id(self, node: NodeType, row: Mapping[str, Any]) -> str:
         """The id a row has by its key."""
@@ -100,16 +114,20 @@ class MutationRun:
                 raise InputError(f"the key '{node.name}.{column}' cannot be null", code="null_key")
         return derive_id([spell_key(row[column], node.properties[column].type) for column in node.key])
 
-    def _insert_edge(self, op: ir.InsertEdge) -> None:
+    def _insert_edge(self, op: ir.InsertEdge) -> pa.Table:
         edge = self.catalog.edges[op.type_name]
         row = self._row(edge, op.values)
         for end, expr in (("src", op.source), ("dst", op.target)):
-            row[end] = self._value(expr, _ID, f"'{edge.name}.{'from' if end == 'src' else 'to'}'")
+            if isinstance(expr, ir.Prop):
+                row[end] = self.named[expr.var][expr.name][0].as_py()
+            else:
+                row[end] = self._value(expr, _ID, f"'{edge.name}.{'from' if end == 'src' else 'to'}'")
         row["id"] = self._new_id()
         rows = self._table(edge, row)
         self._required(edge, rows)
         self.pending.table(edge.table_key).put(rows, fresh=True)
         self.counts.edges += 1
+        return rows
 
     def _row(self, type_: NodeType | EdgeType, values: tuple[tuple[str, ir.Expr], ...]) -> dict[str, Any]:
         row: dict[str, Any] = dict.fromkeys(type_.properties)
@@ -134,23 +152,21 @@ class MutationRun:
 
     # -- updates and deletes ---------------------------------------------------------------------
 
-    def _update(self, op: ir.UpdateNodes) -> None:
+    def _update(self, op: ir.UpdateNodes) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
         table = self.pending.table(node.table_key)
         rows = table.matching(select(op.where, self._evaluator))
-        if rows.num_rows:
-            self._set(node, rows, op.values)
+        return self._set(node, rows, op.values) if rows.num_rows else rows
 
-    def _upsert(self, op: ir.UpsertNode) -> None:
+    def _upsert(self, op: ir.UpsertNode) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
         table = self.pending.table(node.table_key)
         rows = table.matching(make_test("id", _ID, "=", self._key_id(node, self._row(node, op.key))))
         if not rows.num_rows:
-            self._insert_node(ir.InsertNode(op.type_name, (*op.key, *op.new)))
-        elif op.existing:
-            self._set(node, rows, op.existing)
+            return self._insert_node(ir.InsertNode(op.type_name, (*op.key, *op.new)))
+        return self._set(node, rows, op.existing) if op.existing else rows
 
-    def _set(self, node: NodeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> None:
+    def _set(self, node: NodeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> pa.Table:
         """Put rows in place with some properties set, each computed from what the row was before."""
         table = self.pending.table(node.table_key)
         assigned = {name for name, _ in values}
@@ -169,19 +185,31 @@ class MutationRun:
         self._required(node, rows)
         table.put(rows)
         self.counts.nodes += rows.num_rows
+        return rows
 
-    def _delete_nodes(self, op: ir.DeleteNodes) -> None:
-        table = self.pending.table(f"node:{op.type_name}")
-        ids = _ids(table.matching(select(op.where, self._evaluator), ["id"]))
+    def _deleted(self, type_: NodeType | EdgeType, op: ir.DeleteNodes | ir.DeleteEdges) -> pa.Table:
+        """The rows a statement deletes; whole ones where they have a name, though never their Blobs."""
+        whole = [name for name in type_.properties if type_.properties[name].type.scalar != "Blob"]
+        columns = ["id", *(whole if op.name is not None else ())]
+        return self.pending.table(type_.table_key).matching(select(op.where, self._evaluator), columns)
+
+    def _delete_nodes(self, op: ir.DeleteNodes) -> pa.Table:
+        node = self.catalog.nodes[op.type_name]
+        table = self.pending.table(node.table_key)
+        rows = self._deleted(node, op)
+        ids = _ids(rows)
         self.counts.nodes += table.delete(ids)
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.pending.table(edge.table_key)
             ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
             self.counts.edges += edges.delete(edges.among(ends, ids))
+        return rows
 
-    def _delete_edges(self, op: ir.DeleteEdges) -> None:
-        table = self.pending.table(f"edge:{op.type_name}")
-        self.counts.edges += table.delete(_ids(table.matching(select(op.where, self._evaluator), ["id"])))
+    def _delete_edges(self, op: ir.DeleteEdges) -> pa.Table:
+        edge = self.catalog.edges[op.type_name]
+        rows = self._deleted(edge, op)
+        self.counts.edges += self.pending.table(edge.table_key).delete(_ids(rows))
+        return rows
 
     # -- values ----------------------------------------------------------------------------------
 

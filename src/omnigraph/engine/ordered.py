@@ -155,7 +155,7 @@ def row_order(
     return order if plan.limit is None else order[: plan.limit]
 
 
-def column_expr(plan: ir.QueryIR, expr: ir.Expr) -> ir.Expr:
+def column_expr(plan: ir.AnyIR, expr: ir.Expr) -> ir.Expr:
     """What a column that repeats another one shows."""
     while isinstance(expr, ir.ColumnRef):
         expr = plan.columns[expr.index].expr

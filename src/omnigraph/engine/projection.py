@@ -19,9 +19,7 @@ from omnigraph.query import ir
 class Projection:
     """Ordered rows and what to show of each; the properties are fetched when a batch is."""
 
-    def __init__(
-        self, plan: ir.QueryIR, frame: Frame, fused: Scores | None, evaluator: Evaluator, watch: Watch
-    ) -> None:
+    def __init__(self, plan: ir.AnyIR, frame: Frame, fused: Scores | None, evaluator: Evaluator, watch: Watch) -> None:
         self._exprs = [column_expr(plan, column.expr) for column in plan.columns]
         self._names = [column.name for column in plan.columns]
         self._frame = frame

@@ -51,6 +51,11 @@ class Result:
         self.commit_id = commit_id
         self.elapsed_ms = elapsed_ms
 
+    @classmethod
+    def empty(cls) -> Result:
+        """No rows and no columns, of no query."""
+        return cls(pa.table({}), query_name="", commit_id="", elapsed_ms=0.0)
+
     @property
     def schema(self) -> pa.Schema:
         """The columns and their Arrow types."""

@@ -48,8 +48,8 @@ class Shape:
                     yield Line(source, target, hop.label, hop.directed, hop.several)
 
 
-def shape_of(plan: ir.QueryIR) -> Shape:
-    """The nodes a read returns, and the hops between them."""
+def shape_of(plan: ir.AnyIR) -> Shape:
+    """The nodes a query returns, and the hops of a read between them."""
     nodes: dict[int, str] = {}
     places: dict[str, int] = {}
     for number, column in enumerate(plan.columns):
@@ -57,7 +57,7 @@ def shape_of(plan: ir.QueryIR) -> Shape:
             nodes[number] = column.expr.type_name
             places.setdefault(column.expr.var, number)
     hops: list[Hop] = []
-    for step in plan.pipeline:
+    for step in plan.pipeline if isinstance(plan, ir.QueryIR) else ():
         if isinstance(step, ir.Expand) and step.src_var in places and step.dst_var in places:
             ends = places[step.src_var], places[step.dst_var]
             source, target = ends if step.direction != "in" else ends[::-1]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-from dataclasses import dataclass, replace
-from typing import Any
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import pyarrow as pa
 
 from omnigraph.engine.constraints import check_delta
 from omnigraph.engine.embed import Embedder, Remembered
 from omnigraph.engine.mutate import Counts, MutationRun
+from omnigraph.engine.result import Result
+from omnigraph.engine.shape import Shape, shape_of
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir
@@ -17,28 +23,56 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulid
+from omnigraph.versioning.records import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
-COUNTS = "affected"
-"""Where a commit that can be asked for again keeps its counts."""
+COUNTS, ROWS = "affected", "returned"
+"""Where a commit that can be asked for again keeps its counts, and the query's name and rows."""
+_KEPT_BYTES_MAX = 65_536
+"""The most bytes of rows a commit keeps: it is read with every other commit."""
 
 
 @dataclass(frozen=True)
 class MutationResult:
-    """What a change did; no commit when it had no effect."""
+    """What a change did, and the rows it returns; no commit when it had no effect."""
 
     affected_nodes: int
     affected_edges: int
     commit_id: str | None
+    rows: Result = field(default_factory=Result.empty, compare=False)
+    """What `return` says, without columns where there is none."""
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
-        return {
+        """The form surfaces show; `rows` only where the change returns some."""
+        done: dict[str, Any] = {
             "affected_nodes": self.affected_nodes,
             "affected_edges": self.affected_edges,
             "commit_id": self.commit_id,
         }
+        return {**done, "rows": self.rows.to_rows()} if self.rows.columns else done
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What one attempt did."""
+
+    counts: Counts
+    rows: pa.Table
+    query_name: str
+    shape: Shape = field(default_factory=Shape)
+    snapshot_id: str = ""
+
+    def kept(self) -> dict[str, Any]:
+        """What a commit remembers of it, so that whoever repeats the request gets the same answer."""
+        counts = {COUNTS: [self.counts.nodes, self.counts.edges]}
+        return {**counts, ROWS: [self.query_name, _packed(self.rows)]} if self.rows.column_names else counts
+
+    @classmethod
+    def remembered(cls, commit: Commit) -> Self:
+        """What the attempt did that made a commit."""
+        name, rows = commit.metadata.get(ROWS, ("", None))
+        return cls(Counts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _unpacked(rows), name)
 
 
 def mutate(
@@ -54,15 +88,16 @@ def mutate(
     source_name: str = "<query>",
 ) -> MutationResult:
     """Run one mutation query of `source` as one commit."""
+    started = time.perf_counter()
     now = repository.clock()
-    counts = Counts()
+    done: _Done | None = None
     embedder = Remembered(embedder) if embedder is not None else None
     if options.idempotency_key is not None:
         options = replace(options, request_hash=_request_hash(options.branch, source, name, params))
     outcome = dict(options.metadata)
 
     def prepare(transaction: Transaction) -> None:
-        nonlocal counts
+        nonlocal done
         catalog = catalogs.of(transaction.snapshot)
         plan = compile_query(catalog, source, name, source_name=source_name)
         if not isinstance(plan, ir.MutationIR):
@@ -84,15 +119,43 @@ def mutate(
         check_delta(catalog, pending.delta())
         for table in pending.touched():
             transaction.change(table.key, table.change())
-        counts = run.counts
+        done = _Done(run.counts, run.returned(), plan.name, shape_of(plan), transaction.snapshot.commit_id)
         if options.idempotency_key is not None:
-            # Whoever repeats the request gets the same answer.
-            outcome[COUNTS] = [counts.nodes, counts.edges]
+            outcome.update(done.kept())
 
     commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome))
     if commit is not None and COUNTS in commit.metadata:
-        counts = Counts(*commit.metadata[COUNTS])
-    return MutationResult(counts.nodes, counts.edges, commit.id if commit else None)
+        # The key may have been used before, in which case this is not the commit of the attempt above.
+        done = _Done.remembered(commit)
+    assert done is not None, "a write that landed was prepared"
+    rows = Result(
+        done.rows,
+        query_name=done.query_name,
+        commit_id=commit.id if commit else done.snapshot_id,
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+        shape=lambda: done.shape,
+    )
+    return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
+
+
+def _packed(rows: pa.Table) -> str:
+    """Rows as text; more than a commit should keep is refused, before anything is published."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(rows)
+    data: bytes = sink.getvalue().to_pybytes()
+    if len(data) > _KEPT_BYTES_MAX:
+        raise InputError(
+            f"the change returns {rows.num_rows:,} rows, {len(data):,} bytes: too much to keep for a repeated request",
+            code="rows_too_large",
+            hint="return less, or leave the idempotency key out",
+        )
+    return base64.b64encode(data).decode()
+
+
+def _unpacked(text: str) -> pa.Table:
+    with pa.ipc.open_stream(base64.b64decode(text)) as stream:
+        return stream.read_all()
 
 
 def _request_hash(branch: str, source: str, name: str | None, params: dict[str, Any] | None) -> str:

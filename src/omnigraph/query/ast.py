@@ -261,37 +261,40 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """`insert Type { p: value, … }`."""
+    """`insert Type { p: value, … } as $x`."""
 
     type: Name
     assigns: tuple[Assign, ...]
     body: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
+    name: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`update Type set { p: value, … } where condition`."""
+    """`update Type set { p: value, … } where condition as $x`."""
 
     type: Name
     assigns: tuple[Assign, ...]
     where: Expr
     body: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
+    name: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """`delete Type where condition`."""
+    """`delete Type where condition as $x`."""
 
     type: Name
     where: Expr
     span: Span = field(default=NOWHERE, compare=False)
+    name: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """`upsert Type { key: value } new { … } existing { … }`; a branch that is not written is None."""
+    """`upsert Type { key: value } new { … } existing { … } as $x`; a branch that is not written is None."""
 
     type: Name
     key: tuple[Assign, ...]
@@ -301,6 +304,7 @@ class Upsert:
     new_body: Span = field(default=NOWHERE, compare=False)
     existing_body: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
+    name: Name | None = None
 
 
 Statement = Insert | Update | Delete | Upsert
@@ -308,11 +312,16 @@ Statement = Insert | Update | Delete | Upsert
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One or more statements, run in order as one change; `atomic { … }` may hold statements of both kinds."""
+    """One or more statements, run in order as one change; `atomic { … }` may hold statements of both kinds.
+
+    `items` are what it returns of the rows its statements touched.
+    """
 
     statements: tuple[Statement, ...]
     atomic: bool = False
+    items: tuple[ReturnItem, ...] = ()
     body: Span = field(default=NOWHERE, compare=False)
+    return_body: Span = field(default=NOWHERE, compare=False)
 
 
 # -- files -------------------------------------------------------------------------------------------

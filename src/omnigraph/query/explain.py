@@ -95,21 +95,26 @@ def _expand(op: ir.Expand) -> str:
 def _mutation(plan: ir.MutationIR) -> list[_Line]:
     lines: list[_Line] = []
     for op in plan.ops:
+        name = f" as ${op.name}" if op.name else ""
         match op:
             case ir.InsertNode():
-                lines.append(_line(1, "insert", f"{op.type_name} {_assignments(op.values)}"))
+                lines.append(_line(1, "insert", f"{op.type_name} {_assignments(op.values)}{name}"))
             case ir.InsertEdge():
                 ends = f"{_expr(op.source)} -> {_expr(op.target)}"
-                lines.append(_line(1, "insert", f"{op.type_name} {ends} {_assignments(op.values)}".rstrip()))
+                lines.append(_line(1, "insert", f"{op.type_name} {ends} {_assignments(op.values)}".rstrip() + name))
             case ir.UpdateNodes():
-                lines.append(_line(1, "update", f"{op.type_name} {_assignments(op.values)} where {_expr(op.where)}"))
+                where = f"where {_expr(op.where)}{name}"
+                lines.append(_line(1, "update", f"{op.type_name} {_assignments(op.values)} {where}"))
             case ir.DeleteNodes():
-                lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}, and every edge at them"))
+                where = f"where {_expr(op.where)}{name}, and every edge at them"
+                lines.append(_line(1, "delete", f"{op.type_name} {where}"))
             case ir.UpsertNode():
-                branches = f"new {_assignments(op.new)} existing {_assignments(op.existing)}"
+                branches = f"new {_assignments(op.new)} existing {_assignments(op.existing)}{name}"
                 lines.append(_line(1, "upsert", f"{op.type_name} {_assignments(op.key)} {branches}"))
             case ir.DeleteEdges():
-                lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}"))
+                lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}{name}"))
+    if plan.columns:
+        lines.append(_line(1, "return", ", ".join(map(_column, plan.columns))))
     return lines
 
 

@@ -175,12 +175,7 @@ class ExpressionChecker:
             near = dollar_hint(expr.name, self.params) or "declare it in the query's parentheses"
             raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, near)
         if scope.find(expr.name) is None:
-            raise type_fault(
-                None,
-                f"'${expr.name}' is neither a parameter nor a bound variable",
-                expr.span,
-                scope.why_not(expr.name, self.params),
-            )
+            raise scope.unknown(Name(expr.name, expr.span), self.params)
         variable = scope.get(Name(expr.name, expr.span))
         if variable.kind == "edge":
             raise type_fault(

@@ -202,8 +202,11 @@ class _Formatter:
             self.statement(statement)
         if write.atomic:
             self.printer.close(write.body.end)
+        if write.items:
+            items = [self.return_item(item) for item in write.items]
+            self.list("return", items, [item.span for item in write.items], write.return_body, commas=False)
 
-    def upsert(self, statement: Upsert) -> None:
+    def upsert(self, statement: Upsert, name: str) -> None:
         """All on one line if it fits, else each branch by itself."""
         branches = [
             ("new", statement.new, statement.new_body),
@@ -212,30 +215,36 @@ class _Formatter:
         given = [(word, assigns, body) for word, assigns, body in branches if assigns is not None]
         head = f"upsert {statement.type}"
         pieces = [self.assigned(head, statement.key), *(self.assigned(word, assigns) for word, assigns, _ in given)]
-        if self.printer.fits(" ".join(pieces), statement.span):
-            self.printer.item(" ".join(pieces), statement.span)
+        line = " ".join(pieces) + name
+        parts = [(head, statement.key, statement.key_body, statement.span.start)]
+        parts += [(word, assigns, body, body.start) for word, assigns, body in given]
+        # A comment behind the braces follows the line, so it does not keep the statement long.
+        if self.printer.fits(line, Span(statement.span.start, parts[-1][2].end)):
+            self.printer.item(line, statement.span)
             return
-        first = Span(statement.span.start, statement.key_body.end)
-        self.assigns(head, statement.key, "", statement.key_body, first)
-        for word, assigns, body in given:
-            self.assigns(word, assigns, "", body, body)
+        for part in parts:
+            word, assigns, body, start = part
+            last = part is parts[-1]
+            end = statement.span.end if last else body.end
+            self.assigns(word, assigns, name if last else "", body, Span(start, end))
 
     def assigned(self, head: str, assigns: Sequence[Assign]) -> str:
         texts = [f"{assign.property}: {self.expr(assign.value)}" for assign in assigns]
         return f"{head} {{ {', '.join(texts)} }}" if texts else f"{head} {{}}"
 
     def statement(self, statement: Statement) -> None:
+        name = f" as ${statement.name}" if statement.name else ""
         match statement:
             case Insert():
-                self.assigns(f"insert {statement.type}", statement.assigns, "", statement.body, statement.span)
+                self.assigns(f"insert {statement.type}", statement.assigns, name, statement.body, statement.span)
             case Update():
-                where = f" where {self.expr(statement.where)}"
+                tail = f" where {self.expr(statement.where)}{name}"
                 head = f"update {statement.type} set"
-                self.assigns(head, statement.assigns, where, statement.body, statement.span)
+                self.assigns(head, statement.assigns, tail, statement.body, statement.span)
             case Delete():
-                self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}", statement.span)
+                self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}{name}", statement.span)
             case Upsert():
-                self.upsert(statement)
+                self.upsert(statement, name)
 
     def assigns(self, head: str, assigns: Sequence[Assign], tail: str, body: Span, span: Span) -> None:
         printer = self.printer

@@ -417,6 +417,8 @@ class QueryIR:
 
 
 # -- writes ------------------------------------------------------------------------------------------
+#
+# `name` is the variable of the rows an operation touched, if it has one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +427,7 @@ class InsertNode:
 
     type_name: str
     values: tuple[tuple[str, Expr], ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,6 +438,7 @@ class InsertEdge:
     source: Expr
     target: Expr
     values: tuple[tuple[str, Expr], ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,6 +448,7 @@ class UpdateNodes:
     type_name: str
     values: tuple[tuple[str, Expr], ...]
     where: Condition
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,6 +457,7 @@ class DeleteNodes:
 
     type_name: str
     where: Condition
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,6 +466,7 @@ class DeleteEdges:
 
     type_name: str
     where: Condition
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,6 +477,7 @@ class UpsertNode:
     key: tuple[tuple[str, Expr], ...]
     new: tuple[tuple[str, Expr], ...]
     existing: tuple[tuple[str, Expr], ...]
+    name: str | None = None
 
 
 MutationOp = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges | UpsertNode
@@ -482,6 +490,8 @@ class MutationIR:
     name: str
     params: tuple[ParamDecl, ...]
     ops: tuple[MutationOp, ...]
+    columns: tuple[Column, ...] = ()
+    """What it returns of the rows its operations named."""
 
 
 AnyIR = QueryIR | MutationIR

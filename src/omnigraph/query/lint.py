@@ -222,7 +222,8 @@ def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
                     reads |= {("edge", edge.name), ("node", edge.from_type), ("node", edge.to_type)}
     else:
         counts = PropertyType("U64")
-        result = [_result("affected_nodes", counts), _result("affected_edges", counts)]
+        result = [_result(column.name, column.type) for column in plan.columns]
+        result = result or [_result("affected_nodes", counts), _result("affected_edges", counts)]
         for change in plan.ops:
             touched = _touched(catalog, change)
             reads |= touched[0]

@@ -9,8 +9,8 @@ updates, or deletes (D2).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
@@ -18,6 +18,7 @@ from omnigraph.query.expressions import ExpressionChecker
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.literals import compatible, fit_literal
 from omnigraph.query.operators import check_condition, is_null
+from omnigraph.query.returning import NamedRows
 from omnigraph.query.scopes import Scope
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
@@ -33,18 +34,18 @@ class MutationChecker:
         self.catalog = catalog
         self.expressions = expressions
         self.report = expressions.report
+        self.named = NamedRows(expressions.params, ())
 
     def check(self, query: ast.Query, write: ast.Write) -> tuple[ir.MutationOp, ...]:
         """Return the operations; mistakes are reported, and then the result means nothing."""
         statements = write.statements
         ops: list[ir.MutationOp] = []
+        self.named = NamedRows(self.expressions.params, statements)
         for statement in statements:
-            try:
-                ops.append(self.statement(statement))
-            except Fault as fault:
-                self.report(fault)
-            except Silenced:
-                pass
+            op = self.expressions.attempt(self.statement, statement)
+            name = self.expressions.attempt(self.named.add, statement, self.find_type(statement.type))
+            if op is not None:
+                ops.append(replace(op, name=name) if name else op)
         if len(ops) == len(statements) and not write.atomic:
             self.one_kind(query, statements)
         return tuple(ops)
@@ -77,8 +78,11 @@ class MutationChecker:
                 where = self.where(statement.where, type_)
                 return (ir.DeleteNodes if isinstance(type_, NodeType) else ir.DeleteEdges)(type_.name, where)
 
+    def find_type(self, name: Name) -> NodeType | EdgeType | None:
+        return self.catalog.nodes.get(name.text) or self.catalog.edges.get(name.text)
+
     def type(self, name: Name) -> NodeType | EdgeType:
-        found = self.catalog.nodes.get(name.text) or self.catalog.edges.get(name.text)
+        found = self.find_type(name)
         if found is None:
             known = [*self.catalog.nodes, *self.catalog.edges]
             hint = did_you_mean(name.text, known) or f"the types are {listing(known)}"
@@ -208,6 +212,10 @@ class MutationChecker:
 
     def assigned(self, assign: ast.Assign, type_: NodeType | EdgeType, scope: Scope, *, ends: bool) -> ir.Expr:
         key = assign.property.text
+        if isinstance(type_, EdgeType) and key in _ENDS:
+            named = self.named.find_end(assign.value, type_.from_type if key == "from" else type_.to_type)
+            if named is not None:
+                return named
         property_type = _ID if ends and key in _ENDS else self.property_type(assign.property, type_, ends=ends)
         what = f"'{type_.name}.{key}'"
         if isinstance(type_, EdgeType) and key in _ENDS:

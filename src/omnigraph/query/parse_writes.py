@@ -13,6 +13,7 @@ from omnigraph.query.ast import Assign, Delete, Expr, Insert, ReturnItem, Statem
 from omnigraph.query.parse_expressions import ExpressionParser
 
 _STATEMENTS = ("insert", "update", "delete", "upsert")
+_READ_PARTS = ("having", "order", "skip", "limit")
 
 
 class WriteParser(ExpressionParser):
@@ -21,18 +22,31 @@ class WriteParser(ExpressionParser):
     # -- writes ----------------------------------------------------------------------------------
 
     def write(self) -> Write:
-        """Every statement of a query."""
+        """Every statement of a query, and what it returns."""
         cursor = self.cursor
+        atomic, body = False, Span(0, 0)
         if cursor.at("atomic") and cursor.ahead().text == "{":
             cursor.take()
             start = cursor.take().start
             statements = self.statements("the block")
+            if cursor.at("return"):
+                raise cursor.fault(
+                    "another statement or '}' to close the block", hint="'return' stands behind the block"
+                )
             cursor.take()
-            return Write(statements, True, cursor.since(start))
-        return Write(self.statements("the query"))
+            atomic, body = True, cursor.since(start)
+        else:
+            statements = self.statements("the query")
+        if not cursor.accept("return"):
+            return Write(statements, atomic, (), body)
+        items, return_body = self.return_block()
+        if cursor.token.text in _READ_PARTS:
+            hint = "a write returns the rows of its statements as they are: 'return' comes last"
+            raise cursor.fault("'}' to close the query", hint=hint)
+        return Write(statements, atomic, items, body, return_body)
 
     def statements(self, what: str) -> tuple[Statement, ...]:
-        """One statement or more, up to the brace that closes them."""
+        """One statement or more, up to `return` or the brace that closes them."""
         cursor = self.cursor
         statements: list[Statement] = []
         while cursor.token.text in _STATEMENTS:
@@ -41,8 +55,8 @@ class WriteParser(ExpressionParser):
             known = ("match", "atomic", *_STATEMENTS)
             hint = did_you_mean(cursor.token.text, known) if cursor.token.kind == LOWER else None
             raise cursor.fault("'match', 'insert', 'update' or 'delete'", hint=hint)
-        if not cursor.at("}"):
-            hint = did_you_mean(cursor.token.text, _STATEMENTS) if cursor.token.kind == LOWER else None
+        if not cursor.at("}") and not cursor.at("return"):
+            hint = did_you_mean(cursor.token.text, (*_STATEMENTS, "return")) if cursor.token.kind == LOWER else None
             raise cursor.fault(f"another statement or '}}' to close {what}", hint=hint)
         return tuple(statements)
 
@@ -54,14 +68,25 @@ class WriteParser(ExpressionParser):
         type_ = name_of(cursor.expect_upper("a type"))
         if word == "insert":
             assigns, body = self.assigns("insert")
-            return Insert(type_, assigns, body, cursor.since(mark))
+            name = self.row_name()
+            return Insert(type_, assigns, body, cursor.since(mark), name)
         if word == "update":
             cursor.expect("set", " and the new values")
             assigns, body = self.assigns("set")
-            return Update(type_, assigns, self.where(word), body, cursor.since(mark))
+            where, name = self.where(word), self.row_name()
+            return Update(type_, assigns, where, body, cursor.since(mark), name)
         if word == "upsert":
             return self.upsert(type_, mark)
-        return Delete(type_, self.where(word), cursor.since(mark))
+        where, name = self.where(word), self.row_name()
+        return Delete(type_, where, cursor.since(mark), name)
+
+    def row_name(self) -> Name | None:
+        """`as $x`, if it stands here: what to call the rows of the statement."""
+        return (
+            name_of(self.cursor.expect_variable("a variable for the rows ('as $x')"))
+            if self.cursor.accept("as")
+            else None
+        )
 
     def upsert(self, type_: Name, mark: int) -> Upsert:
         """`{ key } new { … } existing { … }`."""
@@ -69,7 +94,8 @@ class WriteParser(ExpressionParser):
         key, key_body = self.assigns("upsert")
         new, new_body = self.assigns("new") if cursor.accept("new") else (None, Span(0, 0))
         existing, existing_body = self.assigns("existing") if cursor.accept("existing") else (None, Span(0, 0))
-        return Upsert(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark))
+        name = self.row_name()
+        return Upsert(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark), name)
 
     def assigns(self, word: str) -> tuple[tuple[Assign, ...], Span]:
         """`{ p: value, … }`; commas may be left out."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Span
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
@@ -75,9 +76,18 @@ class Scope:
         """The variable, or the error that says why there is none."""
         variable = self.find(name.text)
         if variable is None:
-            raise type_fault("T6", f"'${name}' is not bound", name.span, self.why_not(name.text))
+            raise self.unbound(name)
         self.mentioned[variable.ir_name] = None
         return variable
+
+    def unbound(self, name: Name) -> Fault:
+        """T6: nothing visible has this name."""
+        return type_fault("T6", f"'${name}' is not bound", name.span, self.why_not(name.text))
+
+    def unknown(self, name: Name, params: Iterable[str]) -> Fault:
+        """The same where a parameter could stand as well."""
+        message = f"'${name}' is neither a parameter nor a bound variable"
+        return type_fault(None, message, name.span, self.why_not(name.text, params))
 
     def why_not(self, name: str, also: Iterable[str] = ()) -> str | None:
         """What to do about a name that is not visible; `also` are other names that could be meant."""

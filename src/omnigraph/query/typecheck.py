@@ -40,8 +40,11 @@ def check_query(catalog: Catalog, query: ast.Query, source: Source) -> ResolvedR
     expressions = ExpressionChecker(catalog, params, source, report)
     checked: ResolvedRead | ir.MutationIR
     if isinstance(query.body, ast.Write):
-        ops = MutationChecker(catalog, expressions).check(query, query.body)
-        checked = ir.MutationIR(query.name.text, declared, ops)
+        mutation = MutationChecker(catalog, expressions)
+        ops = mutation.check(query, query.body)
+        returned = mutation.named.sound_items(query.body, expressions.report)
+        columns = _Results(expressions, mutation.named.scope(), distinct=False).columns(returned)
+        checked = ir.MutationIR(query.name.text, declared, ops, tuple(columns))
     else:
         read = query.body
         block, scope = MatchChecker(catalog, expressions).check(read.clauses)

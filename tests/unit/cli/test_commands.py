@@ -463,6 +463,27 @@ def test_history_and_blame(graph, say):
     assert "did you mean 'Person'?" in say("blame", "Persn", "Bo")[2]
 
 
+def test_a_change_shows_the_rows_it_returns(graph, say):
+    text = "update Person set { age: 5 } where age < 40 as $p return { $p.name, $p.age }"
+    words = ("change", "-e", text, "--as", "ana")
+    counted = "change inline branch=main: 1 nodes, 0 edges affected\nactor: ana\n"
+    assert say(*words) == (
+        0,
+        "1 rows from branch main via inline\np.name | p.age\n-------+------\nBo     | 5    \n",
+        counted,
+    )
+    assert say(*words, "-f", "csv") == (0, "p.name,p.age\nBo,5\n", counted)
+    assert say(*words, "-f", "jsonl")[1].splitlines()[1:] == ['{"p.name":"Bo","p.age":5}']
+    assert say(*words, "-f", "parquet", "-o", "rows.parquet") == (0, "", counted)
+    assert pq.read_table("rows.parquet").to_pylist() == [{"p.name": "Bo", "p.age": 5}]
+    for how in (("--json",), ("-f", "json")):
+        answer = document(say(*words, *how))
+        assert (answer["columns"], answer["rows"]) == (["p.name", "p.age"], [{"p.name": "Bo", "p.age": 5}])
+        assert (answer["affected_nodes"], answer["commit"]["actor_id"]) == (1, "ana")
+    assert say(*words, "-f", "xml")[0] == 2
+    assert say(*words, "-f", "csv", "--json")[0] == 2
+
+
 def test_what_a_commit_changed(graph, say):
     set_age(say, "Bo", 18, "main")
     first, second, _ = (c["graph_commit_id"] for c in document(say("commit", "list", "--json"))["commits"])

@@ -145,6 +145,31 @@ PLANS = {
           insert  Knows "a" -> "b"
         """,
     ),
+    "rows back": (
+        """
+        query move($n: String) {
+            atomic {
+                upsert Person { name: $n } existing { age: 1 } as $p
+                insert Company { name: "c" } as $c
+                insert WorksAt { from: $p, to: $c, role: "x" } as $w
+                update Person set { age: 2 } where age = 1 as $all
+                delete Person where name = "x" as $gone
+                delete Knows where from = $n as $edges
+            }
+            return { $p, $c.name as where, $w.role, now() }
+        }
+        """,
+        """
+        change move($n: String)
+          upsert  Person { name: $n } new  existing { age: 1 } as $p
+          insert  Company { name: "c" } as $c
+          insert  WorksAt $p.id -> $c.id { role: "x" } as $w
+          update  Person { age: 2 } where age = 1 as $all
+          delete  Person where name = "x" as $gone, and every edge at them
+          delete  Knows where src = $n as $edges
+          return  $p: Person, $c.name as where: String, $w.role: String, now() as now: DateTime
+        """,
+    ),
     "an update": (
         "query grow($n: String) { update Person set { age: 31, bio: $n } where name = $n }",
         """

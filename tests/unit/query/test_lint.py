@@ -402,6 +402,14 @@ def test_what_a_mutation_touches(statements, reads, writes):
     assert touched(f"query q() {{ {statements} }}") == (reads, writes)
 
 
+def test_a_mutation_gives_back_what_it_returns():
+    text = 'query q() { insert City { name: "a" } as $c return { $c.name, $c } }'
+    assert [(column["name"], column["kind"]) for column in operation(text)["result"]] == [
+        ("c.name", "string"),
+        ("c", "object"),
+    ]
+
+
 def test_a_mutation_gives_back_its_counts():
     assert operation('query q() { insert City { name: "a" } }')["result"] == [
         {"name": "affected_nodes", "kind": "bigint", "nullable": False},

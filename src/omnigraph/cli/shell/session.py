@@ -100,6 +100,8 @@ class Session:
         if self.at is not None:
             raise InputError("the past cannot be changed", hint="':at now' goes back to the branch")
         result = self.graph.mutate(source, name, dict(params))
+        if result.rows.columns:
+            yield from text_lines(result.rows, ReadTarget(self.graph.branch), self.format, self.style)
         yield f"{result.affected_nodes} nodes, {result.affected_edges} edges affected on {self.graph.branch}"
         if result.commit_id:
             yield f"commit {result.commit_id}"

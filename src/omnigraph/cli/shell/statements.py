@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.lang.tokens import BAD, END, PUNCT, lex
 
-BARE = {"match": "read", "insert": "write", "update": "write", "delete": "write"}
+BARE = {"match": "read", **dict.fromkeys(("insert", "update", "delete", "upsert", "atomic"), "write")}
 NAME = "shell"
 _LATER = ("return", "order", "limit", "skip", "having")
 

@@ -70,7 +70,12 @@ def test_when_enter_runs(text, whole):
 
 
 def test_bare_blocks_are_wrapped():
-    for text in ('insert Person { name: "A" }', "match { $p: Person } return { $p.name } limit 3"):
+    statements = (
+        'insert Person { name: "A" }',
+        'upsert Person { name: "A" }',
+        'atomic { insert Person { name: "A" } }',
+    )
+    for text in (*statements, "match { $p: Person } return { $p.name } limit 3"):
         assert len(parse_queries(wrapped(text)).queries) == 1
     assert wrapped("query a() { }") == "query a() { }"
 
@@ -147,6 +152,9 @@ def test_ask_and_change(session):
         "2 rows from branch main via shell\np.name\n------\nAna   \nBo    "
     )
     assert said(session, 'insert Town { label: "Aa" }').startswith("1 nodes, 0 edges affected on main\ncommit 0")
+    text = 'upsert Town { label: "Aa" } existing { people: 7 } as $t return { $t.people }'
+    rows = "1 rows from branch main via shell\nt.people\n--------\n7       \n"
+    assert said(session, text).startswith(f"{rows}1 nodes, 0 edges affected on main\ncommit 0")
     assert said(session, ":format csv", 'match { $t: Town { label: "Aa" } } return { $t.label }').endswith(
         "t.label\nAa"
     )
