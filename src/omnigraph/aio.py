@@ -57,10 +57,12 @@ class AsyncGraph:
 
 def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(method) or method.__annotations__.get("return") == ChangeSet.__name__:
+        # A page is asked for when it is wanted; of smaller things many come at once.
+        at_once = 1 if method.__annotations__.get("return") == "Iterator[Result]" else _AT_ONCE
 
         @functools.wraps(method)
         def items(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            return _iterate(iter(method(*args, **kwargs)))
+            return _iterate(iter(method(*args, **kwargs)), at_once)
 
         return items
 
@@ -84,8 +86,8 @@ def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-async def _iterate(items: Iterator[Any]) -> AsyncIterator[Any]:
-    while some := await asyncio.to_thread(lambda: list(islice(items, _AT_ONCE))):
+async def _iterate(items: Iterator[Any], at_once: int = _AT_ONCE) -> AsyncIterator[Any]:
+    while some := await asyncio.to_thread(lambda: list(islice(items, at_once))):
         for item in some:
             yield item
 

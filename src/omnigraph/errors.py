@@ -12,10 +12,11 @@
     │  ├─ SchemaChangeError the planner cannot carry out a schema change
     │  ├─ ModelMismatch     stored vectors were made by another model than the configured one
     │  ├─ ChangeCursorRejected a token of the change feed that cannot be used here
+    │  ├─ PageCursorRejected a cursor of a query's pages that cannot be used here
     │  ├─ LimitReached      a query asked for more rows than it may have; QueryTimeout: for more time
     │  └─ ConstraintViolation
     ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
-    │                       ChangeFeedGap
+    │                       ChangeFeedGap, PageGone
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
     │                       BranchExists, TagExists, GraphExists, KeyConflict, KeyReused,
     │                       MergeConflict (carries every conflict)
@@ -243,6 +244,15 @@ class ChangeCursorRejected(InputError):
         )
 
 
+class PageCursorRejected(InputError):
+    """A cursor of a query's pages is damaged, or belongs to something else."""
+
+    default_code = "page_cursor_rejected"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"page cursor rejected: {why}", hint="start again with the first page")
+
+
 class QueryTimeout(LimitReached):
     """A query did not end in the time it was given."""
 
@@ -309,6 +319,18 @@ class ChangeFeedGap(NotFound):
         )
         self.first_unreadable_commit_id = first_unreadable_commit_id
         self.cursor = cursor
+
+
+class PageGone(NotFound):
+    """A cleanup removed versions that the pages behind a cursor are read from."""
+
+    default_code = "page_gone"
+
+    def __init__(self, commit_id: str) -> None:
+        super().__init__(
+            f"the pages are of commit {commit_id}, which a cleanup has removed", hint="start again with the first page"
+        )
+        self.commit_id = commit_id
 
 
 class Conflict(OmniGraphError):

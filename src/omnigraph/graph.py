@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -16,41 +15,25 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from omnigraph.asking import Asking, Place, Shared, read_source
 from omnigraph.bulk import BulkOptions, solving
-from omnigraph.engine.data import DataCache
-from omnigraph.engine.explained import Explained
-from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
-from omnigraph.engine.prepared import Prepared
-from omnigraph.engine.result import Result
-from omnigraph.engine.run import Execution
-from omnigraph.engine.watch import Cancellation
-from omnigraph.engine.work import Limits
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
 from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
-from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.create import create_graph
-from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.operations.fill import FillResult, fill_missing
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.networks import to_networkx
-from omnigraph.operations.read import Plans, read
 from omnigraph.pipeline.runner import Watch
 from omnigraph.pipeline.sweep import sweep
-from omnigraph.query.explain import explain
-from omnigraph.query.lint import LintReport, lint
-from omnigraph.query.params import bind_params
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.text import SchemaText, picture_of
-from omnigraph.storage.sources import BlobSources
-from omnigraph.transfer import Transfer
-from omnigraph.values import Fetch
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import At, Repository
@@ -58,45 +41,16 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import WriteOptions
 from omnigraph.versioning.verify import EdgeEnds, Expected
 
-Place = str | os.PathLike[str]
-
 _TIMES = {
     pa.date64(): pa.timestamp("ms", "UTC"),
     pa.list_(pa.field("item", pa.date64())): pa.list_(pa.field("item", pa.timestamp("ms", "UTC"))),
 }
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What all handles of one opened graph have in common."""
-
-    repository: Repository
-    embedder: GraphEmbedder
-    cache: DataCache
-    environ: Mapping[str, str]
-    catalogs: Catalogs = field(default_factory=Catalogs)
-    plans: Plans = field(default_factory=Plans)
-    fetch: Fetch | None = None
-
-    @classmethod
-    def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> _Shared:
-        """Everything a newly opened graph starts with."""
-        path = repository.location.path
-        kept = path / CACHE_FOLDER if path is not None else None
-        fetch = BlobSources(blob_sources, environ) if blob_sources else None
-        return cls(
-            repository,
-            GraphEmbedder(environ),
-            DataCache(folder=kept, keep=not repository.read_only),
-            environ,
-            fetch=fetch,
-        )
-
-
-class Graph(Transfer):
+class Graph(Asking):
     """A graph on a folder or in a bucket, seen from one branch."""
 
-    def __init__(self, shared: _Shared, *, branch: str = MAIN, actor: str | None = None) -> None:
+    def __init__(self, shared: Shared, *, branch: str = MAIN, actor: str | None = None) -> None:
         self._shared = shared
         self._repository = shared.repository
         self._catalogs = shared.catalogs
@@ -146,7 +100,7 @@ class Graph(Transfer):
 
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
         """The steps from the branch's schema to another; nothing is written."""
-        source, name = _read_source(text, "<schema>")
+        source, name = read_source(text, "<schema>")
         return plan_change(self.snapshot(branch), source, name=name, allow_data_loss=allow_data_loss)
 
     def apply_schema(
@@ -159,128 +113,11 @@ class Graph(Transfer):
         message: str | None = None,
     ) -> SchemaApplyResult:
         """Make this the branch's schema, tables and all, as one commit."""
-        source, name = _read_source(text, "<schema>")
+        source, name = read_source(text, "<schema>")
         options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
         return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
 
-    # -- reading ---------------------------------------------------------------------------------
-
-    def query(
-        self,
-        source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
-        *,
-        branch: str | None = None,
-        at: At = None,
-        timeout: float | None = None,
-        cancel: Cancellation | None = None,
-        limits: Limits | None = None,
-        engine: str = "memory",
-        spark: Any = None,
-        watch: Watch | None = None,
-    ) -> Result:
-        """Run one read query, given as text or as the path of a `.gq` file, on one snapshot.
-
-        `timeout` is in seconds; `cancel` lets another thread stop the query; `limits` bounds what it may hold.
-        With `engine="spark"` it runs as joins on Spark, for graphs larger than this machine: on `spark`, a session or
-        `omnigraph.spark.SessionOptions`, else on the active session, else on one of its own.
-        """
-        if timeout is not None or cancel is not None:
-            limits = replace(limits or Limits(), timeout_s=timeout, cancellation=cancel)
-        if BulkOptions(engine, spark).engine != "spark":
-            return self._read(source, name, params, branch, at, limits)[0]
-        from omnigraph.spark.reads import read_on_spark  # noqa: PLC0415 (who wants no Spark need not have it)
-
-        text, source_name = _read_source(source)
-        return read_on_spark(
-            self._repository,
-            self.snapshot(branch, at),
-            self._catalogs,
-            self._shared.plans,
-            text,
-            name,
-            params,
-            spark=spark,
-            environ=self._shared.environ,
-            watch=watch,
-            limits=limits,
-            source_name=source_name,
-        )
-
-    def explain(
-        self,
-        source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
-        *,
-        branch: str | None = None,
-        at: At = None,
-    ) -> str:
-        """How a query will run, as text: its operations, the rows to expect, and what is used to find them."""
-        text, source_name = _read_source(source)
-        snapshot = self.snapshot(branch, at)
-        prepared = self._shared.plans.prepared(self._catalogs, snapshot, text, name, source_name)
-        plan = prepared.plan if isinstance(prepared, Prepared) else prepared
-        if params is not None:
-            bind_params(plan.params, params)
-        if not isinstance(prepared, Prepared):
-            return explain(prepared)
-        return Explained(prepared, snapshot, self._shared.cache).before()
-
-    def profile(
-        self,
-        source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
-        *,
-        branch: str | None = None,
-        at: At = None,
-        timeout: float | None = None,
-        cancel: Cancellation | None = None,
-    ) -> str:
-        """Run a query and say what each operation did: rows after it beside those expected, milliseconds, and how."""
-        snapshot = self.snapshot(branch, at)
-        limits = Limits(timeout_s=timeout, cancellation=cancel)
-        result, execution = self._read(source, name, params, branch, at, limits, snapshot=snapshot, listening=True)
-        assert execution is not None, "whoever listens has one"
-        explained = Explained(execution.prepared, snapshot, self._shared.cache)
-        return explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms)
-
-    def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
-        """Check every query of a text or file against the branch's schema."""
-        text, source_name = _read_source(source)
-        return lint(
-            self.catalog(branch), text, query_path=source_name, schema_source={"kind": "graph", "uri": self.uri}
-        )
-
-    def _read(
-        self,
-        source: str | Path,
-        name: str | None,
-        params: dict[str, Any] | None,
-        branch: str | None,
-        at: At,
-        limits: Limits | None,
-        *,
-        snapshot: Snapshot | None = None,
-        listening: bool = False,
-    ) -> tuple[Result, Execution | None]:
-        text, source_name = _read_source(source)
-        return read(
-            snapshot or self.snapshot(branch, at),
-            self._catalogs,
-            self._shared.plans,
-            self._shared.cache,
-            text,
-            name,
-            params,
-            clock=self._repository.clock,
-            embed=self._shared.embedder.embed_query,
-            limits=limits,
-            source_name=source_name,
-            listening=listening,
-        )
+    # -- computing --------------------------------------------------------------------------------
 
     def analyze(
         self,
@@ -331,7 +168,7 @@ class Graph(Transfer):
         idempotency_key: str | None = None,
     ) -> MutationResult:
         """Run one mutation query, given as text or as the path of a `.gq` file, as one commit."""
-        text, source_name = _read_source(source)
+        text, source_name = read_source(source)
         options = WriteOptions(
             branch=branch or self.branch,
             actor=actor or self.actor,
@@ -460,12 +297,6 @@ class Graph(Transfer):
         return Expected(columns, edges)
 
 
-def _read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
-    if isinstance(source, Path):
-        return source.read_text(encoding="utf-8-sig"), str(source)
-    return source, name
-
-
 def init(
     uri: str | os.PathLike[str],
     schema: str | Path,
@@ -478,7 +309,7 @@ def init(
     """Create a graph from a schema (its text, or the path of a file) and open it; `GraphExists` if there is one."""
     environ = os.environ if environ is None else environ
     repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
-    return Graph(_Shared.of(repository, environ, blob_sources), actor=actor)
+    return Graph(Shared.of(repository, environ, blob_sources), actor=actor)
 
 
 def open(
@@ -500,6 +331,6 @@ def open(
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(_Shared.of(repository, environ, blob_sources), branch=branch, actor=actor)
+    graph = Graph(Shared.of(repository, environ, blob_sources), branch=branch, actor=actor)
     repository.state().get_head(branch)
     return graph

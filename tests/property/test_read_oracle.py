@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels, moves, ordered, parts, postings, run, vectors
@@ -14,7 +15,7 @@ from omnigraph.engine.result import Result
 from omnigraph.errors import CompileError
 from omnigraph.query.parser import parse_queries
 from support.oracle import Answer, answer
-from support.reads import Asking, Subject, new_subject, plain
+from support.reads import Asked, Asking, Point, Subject, new_subject, plain
 
 SEED = 20_240_229
 
@@ -58,6 +59,16 @@ def disagreement(result: Result, expected: Answer) -> str | None:
     return None
 
 
+def in_pages(subject: Subject, asked: Asked, point: Point, random: Random) -> Result:
+    """The same read page by page, put together, while the clock goes on."""
+    tables = []
+    for page in subject.graph.pages(asked.text, params=asked.params, page=random.randint(1, 4), **point.where):
+        tables.append(page.to_arrow())
+        subject.clock.at += 1_000_000
+    rows = pa.Table.from_batches([batch for table in tables for batch in table.to_batches()], tables[0].schema)
+    return Result(rows, query_name="", commit_id="", elapsed_ms=0.0)
+
+
 def ask(subject: Subject, random: Random) -> str | None:
     """Make up a read and ask both; what they disagree about, or None. `CompileError` when it is no sound read."""
     point = subject.somewhere()
@@ -66,10 +77,14 @@ def ask(subject: Subject, random: Random) -> str | None:
     subject.clock.at = 1_750_000_000_123_456
     try:
         result = subject.graph.query(asked.text, params=asked.params, **point.where)
+        pages = in_pages(subject, asked, point, random) if tree.body.order and random.random() < 0.3 else None
     finally:
         subject.clock.at = None
     expected = answer(tree, point.world, asked.params, 1_750_000_000_123)
     wrong = disagreement(result, expected)
+    if wrong is None and pages is not None:
+        wrong = disagreement(pages, expected)
+        wrong = wrong and f"in pages: {wrong}"
     if wrong is None:
         return None
     return f"{wrong}\n{subject.graph.schema}\n{asked.text}\nparams {asked.params}\nat {point.where}"

@@ -36,6 +36,20 @@ def test_methods_are_coroutines_and_iterators_are_asynchronous(uri):
     asyncio.run(story())
 
 
+def test_pages_come_one_by_one(uri):
+    async def story():
+        graph = await og.aopen(uri)
+        await graph.load([shelf(code) for code in "abcde"], mode="append")
+        seen: list[list[str]] = []
+        async for page in graph.pages(QUERY, page=2):
+            seen.append([row["s.code"] for row in page])
+        assert seen == [["a", "b"], ["c", "d"], ["e"]]
+        first = await graph.query(QUERY, page=4)
+        assert len(await graph.query(QUERY, page=4, after=first.next)) == 1
+
+    asyncio.run(story())
+
+
 def test_reads_and_writes_run_side_by_side(uri):
     async def story():
         graph = await og.aopen(uri)

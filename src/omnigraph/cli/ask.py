@@ -119,6 +119,12 @@ def read_command(
     timeout: Annotated[
         float | None, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after so long.")
     ] = None,
+    page: Annotated[
+        int | None, typer.Option("--page", min=1, metavar="N", help="Only so many rows, and the cursor of the next.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="CURSOR", help="With --page: go on behind an earlier page.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a read query and show its rows. 'query' is an equal name.
@@ -127,17 +133,22 @@ def read_command(
     """
     if branch is not None and snapshot is not None:
         raise UsageFault("--branch and --snapshot exclude each other")
+    if after is not None and page is None:
+        raise UsageFault("--after needs --page, which says how many rows")
     if engine not in ("memory", "spark"):
         raise UsageFault(f"there is no engine '{engine}'; the engines are memory and spark")
     asked = _ask(run, False, words, query, text, alias, name, params, params_file, assignments)
     chosen = _format(run, asked, format_, out, as_json)
     on = run.branch(branch, asked.alias.branch if asked.alias else None)
     where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote)}
+    where |= {"page": page, "after": after}
     graph = run.open_to_ask(asked.address, branch=None if snapshot else on)
     with _hinting():
         result = graph.query(asked.source, asked.name, asked.params, at=point(snapshot), timeout=timeout, **where)
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
     _write_rows(run, result, target, chosen, out)
+    if result.next is not None and chosen not in ("json", "jsonl"):
+        remark("next", result.next)
 
 
 @takes_graph_by_option

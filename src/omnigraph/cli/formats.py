@@ -6,13 +6,12 @@ but a text without its quotes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from omnigraph.cli.config import FORMATS
-from omnigraph.cli.output import compact
+from omnigraph.cli.output import compact, json_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.result import Result
@@ -48,9 +47,9 @@ def text_lines(result: Result, target: ReadTarget, format_: str, style: TableSty
     """The result in one of the text formats, line by line."""
     columns = result.to_columns()
     if format_ == "json":
-        yield json.dumps(read_object(result, target, columns), indent=2, ensure_ascii=False)
+        yield json_text(read_object(result, target, columns))
     elif format_ == "jsonl":
-        head = {"query_name": result.query_name, "target": target.to_json(), "row_count": len(result)}
+        head = {"query_name": result.query_name, "target": target.to_json(), "row_count": len(result), **_next(result)}
         yield compact({"kind": "metadata", **head})
         for row in zip(*columns, strict=True):
             yield compact(dict(zip(result.columns, row, strict=True)))
@@ -72,7 +71,12 @@ def read_object(result: Result, target: ReadTarget, columns: list[list[Any]]) ->
         document["columns"] = result.columns
     document["rows"] = [dict(zip(result.columns, row, strict=True)) for row in zip(*columns, strict=True)]
     document["graph_commit_id"] = result.commit_id
-    return document
+    return {**document, **_next(result)}
+
+
+def _next(result: Result) -> dict[str, str]:
+    """The cursor of the page behind this one, where there is one."""
+    return {"next": result.next} if result.next is not None else {}
 
 
 def cell(value: Any) -> str:

@@ -44,12 +44,15 @@ class Result:
         commit_id: str,
         elapsed_ms: float,
         shape: Callable[[], Shape] = Shape,
+        next: str | None = None,
     ) -> None:
         self._rows = rows
         self._shape = shape
         self.query_name = query_name
         self.commit_id = commit_id
         self.elapsed_ms = elapsed_ms
+        self.next = next
+        """The cursor of the page behind this one; None where there is none, or where no page was asked for."""
 
     @classmethod
     def empty(cls) -> Result:

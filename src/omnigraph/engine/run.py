@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.aggregate import aggregate
-from omnigraph.engine.cut import cut
+from omnigraph.engine.cut import Page, cut
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.match import Match
@@ -44,9 +44,13 @@ class Execution:
         now_ms: int,
         embed: EmbedQuery | None = None,
         limits: Limits | None = None,
+        page: Page | None = None,
     ) -> None:
         self.prepared = prepared
-        self.plan = cut(prepared.plan, params)
+        self.plan = cut(prepared.plan, params, page)
+        self.more = False
+        """Whether there are rows behind the page that was asked for."""
+        self._page = page
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
         self._work = Work(catalog, snapshot, cache, limits or NO_LIMITS)
@@ -71,14 +75,16 @@ class Execution:
                 frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
                 started = time.perf_counter()
                 table = aggregate(self.plan, frame, self._evaluator)
-                table = table.slice(self.plan.skip) if self.plan.skip else table
+                first, count = self._shown(table.num_rows)
+                table = table.slice(first, count) if count < table.num_rows else table
                 self.profile.note("group", table.num_rows, started)
                 return table
             frame, fused = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
             self._work.check()
-            if self.plan.skip:
-                later = np.arange(min(self.plan.skip, frame.count), frame.count)
-                frame, fused = frame.take(later), fused[later] if fused is not None else None
+            first, count = self._shown(frame.count)
+            if count < frame.count:
+                some = np.arange(first, first + count)
+                frame, fused = frame.take(some), fused[some] if fused is not None else None
             rows = Projection(self.plan, frame, fused, self._evaluator, self._work.watch)
             if len(rows) > _ROWS_AT_ONCE:
                 return rows
@@ -86,3 +92,11 @@ class Execution:
             table = rows.table()
             self.profile.note("return", table.num_rows, started)
             return table
+
+    def _shown(self, found: int) -> tuple[int, int]:
+        """Of the rows that were found, the first one that is shown, and how many are."""
+        first = min(self.plan.skip, found)
+        count = found - first
+        if self._page is not None and count > self._page.rows:
+            self.more, count = True, self._page.rows
+        return first, count

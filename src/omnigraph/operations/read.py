@@ -116,7 +116,12 @@ def read(
 
 
 def result_of(
-    rows: pa.Table | Projection | PlainRows, plan: ir.QueryIR, snapshot: Snapshot, elapsed_ms: float
+    rows: pa.Table | Projection | PlainRows,
+    plan: ir.QueryIR,
+    snapshot: Snapshot,
+    elapsed_ms: float,
+    *,
+    next: str | None = None,
 ) -> Result:
     """The rows of a read as its caller gets them."""
     return Result(
@@ -125,4 +130,5 @@ def result_of(
         commit_id=snapshot.commit_id,
         elapsed_ms=elapsed_ms,
         shape=lambda: shape_of(plan),
+        next=next,
     )

@@ -1,4 +1,4 @@
-"""Tokens a caller keeps for us: where it is in a feed or in a commit.
+"""Tokens a caller keeps for us: where it is in a feed, in a commit or in a result.
 
 A token is base64url of a JSON text followed by its SHA-256. That tells damage and mistakes; it is no secret and no
 signature, and nothing is remembered on our side. A token names what it belongs to, and is refused anywhere else.
@@ -10,12 +10,14 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from omnigraph.errors import ChangeCursorRejected
+from omnigraph.errors import ChangeCursorRejected, InputError
 
-TokenKind = Literal["commit-page", "feed-cursor", "feed-page"]
+TokenKind = Literal["commit-page", "feed-cursor", "feed-page", "query-page"]
+Rejected = Callable[[str], InputError]
+"""The error that says why a token cannot be used."""
 
 VERSION = 1
 BYTES_MAX = 4_096
@@ -32,32 +34,34 @@ def write_token(kind: TokenKind, fields: Mapping[str, Any]) -> str:
     return token
 
 
-def read_token(token: str, kind: TokenKind, binding: Mapping[str, str]) -> dict[str, Any]:
+def read_token(
+    token: str, kind: TokenKind, binding: Mapping[str, str], *, rejected: Rejected = ChangeCursorRejected
+) -> dict[str, Any]:
     """The fields of a token, or why it cannot be used here."""
-    fields = _unpack(token)
+    fields = _unpack(token, rejected)
     if fields.get("v") != VERSION:
-        raise ChangeCursorRejected(f"it is of version {fields.get('v')}, and this release reads version {VERSION}")
+        raise rejected(f"it is of version {fields.get('v')}, and this release reads version {VERSION}")
     if fields.get("k") != kind:
-        raise ChangeCursorRejected(f"it is a {fields.get('k')} and not a {kind}")
+        raise rejected(f"it is a {fields.get('k')} and not a {kind}")
     for name, value in binding.items():
         if fields.get(name) != value:
-            raise ChangeCursorRejected(f"it belongs to another {name}")
+            raise rejected(f"it belongs to another {name}")
     return fields
 
 
-def _unpack(token: str) -> dict[str, Any]:
+def _unpack(token: str, rejected: Rejected) -> dict[str, Any]:
     if len(token) > BYTES_MAX:
-        raise ChangeCursorRejected(f"it is longer than {BYTES_MAX} bytes")
+        raise rejected(f"it is longer than {BYTES_MAX} bytes")
     try:
         data = base64.urlsafe_b64decode(token.encode("ascii"))
         text, digest = data[:-_DIGEST], data[-_DIGEST:]
         if hashlib.sha256(text).digest() != digest:
-            raise ChangeCursorRejected("it is damaged")
+            raise rejected("it is damaged")
         fields = json.loads(text)
     except (binascii.Error, UnicodeError, ValueError) as error:
-        raise ChangeCursorRejected("it is not a token of this program") from error
+        raise rejected("it is not a token of this program") from error
     if not isinstance(fields, dict):
-        raise ChangeCursorRejected("it is not a token of this program")
+        raise rejected("it is not a token of this program")
     return fields
 
 

@@ -484,6 +484,23 @@ def test_a_change_shows_the_rows_it_returns(graph, say):
     assert say(*words, "-f", "csv", "--json")[0] == 2
 
 
+def test_pages(graph, say):
+    words = ("read", "-e", "match { $p: Person } return { $p.name } order { $p.name }", "--page", "2")
+    code, out, told = say(*words, "-f", "csv")
+    assert (code, out) == (0, "p.name\n29\nAna\n")
+    assert told.startswith("next: ")
+    cursor = told.removeprefix("next: ").strip()
+    set_age(say, "Bo", 18, "main")
+    assert say(*words, "-f", "csv", "--after", cursor) == (0, "p.name\nBo\n", "")
+    first = document(say(*words, "--json"))
+    assert [row["p.name"] for row in first["rows"]] == ["29", "Ana"]
+    assert "next" not in document(say(*words, "--json", "--after", first["next"]))
+    assert "next" in json.loads(say(*words, "-f", "jsonl")[1].splitlines()[0])
+    assert say("read", "-e", words[2], "--after", cursor)[0] == 2
+    code, _, told = say(*words[:-1], "2", "--after", "x")
+    assert (code, "page cursor rejected" in told) == (1, True)
+
+
 def test_what_a_commit_changed(graph, say):
     set_age(say, "Bo", 18, "main")
     first, second, _ = (c["graph_commit_id"] for c in document(say("commit", "list", "--json"))["commits"])

@@ -1,0 +1,125 @@
+"""Pages of a read: some rows at a time, all of one result at one commit.
+
+A cursor says where to go on: the commit, how many rows were shown, the instant that `now()` means, and a digest of the
+query and its parameters. Nothing is remembered on our side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.engine.cut import Page
+from omnigraph.engine.data import DataCache
+from omnigraph.engine.result import Result
+from omnigraph.engine.run import Execution
+from omnigraph.engine.search import EmbedQuery
+from omnigraph.engine.work import Limits
+from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
+from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.read import Plans, get_read, result_of
+from omnigraph.query import ir
+from omnigraph.query.params import bind_params
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.tokens import read_token, write_token
+
+
+@dataclass(frozen=True)
+class _Cursor:
+    """Where a page begins."""
+
+    commit_id: str
+    offset: int
+    now_ms: int
+    digest: str
+
+    def write(self) -> str:
+        """The text a caller keeps."""
+        fields = {"commit": self.commit_id, "offset": self.offset, "now": self.now_ms, "digest": self.digest}
+        return write_token("query-page", fields)
+
+    @classmethod
+    def read(cls, text: str) -> _Cursor:
+        """The cursor of a text, or why it is none."""
+        fields = read_token(text, "query-page", {}, rejected=PageCursorRejected)
+        return cls(fields["commit"], fields["offset"], fields["now"], fields["digest"])
+
+
+def read_page(
+    repository: Repository,
+    catalogs: Catalogs,
+    plans: Plans,
+    cache: DataCache,
+    source: str,
+    name: str | None,
+    params: dict[str, Any] | None,
+    *,
+    rows: int,
+    after: str | None,
+    start: Callable[[], Snapshot],
+    fixed: bool,
+    embed: EmbedQuery | None = None,
+    limits: Limits | None = None,
+    source_name: str = "<query>",
+) -> Result:
+    """So many rows of one read query of `source`, the first ones or those behind a cursor.
+
+    `start` is what the first page reads; where it is `fixed`, a cursor must be of the same commit.
+    """
+    started = time.perf_counter()
+    cursor = _Cursor.read(after) if after is not None else None
+    snapshot = start() if cursor is None or fixed else None
+    if cursor is not None:
+        if snapshot is not None and snapshot.commit_id != cursor.commit_id:
+            raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to the one that 'at' means")
+        snapshot = _snapshot_at(repository, cursor.commit_id)
+    assert snapshot is not None
+    prepared = get_read(snapshot, catalogs, plans, source, name, source_name)
+    plan = prepared.plan
+    if not plan.order_by:
+        raise InputError(
+            f"query '{plan.name}' has no order, so it has no pages",
+            code="page_without_order",
+            hint="add order { … } behind 'return'",
+        )
+    bound = bind_params(plan.params, params)
+    digest = _digest(plan, bound.values)
+    if cursor is None:
+        cursor = _Cursor(snapshot.commit_id, 0, repository.clock() // 1000, digest)
+    elif cursor.digest != digest:
+        raise PageCursorRejected("it belongs to another query, or to other parameters")
+    execution = Execution(
+        prepared,
+        snapshot,
+        bound.values,
+        cache,
+        now_ms=cursor.now_ms,
+        embed=embed,
+        limits=limits,
+        page=Page(cursor.offset, rows),
+    )
+    try:
+        found = execution.run()
+    except Damaged as error:
+        if error.code != "version_reclaimed" or after is None:
+            raise
+        raise PageGone(snapshot.commit_id) from error
+    behind = _Cursor(cursor.commit_id, cursor.offset + rows, cursor.now_ms, digest).write() if execution.more else None
+    return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=behind)
+
+
+def _snapshot_at(repository: Repository, commit_id: str) -> Snapshot:
+    try:
+        return repository.snapshot(at=commit_id)
+    except CommitNotFound as error:
+        raise PageCursorRejected(f"its commit {commit_id} is not one of this graph") from error
+
+
+def _digest(plan: ir.QueryIR, params: Mapping[str, Any]) -> str:
+    """What is the same for two requests that mean the same rows, however the query is laid out."""
+    meant = repr((plan, sorted(params.items())))
+    return hashlib.sha256(meant.encode("utf-8", "surrogatepass")).hexdigest()[:32]
