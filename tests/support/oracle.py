@@ -36,6 +36,18 @@ import snowballstemmer
 from omnigraph.lang.spans import Name
 from omnigraph.query import ast
 from omnigraph.schema.catalog import Catalog
+from support.oracle_unions import (
+    Key,
+    Pairs,
+    Types,
+    any_ends,
+    bound_types,
+    is_any,
+    is_forward,
+    named_edges,
+    pairs_of,
+    shown_fields,
+)
 
 Props = dict[str, Any]
 
@@ -60,8 +72,8 @@ class World:
     catalog: Catalog
     nodes: dict[str, dict[str, Props]]
     edges: dict[str, dict[str, Props]]
-    relations: dict[Any, set[tuple[str, str]]] = field(default_factory=dict, repr=False)
-    corpora: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict, repr=False)
+    relations: dict[Any, Pairs] = field(default_factory=dict, repr=False)
+    corpora: dict[Any, dict[Key, list[str]]] = field(default_factory=dict, repr=False)
 
     def props(self, entity: Entity) -> Props:
         return (self.nodes if entity.kind == "node" else self.edges)[entity.type][entity.id]
@@ -177,9 +189,9 @@ def levenshtein(a: str, b: str) -> int:
     return row[-1]
 
 
-def bm25(corpus: Mapping[str, list[str]], id: str, query: str | None) -> float:
-    """The score of one text among all texts of the type that are there."""
-    words = corpus.get(id)
+def bm25(corpus: Mapping[Key, list[str]], node: Key, query: str | None) -> float:
+    """The score of one text among all texts of its types that are there."""
+    words = corpus.get(node)
     if not words:
         return 0.0
     average = sum(map(len, corpus.values())) / len(corpus)
@@ -270,8 +282,8 @@ def _computed(function: str, values: list[Any]) -> Any:
 class _Block:
     """A match block: what each of its clauses means once the types of all variables are known."""
 
-    types: dict[str, tuple[str, str]]
-    """Variable → (kind, type), outer variables included."""
+    types: dict[str, tuple[str, Types]]
+    """Variable → (kind, types), outer variables included."""
     steps: list[ast.Binding | _Leap | ast.Condition]
     negations: list[_Block]
     outer: frozenset[str]
@@ -323,7 +335,7 @@ class _Reading:
 
     # -- what the clauses mean -------------------------------------------------------------------
 
-    def plan(self, clauses: Sequence[ast.Clause], outer: Mapping[str, tuple[str, str]]) -> _Block:
+    def plan(self, clauses: Sequence[ast.Clause], outer: Mapping[str, tuple[str, Types]]) -> _Block:
         """Types by §5.1: bindings say theirs, then hops with a known end, then the first of the others."""
         types = dict(outer)
         steps: list[ast.Binding | _Leap | ast.Condition] = []
@@ -331,7 +343,7 @@ class _Reading:
         for clause in clauses:
             if isinstance(clause, ast.Binding):
                 name = self.named(clause.var.text)
-                types[name] = ("node", clause.type.text)
+                types[name] = ("node", bound_types(self.catalog, clause))
                 steps.append(ast.Binding(_name(clause.var, name), clause.type, clause.matches))
             elif isinstance(clause, ast.Hop):
                 edge = clause.edge_var.text if clause.edge_var and clause.edge_var.text != ast.ANONYMOUS else None
@@ -341,6 +353,7 @@ class _Reading:
             elif isinstance(clause, ast.Condition):
                 steps.append(clause)
         while hops:
+            hops.sort(key=lambda leap: is_any(leap.hop))
             leap = next((hop for hop in hops if hop.left in types or hop.right in types), hops[0])
             hops.remove(leap)
             self.orient(leap, types)
@@ -372,20 +385,19 @@ class _Reading:
         self.names += 1
         return f"_ {self.names}"
 
-    def orient(self, leap: _Leap, types: dict[str, tuple[str, str]]) -> None:
-        edge = self.catalog.find_edge(leap.hop.edge.text)
-        assert edge is not None
-        source, target = ("node", edge.from_type), ("node", edge.to_type)
-        if source != target:
-            if leap.left in types:
-                leap.forward = types[leap.left] == source
-            elif leap.right in types:
-                leap.forward = types[leap.right] == target
-        left, right = (source, target) if leap.forward else (target, source)
-        assert types.setdefault(leap.left, left) == left
-        assert types.setdefault(leap.right, right) == right
-        if leap.edge:
-            types[leap.edge] = ("edge", edge.name)
+    def orient(self, leap: _Leap, types: dict[str, tuple[str, Types]]) -> None:
+        left, right = (types[name][1] if name in types else None for name in (leap.left, leap.right))
+        if is_any(leap.hop):
+            left, right = any_ends(self.catalog, leap.hop, left, right)
+        else:
+            edges = named_edges(self.catalog, leap.hop)
+            leap.forward = is_forward(edges[0], left, right)
+            ends = frozenset(edge.from_type for edge in edges), frozenset(edge.to_type for edge in edges)
+            left, right = ends if leap.forward else ends[::-1]
+            if leap.edge:
+                types[leap.edge] = ("edge", frozenset({edges[0].name}))
+        types.setdefault(leap.left, ("node", left))
+        types.setdefault(leap.right, ("node", right))
 
     # -- matching --------------------------------------------------------------------------------
 
@@ -428,7 +440,9 @@ class _Reading:
     def extended(self, row: Row, block: _Block, given: list[str]) -> list[Row]:
         """The row with every match of an optional block; without any, the row with nothing for its names."""
         found = [{**row, **{name: way[name] for name in given}} for way in self.match(block, self.kept(row, block))]
-        self.missing |= {name: Entity(*block.types[name], "") for name in given}
+        self.missing |= {
+            name: Entity(block.types[name][0], min(block.types[name][1], default=""), "") for name in given
+        }
         return found or [{**row, **dict.fromkeys(given)}]
 
     def kept(self, row: Row, block: _Block) -> Row:
@@ -442,80 +456,71 @@ class _Reading:
         return {name for name in _variables(step.expr, self.params) if name in block.types} <= bound
 
     def scan(self, rows: list[Row], name: str, block: _Block) -> Iterator[Row]:
-        type_ = block.types[name][1]
         for row in rows:
-            for id in self.world.nodes[type_]:
-                yield {**row, name: Entity("node", type_, id)}
+            for type_ in block.types[name][1]:
+                for id in self.world.nodes[type_]:
+                    yield {**row, name: Entity("node", type_, id)}
 
     def fits(self, binding: ast.Binding, row: Row) -> bool:
         for match in binding.matches:
             of = ast.PropertyOf(binding.var, match.property)
-            prop = self.catalog.nodes[binding.type.text].properties[match.property.text]
+            prop = self.catalog.nodes[row[binding.var.text].type].properties[match.property.text]
             if not self.holds(ast.Compare("contains" if prop.type.is_list else "=", of, match.value), row):
                 return False
         return True
 
     def leap(self, leap: _Leap, rows: list[Row], block: _Block) -> Iterator[Row]:
         """Each row with every way over the hop that agrees with what the row holds already."""
-        at: dict[tuple[str, str], list[Row]] = {}
+        at: dict[tuple[str, Key], list[Row]] = {}
         for left, right, edge in self.ways(leap):
             if leap.left == leap.right and left != right:
                 continue
-            way = {
-                leap.left: Entity("node", block.types[leap.left][1], left),
-                leap.right: Entity("node", block.types[leap.right][1], right),
-            }
+            if left[0] not in block.types[leap.left][1] or right[0] not in block.types[leap.right][1]:
+                continue
+            way = {leap.left: Entity("node", *left), leap.right: Entity("node", *right)}
             if leap.edge:
-                way[leap.edge] = Entity("edge", block.types[leap.edge][1], edge)
+                way[leap.edge] = Entity("edge", min(block.types[leap.edge][1]), edge)
             at.setdefault(("left", left), []).append(way)
             at.setdefault(("right", right), []).append(way)
         for row in rows:
             side, name = ("left", leap.left) if leap.left in row else ("right", leap.right)
             if row[name] is None:
                 continue
-            for way in at.get((side, row[name].id), ()):
+            for way in at.get((side, (row[name].type, row[name].id)), ()):
                 if all(row.get(other, entity) == entity for other, entity in way.items()):
                     yield {**row, **way}
 
-    def ways(self, leap: _Leap) -> Iterator[tuple[str, str, str]]:
+    def ways(self, leap: _Leap) -> Iterator[tuple[Key, Key, str]]:
         """(left, right, edge) of every way over a hop; the edge is empty when no variable holds it."""
-        edge = self.catalog.find_edge(leap.hop.edge.text)
-        assert edge is not None
         if leap.edge is None:
             yield from ((left, right, "") for left, right in self.relation(leap))
             return
+        (edge,) = named_edges(self.catalog, leap.hop)
         for id, row in self.world.edges[edge.name].items():
-            ends = {(row["src"], row["dst"])}
+            ends = {((edge.from_type, row["src"]), (edge.to_type, row["dst"]))}
             if leap.hop.undirected:
-                ends.add((row["dst"], row["src"]))
+                ends |= {(target, source) for source, target in ends}
             for source, target in ends:
                 yield (source, target, id) if leap.forward else (target, source, id)
 
-    def relation(self, leap: _Leap) -> set[tuple[str, str]]:
+    def relation(self, leap: _Leap) -> Pairs:
         """(left, right) of a hop by §5.2, breadth-first from every source."""
-        edge = self.catalog.find_edge(leap.hop.edge.text)
-        assert edge is not None
         bounds = leap.hop.bounds or ast.Bounds(1, 1)
         assert bounds.max is not None
-        names = {edge.name, *(other.name for other in map(self.catalog.find_edge, also_of(leap.hop)) if other)}
-        key = (frozenset(names), leap.hop.undirected, bounds, leap.forward)
+        edges = named_edges(self.catalog, leap.hop)
+        key = (frozenset(edge.name for edge in edges), leap.hop.undirected, bounds, leap.forward)
         if key in self.world.relations:
             return self.world.relations[key]
-        pairs = {(row["src"], row["dst"]) for name in names for row in self.world.edges[name].values()}
+        pairs = pairs_of(self.world.edges, edges)
         if leap.hop.undirected:
             pairs |= {(target, source) for source, target in pairs}
-        found: set[tuple[str, str]]
-        if edge.from_type != edge.to_type:
-            # Ids are unique per type only: these pairs never chain and are never loops.
-            found = pairs if bounds.min == 1 else set()
-        else:
-            found = set()
-            for source in self.world.nodes[edge.from_type]:
-                for node, distance in _distances(source, pairs).items():
-                    if (node != source and bounds.min <= distance <= bounds.max) or (
-                        (node, node) in pairs and bounds.min <= distance + 1 <= bounds.max
-                    ):
-                        found.add((source, node))
+        found: Pairs = set()
+        for source in {source for source, _ in pairs}:
+            for node, distance in _distances(source, pairs).items():
+                if (node != source and bounds.min <= distance <= bounds.max) or (
+                    (node, node) in pairs and bounds.min <= distance + 1 <= bounds.max
+                ):
+                    found.add((source, node))
         if not leap.forward:
             found = {(target, source) for source, target in found}
         self.world.relations[key] = found
@@ -547,7 +552,8 @@ class _Reading:
             return False
         entity = row[expr.var.text] or self.missing[expr.var.text]
         types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
-        return types[entity.type].properties[expr.property.text].type.scalar == "F32"
+        known = types.get(entity.type)  # Nothing is of an interface that nobody implements.
+        return known is not None and known.properties[expr.property.text].type.scalar == "F32"
 
     def value(self, expr: ast.Expr, row: Row) -> Any:
         """The value of an expression in a row; a node is its `Entity`."""
@@ -574,6 +580,9 @@ class _Reading:
                 return float(first) if floats and first is not None else first
             case ast.Call(function="lower" | "upper" | "length"):
                 return _computed(expr.function, [self.value(argument, row) for argument in expr.arguments])
+            case ast.Call(function="id" | "type", arguments=(ast.Var(name=name),)):
+                entity = row[name]
+                return None if entity is None else entity.id if expr.function == "id" else entity.type
             case ast.Call():
                 return self.function(expr, row)
             case ast.Word(name=name):
@@ -654,19 +663,20 @@ class _Reading:
                 most = self.value(call.arguments[2], row) if len(call.arguments) == 3 else 2
                 return any(levenshtein(a, b) <= most for a in set(tokens(stored)) for b in set(tokens(query)))
             case "bm25":
-                return bm25(self.corpus(of, row), row[of.var.text].id, query)
+                return bm25(self.corpus(of), (row[of.var.text].type, row[of.var.text].id), query)
             case "nearest":
                 return None if stored is None or query is None else cosine_distance(stored, query)
             case _:
                 raise AssertionError(call.function)
 
-    def corpus(self, of: ast.PropertyOf, row: Row) -> dict[str, list[str]]:
-        """Id → tokens of every text of the type that is there."""
-        key = (row[of.var.text].type, of.property.text)
-        if key not in self.world.corpora:
-            stored = {id: props.get(key[1]) for id, props in self.world.nodes[key[0]].items()}
-            self.world.corpora[key] = {id: tokens(text) for id, text in stored.items() if text is not None}
-        return self.world.corpora[key]
+    def corpus(self, of: ast.PropertyOf) -> dict[Key, list[str]]:
+        """Node → tokens of every text of the variable's types that is there."""
+        types, prop = self.block.types[of.var.text][1], of.property.text
+        if (types, prop) not in self.world.corpora:
+            stored = {(t, id): props.get(prop) for t in types for id, props in self.world.nodes[t].items()}
+            found = {node: tokens(text) for node, text in stored.items() if text is not None}
+            self.world.corpora[types, prop] = found
+        return self.world.corpora[types, prop]
 
     # -- return and order ------------------------------------------------------------------------
 
@@ -677,34 +687,34 @@ class _Reading:
             return self.meant(named[0]) if named else expr
         return expr
 
-    def shown(self, expr: ast.Expr, row: Row, rrf: Mapping[str, float]) -> Any:
+    def shown(self, expr: ast.Expr, row: Row, rrf: Mapping[Key, float]) -> Any:
         if isinstance(expr, ast.Call) and expr.function == "rrf":
-            return rrf[row[_ranked(expr)].id]
-        return self.presented(self.value(expr, row))
+            return rrf[_node(row[_ranked(expr)])]
+        return self.presented(expr, self.value(expr, row))
 
-    def presented(self, value: Any) -> Any:
-        """A node as its object: the id, and every property but blobs."""
+    def presented(self, expr: ast.Expr, value: Any) -> Any:
+        """A node as its object."""
         if not isinstance(value, Entity):
             return value
-        props = self.world.props(value)
-        names = [p.name for p in self.catalog.nodes[value.type].properties.values() if p.type.scalar != "Blob"]
-        return {"id": value.id, **{name: props.get(name) for name in sorted(names)}}
+        assert isinstance(expr, ast.Var)
+        types = self.block.types[expr.name][1]
+        return shown_fields(self.catalog, types, value.type, value.id, self.world.props(value))
 
-    def sort(self, rows: list[Row], read: ast.Read, limit: int | None) -> tuple[list[Row], Mapping[str, float]]:
+    def sort(self, rows: list[Row], read: ast.Read, limit: int | None) -> tuple[list[Row], Mapping[Key, float]]:
         """The rows in the total order of §11, or of §8.3 behind a rank; rows it drops are gone."""
         keys = [(self.meant(item.expr), item.direction == "desc") for item in read.order]
-        rrf: dict[str, float] = {}
+        rrf: dict[Key, float] = {}
         if not keys:
             return rows, rrf
         first = keys[0][0]
         names = sorted(name for name in self.block.types if not name.startswith("_ "))
         ranked: str | None = None
-        place: dict[str, Any] = {}
+        place: dict[Key, Any] = {}
         if _is_rank(first):
             assert isinstance(first, ast.Call)
             place, rrf = self.rank(first, rows, limit)
             ranked = _ranked(first)
-            rows = [row for row in rows if row[ranked].id in place]
+            rows = [row for row in rows if _node(row[ranked]) in place]
             edges = [name for name in names if self.block.types[name][0] == "edge"]
             names = [ranked, *edges, *(name for name in names if name not in edges)]
             keys = keys[1:]
@@ -712,10 +722,10 @@ class _Reading:
         for expr, descending in reversed(keys):
             rows.sort(key=lambda row: _sort_key(self.value(expr, row)), reverse=descending)
         if ranked:
-            rows.sort(key=lambda row: place[row[ranked].id])
+            rows.sort(key=lambda row: place[_node(row[ranked])])
         return rows, rrf
 
-    def rank(self, call: ast.Call, rows: list[Row], limit: int | None) -> tuple[dict[str, Any], dict[str, float]]:
+    def rank(self, call: ast.Call, rows: list[Row], limit: int | None) -> tuple[dict[Key, Any], dict[Key, float]]:
         """Candidate → where it stands, smaller first, and its fused score; the others are dropped."""
         if call.function != "rrf":
             return self.arm(call, rows), {}
@@ -737,9 +747,9 @@ class _Reading:
         place = {id: (-score, *(arm.get(id, math.inf) for arm in positions)) for id, score in fused.items()}
         return place, {id: float(score) for id, score in fused.items()}
 
-    def arm(self, call: ast.Call, rows: list[Row]) -> dict[str, float]:
+    def arm(self, call: ast.Call, rows: list[Row]) -> dict[Key, float]:
         """Candidate → distance, or score turned round; null vectors and scores of 0 are no candidates."""
-        one_of = {row[_ranked(call)].id: row for row in rows}
+        one_of = {_node(row[_ranked(call)]): row for row in rows}
         scores = {id: self.function(call, row) for id, row in one_of.items()}
         if call.function == "nearest":
             return {id: score for id, score in scores.items() if score is not None}
@@ -772,7 +782,7 @@ class _Reading:
                 values = [v for v in (self.value(expr.arguments[0], row) for row in members) if v is not None]
                 if expr.distinct:
                     values = list(
-                        {value.id if isinstance(value, Entity) else value: value for value in values}.values()
+                        {_node(value) if isinstance(value, Entity) else value: value for value in values}.values()
                     )
                 line[at] = _AGGREGATES[expr.function](values)
                 if expr.function in ("sum", "avg") and values:
@@ -785,7 +795,7 @@ class _Reading:
         sorts = [(exprs.index(self.meant(item.expr)), item.direction == "desc") for item in order]
         for at, descending in reversed(sorts):
             out.sort(key=lambda line: _sort_key(line[at]), reverse=descending)
-        shown = [tuple(self.presented(line[at]) for at in range(len(exprs))) for line in out]
+        shown = [tuple(self.presented(exprs[at], line[at]) for at in range(len(exprs))) for line in out]
         return shown, doubt, bool(sorts) and inexact.isdisjoint(at for at, _ in sorts)
 
     def judged(self, expr: ast.Expr, line: dict[int, Any], exprs: list[ast.Expr]) -> Any:
@@ -885,12 +895,7 @@ def _variables(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
             return
 
 
-def also_of(hop: ast.Hop) -> list[str]:
-    """The words of the other edges that will do."""
-    return [name.text for name in hop.also]
-
-
-def _distances(source: str, pairs: set[tuple[str, str]]) -> dict[str, int]:
+def _distances(source: Key, pairs: Pairs) -> dict[Key, int]:
     """Node → the shortest number of pairs to it from `source`."""
     found = {source: 0}
     edge = [source]
@@ -901,10 +906,15 @@ def _distances(source: str, pairs: set[tuple[str, str]]) -> dict[str, int]:
 
 
 def _sort_key(value: Any) -> tuple[Any, ...]:
-    """Null is smallest; a node stands where its id does."""
+    """Null is smallest; a node stands where its id does, then its type's name."""
     if value is None:
         return (0,)
-    return (1, value.id if isinstance(value, Entity) else value)
+    return (1, _node(value) if isinstance(value, Entity) else value)
+
+
+def _node(entity: Entity) -> Key:
+    """What tells a node, in the order of ids and then of types."""
+    return entity.id, entity.type
 
 
 def _hashable(value: Any) -> Any:

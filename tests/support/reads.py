@@ -22,6 +22,7 @@ from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 from omnigraph.versioning.ids import system_clock
 from support.oracle import World, read_date, read_datetime, round_f32
+from support.reads_unions import any_hop, edge_ends, entity_test, entity_value, mixed_hop, several_types, type_of
 
 # -- values ------------------------------------------------------------------------------------------
 
@@ -154,11 +155,12 @@ Declared = dict[str, list[str]]
 def new_schema(random: Random) -> Declared:
     """Two or three node types; two to four edge types, one of them from a type to itself."""
     nodes = _NODES[: random.randint(2, 3)]
-    schema: Declared = {}
+    schema: Declared = {"interface Texted": ["text: String?"], "interface Nobody": ["text: String?"]}
     for node in nodes:
-        schema[f"node {node}"] = [
-            random.choice(_KEYS), *random.sample(_PROPERTIES, random.randint(3, 9)), "text: String?"
-        ]  # fmt: skip
+        body = [random.choice(_KEYS), *random.sample(_PROPERTIES, random.randint(3, 9)), "text: String?"]
+        if random.random() < 0.3:
+            body = [line.replace("green, blue", "pink") for line in body]
+        schema[f"node {node}{' implements Texted' if random.random() < 0.7 else ''}"] = body
     for number, edge in enumerate(_EDGES[: random.randint(2, 4)]):
         source = random.choice(nodes)
         target = source if number == 0 else random.choice(nodes)
@@ -538,9 +540,11 @@ class Asking:
         return name
 
     def binding(self, scope: Scope) -> str:
-        name, type_ = self.new_name(scope), self.random.choice(list(self.catalog.nodes.values()))
-        scope[name] = type_
-        return f"${name}: {type_.name}{self.pattern(type_)}"
+        name, spelt = self.new_name(scope), self.random.choice(list(self.catalog.nodes))
+        if self.random.random() < 0.3:
+            spelt = several_types(self)
+        scope[name] = type_ = self.catalog.node(type_of(self.catalog, spelt))
+        return f"${name}: {spelt}{self.pattern(type_)}"
 
     def keyed(self, scope: Scope) -> str:
         """A binding that says which node it is."""
@@ -577,13 +581,17 @@ class Asking:
         if not nodes:
             return ""
         near = random.choice(nodes)
-        type_ = scope[near].name
-        edges = [edge for edge in self.catalog.edges.values() if type_ in (edge.from_type, edge.to_type)]
+        if random.random() < 0.1:
+            return mixed_hop(self, scope, near)
+        if random.random() < 0.2:
+            return any_hop(self, scope, near, random.choice(("_", *nodes, self.new_name(scope), self.new_name(scope))))
+        types = self.catalog.members(scope[near].name)
+        edges = [edge for edge in self.catalog.edges.values() if {edge.from_type, edge.to_type} & {*types}]
         if not edges:
             return ""
         edge = random.choice(edges)
-        far_type = edge.to_type if edge.from_type == type_ else edge.from_type
-        same = [name for name in nodes if scope[name].name == far_type]
+        far_type = edge.to_type if edge.from_type in types else edge.from_type
+        same = [name for name in nodes if far_type in self.catalog.members(scope[name].name)]
         chance = random.random()
         if chance < 0.2:
             far = "_"
@@ -591,13 +599,17 @@ class Asking:
             far = random.choice(same)
         else:
             far = self.new_name(scope)
-            scope[far] = self.catalog.nodes[far_type]
         left, right = (near, far) if random.random() < 0.5 else (far, near)
+        ends = edge_ends(self, scope, left, edge, right)
+        if far != "_" and far not in scope:
+            scope[far] = self.catalog.nodes[ends[0] if far == left else ends[1]]
         return self.walk(scope, left, edge, right)
 
     def fresh_hop(self, scope: Scope) -> str:
         """A hop neither of whose ends is bound."""
         edge = self.random.choice(list(self.catalog.edges.values()))
+        if self.random.random() < 0.15:
+            return any_hop(self, scope, self.new_name(scope), self.random.choice(("_", self.new_name(scope))))
         left = "_" if self.random.random() < 0.2 else self.new_name(scope)
         if left != "_":
             scope[left] = self.catalog.nodes[edge.from_type]
@@ -633,7 +645,9 @@ class Asking:
         if chance < 0.35 and depth < 3:
             inner = self.condition(scope, names, depth + 1)
             return f"not {inner}" if inner else ""
-        if chance < 0.5:
+        if chance < 0.42 and names:
+            return entity_test(self, scope, list(names))
+        if chance < 0.55:
             return self.newer_test(scope, names)
         return self.plain_test(scope, names)
 
@@ -893,7 +907,9 @@ class Asking:
         random = self.random
         items = []
         for _ in range(random.randint(1, 4)):
-            match random.randrange(12):
+            match random.randrange(13):
+                case 12 if scope:
+                    items.append(entity_value(self, scope))
                 case 0 if self.nodes(scope):
                     items.append("$" + random.choice(self.nodes(scope)))
                 case 6:
@@ -938,7 +954,7 @@ class Asking:
             for prop in type_.properties.values()
             if not prop.type.is_list and prop.type.scalar != "Vector"
         ]
-        known = [*props, *aliases, *aliases]
+        known = [*props, *aliases, *aliases, *([entity_value(self, scope)] if scope else [])]
         if props and random.random() < 0.2:
             known.append(f"({self.number(scope, None)} + 0)")
         chosen = random.sample(known, min(len(known), random.choice((0, 1, 1, 2, 3))))
@@ -948,6 +964,7 @@ class Asking:
         random = self.random
         keys = [random.choice(self.properties(scope)) for _ in range(random.choice((0, 1, 1, 2)))]
         keys = [key for key in keys if key] if self.properties(scope) else []
+        keys += [entity_value(self, scope)] if scope and random.random() < 0.15 else []
         if self.nodes(scope) and random.random() < 0.25:
             keys.append("$" + random.choice(self.nodes(scope)))
         items, aliases, counts = list(dict.fromkeys(keys)), [], []

@@ -237,7 +237,13 @@ def bounds(draw: st.DrawFn) -> q.Bounds:
     return q.Bounds(draw(st.integers(0, 9)), draw(st.none() | st.integers(0, 9) | st.integers(0, U64_MAX)))
 
 
-BINDINGS = st.builds(q.Binding, VARIABLE_NAMES, UPPER, _tuples(st.builds(q.PropertyMatch, LOWER, ATOMS)))
+BINDINGS = st.builds(
+    q.Binding,
+    VARIABLE_NAMES,
+    UPPER,
+    _tuples(st.builds(q.PropertyMatch, LOWER, ATOMS)),
+    also=_tuples(UPPER, 0, 2),
+)
 HOPS = st.builds(
     q.Hop,
     VARIABLE_NAMES,
@@ -248,8 +254,17 @@ HOPS = st.builds(
     st.none() | bounds(),
     also=_tuples(_named(lowers(but=("not",))), 0, 2),
 )
+ANY_HOPS = st.builds(
+    q.Hop,
+    VARIABLE_NAMES,
+    st.just(Name(q.ANY_EDGE)),
+    VARIABLE_NAMES,
+    st.none() | VARIABLE_NAMES,
+    st.booleans(),
+    st.none() | bounds(),
+)
 CLAUSES = st.recursive(
-    BINDINGS | HOPS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),
+    BINDINGS | HOPS | ANY_HOPS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),
     lambda inner: _tuples(inner, 1).map(q.Negation) | _tuples(inner, 1).map(q.Optional),
     max_leaves=4,
 )

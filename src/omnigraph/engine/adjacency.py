@@ -73,6 +73,11 @@ class Adjacency:
             (kind, direction): f"{kind}:{direction}:{of}" for kind in _KINDS for direction in ("out", "in", "both")
         }
 
+    @property
+    def joins_one_table(self) -> bool:
+        """Whether both ends are in the same table: only then can an edge be a loop."""
+        return self._source_nodes is self._target_nodes
+
     # -- what it gives ---------------------------------------------------------------------------
 
     @classmethod

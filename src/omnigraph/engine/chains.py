@@ -108,7 +108,7 @@ def _key_of(scan: ir.NodeScan, catalog: Catalog) -> tuple[int, ir.Prop, ir.Const
     for place, test in enumerate(scan.filters):
         if not isinstance(test, ir.Compare) or test.op != "=" or not isinstance(test.left, ir.Prop):
             continue
-        if catalog.nodes[scan.type_name].key == (test.left.name,) and isinstance(test.right, ir.Const | ir.ParamRef):
+        if catalog.node(scan.type_name).key == (test.left.name,) and isinstance(test.right, ir.Const | ir.ParamRef):
             return place, test.left, test.right
     return None
 

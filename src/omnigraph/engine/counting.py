@@ -28,7 +28,7 @@ def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, liv
     op = pipeline[place]
     if not isinstance(op, ir.Expand) or op.edge_var is not None or op.dst_bound or op.dst_filters:
         return None
-    if op.max_hops < op.min_hops:
+    if op.max_hops < op.min_hops or op.src_type is not None:
         return None
     if (op.min_hops, op.max_hops) != (1, 1):
         return None if op.dst_var in live[place] else (_times_reached(work, op, frame), 1)
@@ -99,6 +99,8 @@ def _closes(op: ir.Expand, after: ir.Op, frame: Frame) -> tuple[ir.Expand, bool]
             return None
         (after,) = after.inner
     if not isinstance(after, ir.Expand) or not after.dst_bound or after.edge_var is not None or after.dst_filters:
+        return None
+    if after.src_type is not None:
         return None
     ends = {after.src_var, after.dst_var}
     other = ends - {op.dst_var}

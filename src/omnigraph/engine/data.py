@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,9 @@ import pyarrow.compute as pc
 from omnigraph.engine.watch import checkpoint, say
 from omnigraph.storage.difference import live_offsets
 from omnigraph.storage.tables import Piece, Table
+
+if TYPE_CHECKING:
+    from omnigraph.engine.unions import UnionTable
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -77,6 +80,9 @@ def _coded(column: pa.Array) -> _Coded:
 
 class TableData:
     """The columns of one table at one version."""
+
+    union: UnionTable | None = None
+    """The tables this one is put together from, if it is."""
 
     def __init__(self, table: Table, cache: DataCache) -> None:
         self._table = table

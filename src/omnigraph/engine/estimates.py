@@ -56,15 +56,19 @@ class Estimates:
         return rows
 
     def _hop(self, op: ir.Expand) -> float:
-        edge = self._catalog.edges[op.edge_type]
         self._types.setdefault(op.dst_var, op.dst_type)
         edges = sum(self._count(self._catalog.edges[edge_type].table_key) for edge_type in op.edge_types)
         far = self._count(f"node:{op.dst_type}")
-        near = edge.to_type if op.direction == "in" else edge.from_type
-        degree = edges * (2 if op.direction == "both" else 1) / max(self._count(f"node:{near}"), 1)
+        degree = edges * (2 if op.direction == "both" else 1) / max(self._count(f"node:{self._near(op)}"), 1)
         reached = min(sum(degree**hops for hops in range(op.min_hops, op.max_hops + 1)), max(far, degree))
         share = self._share((*op.dst_filters, *op.edge_filters))
         return min(reached / max(far, 1), 1.0) * share if op.dst_bound else reached * share
+
+    def _near(self, op: ir.Expand) -> str:
+        if op.src_type is not None:
+            return op.src_type
+        edge = self._catalog.edges[op.edge_type]
+        return edge.to_type if op.direction == "in" else edge.from_type
 
     def _share(self, conditions: tuple[ir.Condition, ...]) -> float:
         """The part of the rows that pass some conditions."""
@@ -102,7 +106,9 @@ class Estimates:
         return _SHARES.get(condition.op, _RANGE_SHARE)
 
     def _count(self, table_key: str) -> int:
-        return self._counts.get(table_key, 0)
+        kind, _, name = table_key.partition(":")
+        keys = [f"node:{member}" for member in self._catalog.members(name)] if kind == "node" else [table_key]
+        return sum(self._counts.get(key, 0) for key in keys)
 
 
 def about(rows: float) -> str:

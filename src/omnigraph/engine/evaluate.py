@@ -16,6 +16,7 @@ from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
+from omnigraph.engine.unions import column_of
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
@@ -175,13 +176,16 @@ class Evaluator:
                 return negative(value)
             zero = pa.array(np.zeros(frame.count, np.int64))
             return arithmetic("-", zero, value, expr.type, strict=self.strict)
+        if expr.name == "type":
+            id_, name = (self.value(argument, frame) for argument in expr.arguments)
+            return pc.if_else(id_.is_valid(), name, pa.scalar(None, name.type))
         return function(expr, [self.value(argument, frame) for argument in expr.arguments])
 
     def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
         """Whole nodes as structs of their id and properties; Blobs are left out."""
         bound = frame.bound[expr.var]
         names = [name for name, _ in expr.type.fields]
-        columns = [bound.column(name) for name in names]
+        columns = [bound.column(column_of(bound.data, name)) for name in names]
         missing = columns[0].is_null() if columns[0].null_count else None  # a node of an optional block
         return pa.StructArray.from_arrays(columns, names=names, mask=missing)
 
@@ -199,7 +203,7 @@ class Evaluator:
         if isinstance(expr, ir.Prop):
             bound = frame.bound[expr.var]
             type_name = self.types.get(expr.var)
-            if type_name is not None and self.catalog.nodes[type_name].key == (expr.name,):
+            if type_name is not None and self.catalog.node(type_name).key == (expr.name,):
                 return bound.numbers  # no two nodes have the same key, and none has no key
             if expr.type.is_text and not expr.type.is_list:
                 coded = bound.data.codes(expr.name)

@@ -46,13 +46,11 @@ class Explained:
 
     def _uses(self, op: ir.Op) -> Iterable[str]:
         if isinstance(op, ir.NodeScan):
-            total = self._counts.get(f"node:{op.type_name}", 0)
+            total = sum(self._counts.get(f"node:{member}", 0) for member in self._catalog.members(op.type_name))
             yield "found by its key" if self._by_key(op) else f"of {total:,}"
         if isinstance(op, ir.Expand):
-            edge = self._catalog.edges[op.edge_type]
-            keys = (edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
-            what = ("adjacency", *(self._snapshot.tables[key].folder for key in keys), op.direction)
-            yield f"adjacency {self._state(what)}"
+            states = dict.fromkeys(self._adjacency(edge_type, op.direction) for edge_type in op.edge_types)
+            yield f"adjacency {', '.join(states)}"
         conditions: tuple[ir.Condition, ...] = ()
         if isinstance(op, ir.NodeScan):
             conditions = op.filters
@@ -64,13 +62,18 @@ class Explained:
             if isinstance(condition, ir.TextMatch):
                 yield f"words of '{condition.prop.name}' {self._kept('words', condition.prop)}"
 
+    def _adjacency(self, edge_type: str, direction: ir.Direction) -> str:
+        edge = self._catalog.edges[edge_type]
+        keys = (edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
+        return self._state(("adjacency", *(self._snapshot.tables[key].folder for key in keys), direction))
+
     def _by_key(self, scan: ir.NodeScan) -> bool:
-        key = self._catalog.nodes[scan.type_name].key
+        keys = [("id",), *(self._catalog.nodes[member].key for member in self._catalog.members(scan.type_name))]
         return any(
             isinstance(condition, ir.Compare)
             and condition.op == "="
             and isinstance(condition.left, ir.Prop)
-            and (condition.left.name,) == key
+            and (condition.left.name,) in keys
             and isinstance(condition.right, ir.Const | ir.ParamRef)
             for condition in scan.filters
         )
@@ -92,9 +95,10 @@ class Explained:
         return " · ".join(dict.fromkeys(notes))
 
     def _kept(self, kind: str, prop: ir.Prop) -> str:
-        table = self._snapshot.table(f"node:{self._types[prop.var]}")
-        what = (kind, table.folder, str(table.field_ids[prop.name]))
-        return self._state(what)
+        members = self._catalog.members(self._types[prop.var])
+        tables = [self._snapshot.table(f"node:{member}") for member in members]
+        states = dict.fromkeys(self._state((kind, t.folder, str(t.field_ids[prop.name]))) for t in tables)
+        return ", ".join(states)
 
     def _state(self, what: persisted.What) -> str:
         if what in self._cache.bases:

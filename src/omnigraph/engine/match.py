@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from omnigraph.engine.across import across
 from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.counting import count_ahead
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
-from omnigraph.engine.neighbours import Neighbours
+from omnigraph.engine.neighbours import NONE, Neighbours
 from omnigraph.engine.optional import joined, present
 from omnigraph.engine.places import find, spelt
+from omnigraph.engine.unions import UnionTable, about_type
 from omnigraph.engine.walks import reach_rows
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
@@ -38,7 +41,7 @@ class Match:
 
     def passing(self, pipeline: ir.Pipeline, frame: Frame) -> Mask | None:
         """Which rows some operations find anything for, where that is known without running them; else None."""
-        if len(pipeline) != 1 or not isinstance(op := pipeline[0], ir.Expand):
+        if len(pipeline) != 1 or not isinstance(op := pipeline[0], ir.Expand) or op.src_type is not None:
             return None
         if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
             return None
@@ -81,11 +84,7 @@ class Match:
 
     def _scan(self, op: ir.NodeScan, frame: Frame) -> Frame:
         data = self._work.table(f"node:{op.type_name}")
-        keyed = self._by_key(op, data)
-        bound, filters = keyed if keyed is not None else (Bound(data), op.filters)
-        found = Frame(bound.count, {op.var: bound})
-        for condition in filters:
-            found = found.keep(self._evaluator.mask(condition, found))
+        found = self._of_members(op, data) if isinstance(data, UnionTable) else self._found(op, data)
         numbers = found.bound[op.var].numbers
         if not frame.bound and frame.count == 1 and frame.weight is None:
             return found
@@ -93,19 +92,42 @@ class Match:
         crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
         return crossed.bind(op.var, data, np.tile(numbers, frame.count))
 
+    def _found(self, op: ir.NodeScan, data: TableData) -> Frame:
+        """The nodes of a type that pass all conditions."""
+        keyed = self._by_key(op, data)
+        bound, filters = keyed if keyed is not None else (Bound(data), op.filters)
+        found = Frame(bound.count, {op.var: bound})
+        for condition in filters:
+            found = found.keep(self._evaluator.mask(condition, found))
+        return found
+
+    def _of_members(self, op: ir.NodeScan, data: UnionTable) -> Frame:
+        """The nodes of several types that pass all conditions; each type uses what it has to find its own."""
+        own = tuple(condition for condition in op.filters if not about_type(condition))
+        found = Frame(data.row_count, {op.var: Bound(data)})
+        if own:
+            scans = (replace(op, type_name=name, filters=own) for name in data.of.members)
+            parts = [self._found(*one) for one in zip(scans, data.members, strict=True)]
+            numbers = [part.bound[op.var].numbers + start for part, start in zip(parts, data.starts, strict=False)]
+            bound = Bound(data, np.concatenate([*numbers, NONE]), once=True)
+            found = Frame(bound.count, {op.var: bound})
+        for condition in op.filters:
+            if about_type(condition):
+                found = found.keep(self._evaluator.mask(condition, found))
+        return found
+
     def _by_key(self, op: ir.NodeScan, data: TableData) -> tuple[Bound, tuple[ir.Condition, ...]] | None:
         """The one row a scan can find when its key is given, and the other conditions; None when it is not.
 
         An id is its key spelt out, so nothing is left to compare.
         """
         key = self._work.catalog.nodes[op.type_name].key
-        if len(key) != 1:
-            return None
+        names = ("id", *key) if len(key) == 1 else ("id",)
         for place, condition in enumerate(op.filters):
             if not isinstance(condition, ir.Compare) or condition.op != "=":
                 continue
             left, right = condition.left, condition.right
-            if isinstance(left, ir.Prop) and left.name == key[0] and isinstance(right, ir.Const | ir.ParamRef):
+            if isinstance(left, ir.Prop) and left.name in names and isinstance(right, ir.Const | ir.ParamRef):
                 id_ = spelt(self._evaluator.constant(right), left.type)
                 if id_ is not None:
                     say("found by its key")
@@ -116,7 +138,13 @@ class Match:
 
     def _expand(self, op: ir.Expand, frame: Frame) -> Frame:
         far = self._work.table(f"node:{op.dst_type}")
-        adjacency = self._work.adjacency(op.edge_type, op.also)
+        if op.src_type is None:
+            return self._walk(op, frame, self._work.adjacency(op.edge_type, op.also), far)
+        found = across(self._work, op, frame, self._walk)
+        keep = self._passing(op.dst_var, found.bound[op.dst_var], op.dst_filters)
+        return found if keep is None else found.keep(keep)
+
+    def _walk(self, op: ir.Expand, frame: Frame, adjacency: Adjacency, far: TableData) -> Frame:
         edges = adjacency.edges
         bound = frame.bound[op.src_var]
         sources = bound.numbers
@@ -168,6 +196,8 @@ class Match:
     def _edges_alone(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> Frame | None:
         """The edges of all nodes, where nobody looks at their ends; None where somebody does."""
         if op.edge_var is None or op.direction == "both" or op.dst_bound or op.dst_filters or frame.weight is not None:
+            return None
+        if op.src_type is not None:
             return None
         if len(frame.bound) != 1 or not frame.bound[op.src_var].whole or not live <= {op.edge_var}:
             return None

@@ -123,7 +123,7 @@ def _move(start: str, op: ir.Op, columns: tuple[str, ...], kept: tuple[str, ...]
             return _filter(_judge(op.condition), kept)
         case ir.AntiJoin():
             return _anti_join(start, op, columns, kept)
-        case ir.Expand() if op.min_hops <= op.max_hops:
+        case ir.Expand() if op.min_hops <= op.max_hops and op.src_type is None:
             if op.edge_var is not None:
                 return _edge_hop(op, kept, live)
             if op.dst_bound:
@@ -154,7 +154,7 @@ def _one_by_one(pipeline: ir.Pipeline) -> Iterator[ir.Op]:
 
 def _is_check(op: ir.Expand) -> bool:
     """Whether a hop only says whether two nodes are connected."""
-    plain = op.edge_var is None and not op.dst_filters and not op.edge_filters
+    plain = op.edge_var is None and op.src_type is None and not op.dst_filters and not op.edge_filters
     return op.dst_bound and plain and (op.min_hops, op.max_hops) == (1, 1)
 
 

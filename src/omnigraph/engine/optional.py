@@ -26,6 +26,7 @@ class WithNone(TableData):
     def __init__(self, base: TableData) -> None:
         self.base = base
         self.key = base.key
+        self.union = base.union
 
     @property
     def absent(self) -> int:

@@ -22,6 +22,7 @@ from omnigraph.engine.carried import Places
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.parts import Cover, Recipe, covered
 from omnigraph.engine.text import Scores, all_within, analyse_word, cut
+from omnigraph.engine.unions import joined
 from omnigraph.engine.watch import checkpoint, say
 
 _K1, _B = 1.2, 0.75
@@ -234,6 +235,12 @@ def index_of(data: TableData, name: str) -> TextIndex:
         for label, array in _arrays(make(pieces)).items():
             maker.put(label, array)
 
+    if data.union is not None:
+        members = data.union.members
+        covers = [index_of(member, name).cover for member in members]
+        if not covers:
+            return build_index(data.column(name))
+        return data.derived(f"words:{data.column_key(name)}", lambda: TextIndex(joined(covers, members)))
     recipe = Recipe("words", _KEPT_MIN, make, write, _postings)
     return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(covered(data, name, recipe)))
 

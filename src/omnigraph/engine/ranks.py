@@ -17,13 +17,24 @@ _FEW = 256
 
 def id_ranks(data: TableData) -> Numbers:
     """The place of every row's id in the order of ids."""
-    return data.derived("ranks:id", lambda: ranks_of(data.column("id")))
+    return data.derived("ranks:id", lambda: _ranks_in(data))
+
+
+def _ranks_in(data: TableData) -> Numbers:
+    ranks = ranks_of(data.column("id"))
+    if data.union is None:
+        return ranks
+    # Of equal ids the type's name decides; the members are in its order.
+    kinds = data.union.kinds(np.arange(len(ranks)))
+    return np.where(ranks >= 0, ranks * len(data.union.members) + kinds, -1)
 
 
 def id_ranks_of(bound: Bound) -> Numbers:
     """Numbers in the order of the ids of a variable: of the whole table where many are asked for, else of these."""
     if bound.whole:
         return id_ranks(bound.data)
+    if bound.data.union is not None:
+        return id_ranks(bound.data)[bound.numbers]
     if bound.count <= _FEW:
         ids = bound.column("id").to_pylist()
         place = {id_: at for at, id_ in enumerate(sorted(set(ids) - {None}))}

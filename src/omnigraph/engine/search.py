@@ -113,7 +113,7 @@ class Searcher:
         if not value.strip():
             raise InputError(f"'nearest' on '{rank.prop.name}' was given a blank text", code="blank_query")
         type_name = self._types[rank.prop.var]
-        embed = self._catalog.nodes[type_name].embeds.get(rank.prop.name)
+        embed = self._catalog.node(type_name).embeds.get(rank.prop.name)
         if self._embed is None:
             raise InputError(
                 f"'nearest' on '{type_name}.{rank.prop.name}' was given a text, and no provider can embed it",
@@ -185,9 +185,13 @@ class Searcher:
         for score in np.unique(own[(own > 0) & (equal > 1)]).tolist():
             # Of equal scores the smaller id comes first.
             tied = np.flatnonzero(own == score)
-            ids = Bound(bound.data, numbers[scores[numbers] == score]).column("id")
-            mine = bound.take(wanted[tied]).column("id")
-            places[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine]
+            others = Bound(bound.data, numbers[scores[numbers] == score])
+            mine = bound.take(wanted[tied])
+            if bound.data.union is not None:
+                places[tied] += np.searchsorted(np.sort(id_ranks_of(others)), id_ranks_of(mine))
+                continue
+            ids = others.column("id")
+            places[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine.column("id")]
         return places
 
     def _constant(self, expr: ir.Expr | None) -> Any:

@@ -36,7 +36,7 @@ class Shape:
         for row in zip(*columns, strict=True):
             for column, kind in self.nodes.items():
                 if row[column] is not None:
-                    yield Dot(f"{kind}:{row[column]['id']}", _label(row[column]), kind)
+                    yield Dot(_key(row[column], kind), _label(row[column]), _kind(row[column], kind))
 
     def lines(self, columns: list[list[Any]]) -> Iterator[Line]:
         """What joins them."""
@@ -44,7 +44,7 @@ class Shape:
             for hop in self.hops:
                 a, b = row[hop.source], row[hop.target]
                 if a is not None and b is not None:
-                    source, target = f"{self.nodes[hop.source]}:{a['id']}", f"{self.nodes[hop.target]}:{b['id']}"
+                    source, target = _key(a, self.nodes[hop.source]), _key(b, self.nodes[hop.target])
                     yield Line(source, target, hop.label, hop.directed, hop.several)
 
 
@@ -66,6 +66,15 @@ def shape_of(plan: ir.AnyIR) -> Shape:
             label = f"{label}{{{step.min_hops},{step.max_hops}}}" if several else label
             hops.append(Hop(source, target, label, step.direction in ("in", "out"), several))
     return Shape(nodes, tuple(hops))
+
+
+def _kind(node: dict[str, Any], type_name: str) -> str:
+    """The type of a node; one of several says its own."""
+    return str(node["type"]) if "|" in type_name else type_name
+
+
+def _key(node: dict[str, Any], type_name: str) -> str:
+    return f"{_kind(node, type_name)}:{node['id']}"
 
 
 def _label(node: dict[str, Any]) -> str:

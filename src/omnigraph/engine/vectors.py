@@ -21,6 +21,7 @@ import pyarrow as pa
 from omnigraph.engine import kernels, persisted
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.parts import Cover, Recipe, covered
+from omnigraph.engine.unions import joined
 from omnigraph.engine.watch import checkpoint, say
 from omnigraph.errors import Damaged
 
@@ -239,6 +240,12 @@ def vectors_of(data: TableData, name: str, dim: int) -> Vectors:
         for label, parts in small.items():
             maker.put(label, np.concatenate(parts))
 
+    if data.union is not None:
+        members = data.union.members
+        covers = [vectors_of(member, name, dim).cover for member in members]
+        if not covers:
+            return Vectors(Cover((_memory_block((), dim),), (0,)))
+        return data.derived(f"vectors:{data.column_key(name)}", lambda: Vectors(joined(covers, members)))
     recipe = Recipe(
         "vectors",
         max(_KEPT_BYTES_MIN // (dim * 4), 1),

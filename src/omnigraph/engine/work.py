@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.alternatives import Several
 from omnigraph.engine.data import DataCache, TableData
+from omnigraph.engine.unions import UnionTable
 from omnigraph.engine.watch import Cancellation, Watch
 from omnigraph.errors import LimitReached
 from omnigraph.query import ir
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.versioning.snapshot import Snapshot
 
 
@@ -74,11 +75,19 @@ class Work:
         self.profile = Profile(self.watch)
 
     def table(self, key: str) -> TableData:
-        """A table of the snapshot."""
+        """A table of the snapshot, or several of them as one."""
         found = self._tables.get(key)
         if found is None:
-            found = self._tables[key] = self._cache.table(self.snapshot.table(key))
+            found = self._tables[key] = self._open(key)
         return found
+
+    def _open(self, key: str) -> TableData:
+        kind, _, name = key.partition(":")
+        if kind == "edge" or name in self.catalog.nodes:
+            return self._cache.table(self.snapshot.table(key))
+        union = self.catalog.node(name)
+        assert isinstance(union, UnionType)
+        return UnionTable(union, [self.table(f"node:{member}") for member in union.members], self._cache)
 
     def adjacency(self, edge_type: str, also: tuple[str, ...] = ()) -> Adjacency:
         """The edges of a type, by the nodes at their ends; with `also`, of several types between the same ones."""

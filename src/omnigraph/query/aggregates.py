@@ -25,7 +25,7 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) ->
         if function != "count":
             raise type_fault("T8", f"'{function}' needs a value, not a whole node", inner.span, "name a property")
         variable = scope.find(inner.name) if isinstance(inner, ast.Var) else None
-        if variable is not None and variable.optional:
+        if variable is not None and variable.optional and not expr.distinct:
             # Rows without it are not counted: it is its id that is, or is not there.
             return ir.Aggregate(function, ir.Prop(argument.var, "id", ir.NULL), ir.I64, expr.distinct)
         return ir.Aggregate(function, argument, ir.I64, expr.distinct)

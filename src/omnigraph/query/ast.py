@@ -22,6 +22,9 @@ ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 ANONYMOUS = "_"
 """The name of `$_`, which stands for a different node wherever it is written."""
 
+ANY_EDGE = "->"
+"""What stands for an edge's name in a hop over whatever edge there is."""
+
 
 # -- expressions -------------------------------------------------------------------------------------
 
@@ -150,12 +153,13 @@ class PropertyMatch:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """`$x: Type { p: value, … }`."""
+    """`$x: Type { p: value, … }`, or with alternatives `$x: Type|Other`."""
 
     var: Name
     type: Name
     matches: tuple[PropertyMatch, ...] = ()
     span: Span = field(default=NOWHERE, compare=False)
+    also: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """`$a $w:edge{1,3} $b`, `$a <edge> $b`, or with alternatives `$a edge|other $b`."""
+    """`$a $w:edge{1,3} $b`, `$a <edge> $b`, with alternatives `$a edge|other $b`, or over any edge `$a -> $b`."""
 
     left: Name
     edge: Name

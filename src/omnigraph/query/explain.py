@@ -180,6 +180,8 @@ def _bare(expr: ir.Expr, own: int) -> str:
         case ir.Prop():
             if expr.var == ir.GROUP:
                 return f"column {int(expr.name) + 1}"
+            if expr.name in ("id", ir.TYPE):
+                return f"{expr.name.removeprefix('#')}(${expr.var})"
             return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
         case ir.Entity():
             return f"${expr.var}"
@@ -197,6 +199,8 @@ def _bare(expr: ir.Expr, own: int) -> str:
             return f"{_expr(expr.left, own)} {expr.op} {_expr(expr.right, own + 1)}"
         case ir.Negative():
             return f"-{_expr(expr.value, own)}"
+        case ir.Function("type", (ir.Prop(var), *_)):
+            return f"type(${var})"
         case ir.Function("concat"):
             return " + ".join(_expr(argument, own) for argument in expr.arguments)
         case ir.Function():

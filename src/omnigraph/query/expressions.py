@@ -17,9 +17,9 @@ from omnigraph.lang.spans import Name, Source
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.aggregates import check_aggregate
-from omnigraph.query.entities import node_object
+from omnigraph.query.entities import check_entity_function, node_object
 from omnigraph.query.faults import Silenced, type_fault
-from omnigraph.query.functions import AGGREGATE, TEXT, VALUE
+from omnigraph.query.functions import AGGREGATE, ENTITY, TEXT, VALUE
 from omnigraph.query.literals import compatible, literal, literal_hint
 from omnigraph.query.operators import (
     CASELESS,
@@ -36,7 +36,8 @@ from omnigraph.query.operators import (
 )
 from omnigraph.query.scopes import Scope, Variable, dollar_hint
 from omnigraph.query.searching import check_bm25, check_nearest, check_rrf, check_text_match
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.query.unions import not_shared
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, UnionType
 from omnigraph.types import PropertyType
 
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")
@@ -149,9 +150,11 @@ class ExpressionChecker:
         type_ = self.entity_type(variable)
         found = type_.properties.get(expr.property.text)
         if found is None:
+            if isinstance(type_, UnionType):
+                raise not_shared(self.catalog, type_, expr.property)
             hint = did_you_mean(expr.property.text, type_.properties)
-            if hint is None and expr.property.text == "id" and variable.kind == "node":
-                hint = f"return '${expr.var}' itself to see its id"
+            if hint is None and expr.property.text in ENTITY:
+                hint = f"the {expr.property} of a node or an edge is '{expr.property}(${expr.var})'"
             raise type_fault(
                 "T6",
                 f"{type_.kind} type '{type_.name}' has no property '{expr.property}'",
@@ -165,7 +168,9 @@ class ExpressionChecker:
         """The type a variable is bound to."""
         if variable.type_name is None:
             raise Silenced
-        return (self.catalog.nodes if variable.kind == "node" else self.catalog.edges)[variable.type_name]
+        if variable.kind == "node":
+            return self.catalog.node(variable.type_name)
+        return self.catalog.edges[variable.type_name]
 
     def variable(self, expr: ast.Var, scope: Scope) -> ir.Expr:
         """`$x` alone: a parameter first, else the node."""
@@ -179,11 +184,14 @@ class ExpressionChecker:
         variable = scope.get(Name(expr.name, expr.span))
         if variable.kind == "edge":
             raise type_fault(
-                "T23", f"the edge variable '${expr.name}' cannot stand alone", expr.span, "read one of its properties"
+                "T23",
+                f"the edge variable '${expr.name}' cannot stand alone",
+                expr.span,
+                f"read one of its properties, or id(${expr.name})",
             )
         if variable.type_name is None:
             raise Silenced
-        shown = node_object(self.catalog.nodes[variable.type_name], nullable=variable.optional)
+        shown = node_object(self.catalog.node(variable.type_name), nullable=variable.optional)
         return ir.Entity(variable.ir_name, variable.type_name, shown)
 
     def param(self, expr: ast.Var) -> ir.ParamRef:
@@ -293,6 +301,8 @@ class ExpressionChecker:
             return check_aggregate(self, expr, scope)
         if expr.function in VALUE:
             return check_value_function(self, expr, scope)
+        if expr.function in ENTITY:
+            return check_entity_function(self, expr, scope)
         if expr.function == "nearest":
             return check_nearest(self, expr, scope)
         if expr.function == "bm25":

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from omnigraph.lang.layout import Printer, quote
 from omnigraph.lang.spans import NOWHERE, Source, Span
 from omnigraph.query.ast import (
+    ANY_EDGE,
     Arithmetic,
     Assign,
     Binding,
@@ -174,10 +175,12 @@ class _Formatter:
         match clause:
             case Binding():
                 matches = ", ".join(f"{match.property}: {self.expr(match.value)}" for match in clause.matches)
-                return f"${clause.var}: {clause.type}{f' {{ {matches} }}' if matches else ''}"
+                types = "|".join(name.text for name in (clause.type, *clause.also))
+                return f"${clause.var}: {types}{f' {{ {matches} }}' if matches else ''}"
             case Hop():
                 edge = "|".join(name.text for name in (clause.edge, *clause.also))
-                edge = f"<{edge}>" if clause.undirected else edge
+                if clause.undirected:
+                    edge = f"<{edge}" if clause.edge.text == ANY_EDGE else f"<{edge}>"
                 edge = f"${clause.edge_var}:{edge}" if clause.edge_var else edge
                 bounds = ""
                 if clause.bounds:

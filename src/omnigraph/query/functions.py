@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Family = Literal["clock", "text", "rank", "aggregate", "value"]
+Family = Literal["clock", "text", "rank", "aggregate", "value", "entity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ FUNCTIONS: dict[str, Function] = {
         Function("upper", "value", 1, 1, "upper($x.text)"),
         Function("length", "value", 1, 1, "length($x.text) or length($x.list)"),
         Function("coalesce", "value", 2, 16, "coalesce($x.value, other)"),
+        Function("id", "entity", 1, 1, "id($x)"),
+        Function("type", "entity", 1, 1, "type($x)"),
     )
 }
 
@@ -59,3 +61,4 @@ TEXT = names_of("text")
 RANK = names_of("rank")
 AGGREGATE = names_of("aggregate")
 VALUE = names_of("value")
+ENTITY = names_of("entity")

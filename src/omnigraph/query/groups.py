@@ -20,7 +20,8 @@ class GroupScope(Scope):
 
     def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
         """The returned column an aggregate or a property is; T29 when it is none."""
-        if not isinstance(expr, ir.Aggregate | ir.Prop) or (isinstance(expr, ir.Prop) and expr.var == ir.GROUP):
+        returned = isinstance(expr, ir.Aggregate | ir.Prop) or (isinstance(expr, ir.Function) and expr.name == "type")
+        if not returned or (isinstance(expr, ir.Prop) and expr.var == ir.GROUP):
             return expr
         for index, column in enumerate(self.columns):
             if column.expr == expr:

@@ -32,6 +32,9 @@ ROW = "row"
 GROUP = "#group"
 """The variable of `having`: the returned row being looked at, its columns named by their numbers."""
 
+TYPE = "#type"
+"""The property of a variable of several types that says which of them its node is of."""
+
 BOOL = PropertyType("Bool")
 F64 = PropertyType("F64")
 I64 = PropertyType("I64")
@@ -45,7 +48,7 @@ CompareOp = Literal[
     "=", "!=", "<", "<=", ">", ">=", "contains_item", "contains_text", "starts_with", "ends_with", "matches"
 ]  # fmt: skip
 ArithmeticOp = Literal["+", "-", "*", "/", "%"]
-ValueFunction = Literal["lower", "upper", "length", "coalesce", "concat"]
+ValueFunction = Literal["lower", "upper", "length", "coalesce", "concat", "type"]
 TextFunction = Literal["search", "match_text", "fuzzy"]
 AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
 Direction = Literal["out", "in", "both"]
@@ -333,7 +336,10 @@ class Expand:
     edge_filters: tuple[Condition, ...] = ()
     backward: bool = False
     also: tuple[str, ...] = ()
-    """Other edge types between the same node types, followed as well; then there is no `edge_var`."""
+    """Other edge types that are followed as well; then there is no `edge_var`."""
+    src_type: str | None = None
+    """What `src_var` is of where the ends are not simply those of the edges: nodes that are not at such an edge fall
+    away, and edges may lead between other types than one another. None where that is not so."""
 
     @property
     def edge_types(self) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping
         except TypeCheckError as error:
             results.append(QueryReport(query.name.text, kind, warnings, error.diagnostics))
         else:
-            warnings += tuple(_plan_warnings(plan))
+            warnings += tuple(_plan_warnings(catalog, plan))
             sound.append(plan)
             results.append(QueryReport(query.name.text, kind, warnings, operation=describe_operation(catalog, plan)))
     findings = sorted(_never_set(catalog, sound), key=_finding_order)
@@ -163,7 +163,7 @@ def _warnings(query: ast.Query, seen: set[str]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _plan_warnings(plan: ir.AnyIR) -> Iterable[str]:
+def _plan_warnings(catalog: Catalog, plan: ir.AnyIR) -> Iterable[str]:
     if isinstance(plan, ir.QueryIR):
         if (plan.skip or plan.skip_param) and not plan.order_by:
             yield "rows are skipped without an 'order': which ones is not said"
@@ -173,6 +173,9 @@ def _plan_warnings(plan: ir.AnyIR) -> Iterable[str]:
                     f"the hop over '{op.edge_type}' never matches: its ends are of different types, "
                     f"so it cannot be {op.min_hops} long"
                 )
+            type_name = op.type_name if isinstance(op, ir.NodeScan) else getattr(op, "dst_type", None)
+            if type_name is not None and not catalog.members(type_name):
+                yield f"no node type implements the interface '{type_name}', so nothing matches"
 
 
 def _finding_order(finding: Finding) -> tuple[int, str, str, str]:
@@ -216,7 +219,7 @@ def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
         result = [_result(column.name, column.type) for column in plan.columns]
         for op in _flat(plan.pipeline):
             if isinstance(op, ir.NodeScan):
-                reads.add(("node", op.type_name))
+                reads |= {("node", member) for member in catalog.members(op.type_name)}
             elif isinstance(op, ir.Expand):
                 for edge in (catalog.edges[edge_type] for edge_type in op.edge_types):
                     reads |= {("edge", edge.name), ("node", edge.from_type), ("node", edge.to_type)}

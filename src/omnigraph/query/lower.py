@@ -116,4 +116,5 @@ def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
         edge_var=hop.edge_var,
         backward=not forward,
         also=hop.also,
+        src_type=(hop.left_type if forward else hop.right_type) if hop.across else None,
     )

@@ -23,7 +23,8 @@ from omnigraph.query.literals import compatible, fit_literal, literal
 from omnigraph.query.operators import check_condition
 from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional
 from omnigraph.query.scopes import NO_SCOPE, Scope, Variable
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.query.unions import any_edge, bound_type, not_shared
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property, UnionType, union_name
 
 
 @dataclass(slots=True)
@@ -109,12 +110,14 @@ class MatchChecker:
                 self.expressions.attempt(self.binding, block, clause, number)
 
     def binding(self, block: _Block, clause: ast.Binding, number: int) -> None:
-        name, type_name = clause.var.text, clause.type.text
+        name = clause.var.text
         known = block.find(name) if name != ast.ANONYMOUS else None
-        if type_name not in self.catalog.nodes:
+        try:
+            type_name = bound_type(self.catalog, (clause.type, *clause.also))
+        except Fault:
             if known is None:
                 self.introduce(block, name, None, number)
-            raise self.unknown_node_type(clause.type)
+            raise
         if known is None:
             variable = self.introduce(block, name, type_name, number)
             block.bindings.append(ResolvedBinding(variable.ir_name, type_name))
@@ -127,21 +130,14 @@ class MatchChecker:
         else:
             block.touch(known)
 
-    def unknown_node_type(self, name: Name) -> Fault:
-        if name.text in self.catalog.interfaces:
-            hint = f"'{name}' is an interface; bind one of the node types that implement it"
-        elif name.text in self.catalog.edges:
-            word = self.catalog.edges[name.text].word
-            hint = f"'{name}' is an edge; it is followed between two variables: '$a {word} $b'"
-        else:
-            hint = did_you_mean(name.text, self.catalog.nodes) or f"the node types are {listing(self.catalog.nodes)}"
-        return type_fault("T1", f"there is no node type '{name}'", name.span, hint)
-
     def pattern(self, block: _Block, clause: ast.Binding) -> None:
         """The `{ p: value }` part of a binding."""
-        if clause.type.text not in self.catalog.nodes or not clause.matches:
+        if not clause.matches:
             return
-        type_ = self.catalog.nodes[clause.type.text]
+        try:
+            type_ = self.catalog.node(bound_type(self.catalog, (clause.type, *clause.also)))
+        except Fault:
+            raise Silenced from None  # reported by the binding
         variable = block.find(clause.var.text)
         if clause.var.text == ast.ANONYMOUS:
             raise type_fault(None, "'$_' cannot have a pattern", clause.span, "give the variable a name")
@@ -157,6 +153,8 @@ class MatchChecker:
         name = match.property
         property_ = type_.properties.get(name.text)
         if property_ is None:
+            if isinstance(type_, UnionType):
+                raise not_shared(self.catalog, type_, name)
             hint = did_you_mean(name.text, type_.properties) or f"its properties are {listing(type_.properties)}"
             raise type_fault("T2", f"node type '{type_.name}' has no property '{name}'", name.span, hint)
         prop = ir.Prop(variable.ir_name, property_.name, property_.type)
@@ -211,12 +209,14 @@ class MatchChecker:
             self.edge_variable_early(block, hop, number)
             for end in {hop.left.text, hop.right.text} - {ast.ANONYMOUS}:
                 at_end.setdefault(end, []).append(number)
-        ready = [number for number, hop in hops.items() if self.known_end(block, hop)]
+        # A named edge says more about its ends than one of any type, so it comes first.
+        turns = {number: (hop.edge.text == ast.ANY_EDGE, number) for number, hop in hops.items()}
+        ready = [turns[number] for number, hop in hops.items() if self.known_end(block, hop)]
         heapq.heapify(ready)
-        waiting = iter(hops)
+        waiting = iter(sorted(turns.values()))
         done: set[int] = set()
         while len(done) < len(hops):
-            number = heapq.heappop(ready) if ready else next(n for n in waiting if n not in done)
+            _, number = heapq.heappop(ready) if ready else next(turn for turn in waiting if turn[1] not in done)
             if number in done:
                 continue
             done.add(number)
@@ -231,7 +231,7 @@ class MatchChecker:
             for end in (hop.left.text, hop.right.text):
                 for other in at_end.get(end, ()):
                     if other not in done:
-                        heapq.heappush(ready, other)
+                        heapq.heappush(ready, turns[other])
                 at_end.pop(end, None)
 
     def known_end(self, block: _Block, hop: ast.Hop) -> bool:
@@ -261,6 +261,43 @@ class MatchChecker:
             self.introduce(block, name.text, edge.name if edge else None, number, "edge")
 
     def hop(self, block: _Block, hop: ast.Hop, number: int) -> None:
+        if hop.edge.text == ast.ANY_EDGE:
+            least, most = self.hop_bounds(hop, several=True)
+            ends = (self.end_type(block, hop.left), self.end_type(block, hop.right))
+            route = any_edge(self.catalog, hop, *ends, least, most)
+            edges, left_is_source = [self.catalog.edges[name] for name in route.edges], True
+            left_type, right_type = route.left, route.right
+        else:
+            edges, left_is_source = self.named_edges(block, hop)
+            least, most = self.hop_bounds(hop, several=edges[0].from_type == edges[0].to_type)
+            from_, to = union_name(edge.from_type for edge in edges), union_name(edge.to_type for edge in edges)
+            left_type, right_type = (from_, to) if left_is_source else (to, from_)
+        left = self.endpoint(block, hop.left, left_type, number)
+        right = self.endpoint(block, hop.right, right_type, number)
+        assert left.type_name is not None
+        assert right.type_name is not None
+        edge_var = block.own.get(hop.edge_var.text) if hop.edge_var else None
+        first, *others = (edge.name for edge in edges)
+        ends_alike = {(edge.from_type, edge.to_type) for edge in edges}
+        own = (edges[0].from_type, edges[0].to_type) if left_is_source else (edges[0].to_type, edges[0].from_type)
+        plain = len(ends_alike) == 1 and (left.type_name, right.type_name) == own
+        block.hops[number] = ResolvedHop(
+            left.ir_name,
+            left.type_name,
+            right.ir_name,
+            right.type_name,
+            first,
+            left_is_source,
+            hop.undirected,
+            least,
+            most,
+            edge_var.ir_name if edge_var and edge_var.kind == "edge" else None,
+            tuple(others),
+            across=not plain or (hop.undirected and own[0] != own[1]),
+        )
+
+    def named_edges(self, block: _Block, hop: ast.Hop) -> tuple[list[EdgeType], bool]:
+        """The edge types a hop names, and whether its left end is their source."""
         edge = self.known_edge(hop.edge)
         if hop.undirected and edge.from_type != edge.to_type:
             raise type_fault(
@@ -269,46 +306,33 @@ class MatchChecker:
                 hop.edge.span,
                 f"'<{edge.word}>' needs an edge between nodes of one type: write '{edge.word}'",
             )
-        also = self.alternatives(hop, edge)
-        least, most = self.hop_bounds(hop, edge)
         left_is_source = self.orient(block, hop, edge)
-        left_type, right_type = edge.from_type, edge.to_type
-        if not left_is_source:
-            left_type, right_type = right_type, left_type
-        left = self.endpoint(block, hop.left, left_type, number)
-        right = self.endpoint(block, hop.right, right_type, number)
-        edge_var = block.own.get(hop.edge_var.text) if hop.edge_var else None
-        block.hops[number] = ResolvedHop(
-            left.ir_name,
-            left_type,
-            right.ir_name,
-            right_type,
-            edge.name,
-            left_is_source,
-            hop.undirected,
-            least,
-            most,
-            edge_var.ir_name if edge_var and edge_var.kind == "edge" else None,
-            also,
-        )
-
-    def alternatives(self, hop: ast.Hop, edge: EdgeType) -> tuple[str, ...]:
-        """T33: alternatives lead between the same types, and none of them can be named."""
-        found: dict[str, None] = {}
+        found = {edge.name: edge}
         for name in hop.also:
             other = self.known_edge(name)
-            if (other.from_type, other.to_type) != (edge.from_type, edge.to_type):
-                message = (
-                    f"'{edge.word}' leads from {edge.from_type} to {edge.to_type}, "
-                    f"but '{other.word}' from {other.from_type} to {other.to_type}"
-                )
-                raise type_fault("T33", message, name.span, "alternatives lead between the same types")
-            if other.name != edge.name:
-                found[other.name] = None
+            self.alternative(block, hop, edge, other, left_is_source, name)
+            found[other.name] = other
         if hop.also and hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
             message = f"'${hop.edge_var}' would be an edge of one type or another"
             raise type_fault("T33", message, hop.edge_var.span, "drop the edge variable, or the alternatives")
-        return tuple(found)
+        return list(found.values()), left_is_source
+
+    def alternative(
+        self, block: _Block, hop: ast.Hop, edge: EdgeType, other: EdgeType, left_is_source: bool, name: Name
+    ) -> None:
+        """T33: alternatives between other types are followed one edge far, from the same side."""
+        if (other.from_type, other.to_type) == (edge.from_type, edge.to_type):
+            return
+        leads = (
+            f"'{edge.word}' leads from {edge.from_type} to {edge.to_type}, "
+            f"but '{other.word}' from {other.from_type} to {other.to_type}"
+        )
+        if hop.undirected or hop.bounds is not None:
+            hint = "both ways, and over several edges, alternatives lead between the same types; '->' follows any edge"
+            raise type_fault("T33", leads, name.span, hint)
+        if self.orient(block, hop, other) != left_is_source:
+            hint = "alternatives are followed from the same side: use two hops, or '<->' for any edge"
+            raise type_fault("T33", leads, name.span, hint)
 
     def known_edge(self, name: Name) -> EdgeType:
         """The edge type of a word; T4 when there is none."""
@@ -319,12 +343,13 @@ class MatchChecker:
             raise type_fault("T4", f"there is no edge '{name}'", name.span, hint)
         return edge
 
-    def hop_bounds(self, hop: ast.Hop, edge: EdgeType) -> tuple[int, int]:
+    def hop_bounds(self, hop: ast.Hop, *, several: bool) -> tuple[int, int]:
+        """How long a path may be; without `several`, a second edge has nowhere to go."""
         bounds = hop.bounds
         if bounds is None:
             return 1, 1
         if bounds.max is None:
-            hint = f"say how far to go: '{edge.word}{{{bounds.min},4}}'"
+            hint = f"say how far to go: '{hop.edge}{{{bounds.min},4}}'"
             raise type_fault("T15", "the hop has no largest length", bounds.span, hint)
         if bounds.min < 1:
             raise type_fault("T15", "a hop has at least length 1", bounds.span, f"write {{1,{max(1, bounds.max)}}}")
@@ -338,23 +363,23 @@ class MatchChecker:
                 bounds.span,
                 "drop the bounds, or the edge variable",
             )
-        # Over an edge between two types a second hop has nowhere to go.
-        return bounds.min, bounds.max if edge.from_type == edge.to_type else min(bounds.max, 1)
+        return bounds.min, bounds.max if several else min(bounds.max, 1)
 
     def orient(self, block: _Block, hop: ast.Hop, edge: EdgeType) -> bool:
         """Whether the left end is the edge's source; T5 when the ends do not fit."""
         left, right = (self.end_type(block, end) for end in (hop.left, hop.right))
-        forward = left in (None, edge.from_type) and right in (None, edge.to_type)
-        backward = left in (None, edge.to_type) and right in (None, edge.from_type)
+        forward = self.can_be(left, edge.from_type) and self.can_be(right, edge.to_type)
+        backward = self.can_be(left, edge.to_type) and self.can_be(right, edge.from_type)
         if hop.left.text == hop.right.text != ast.ANONYMOUS and edge.from_type != edge.to_type:
             forward = backward = False
         if forward or backward:
             return forward
-        wrong = hop.left if left not in (None, edge.from_type, edge.to_type) else hop.right
+        touches = self.can_be(left, edge.from_type) or self.can_be(left, edge.to_type)
+        wrong = hop.right if touches else hop.left
         if hop.left.text == hop.right.text:
             message = f"'${hop.left}' cannot be both ends of '{edge.word}'"
-        elif left in (edge.from_type, edge.to_type):
-            other = edge.to_type if left == edge.from_type else edge.from_type
+        elif touches and left is not None:
+            other = edge.to_type if self.can_be(left, edge.from_type) else edge.from_type
             message = f"'${hop.right}' is a {right}, but '{edge.word}' leads from ${hop.left} ({left}) to a {other}"
         else:
             kind = left if wrong is hop.left else right
@@ -364,6 +389,10 @@ class MatchChecker:
         if fitting:
             hint += f"; between {left} and {right} there is {listing(fitting)}"
         raise type_fault("T5", message, wrong.span, hint)
+
+    def can_be(self, type_name: str | None, wanted: str) -> bool:
+        """Whether an end of this type, if it has one, may be a node of the wanted one."""
+        return type_name is None or wanted in self.catalog.members(type_name)
 
     def end_type(self, block: _Block, end: Name) -> str | None:
         variable = block.find(end.text) if end.text != ast.ANONYMOUS else None

@@ -14,6 +14,7 @@ from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.lang.tokens import LOWER, UPPER, VAR, Comment, Token
 from omnigraph.names import did_you_mean
 from omnigraph.query.ast import (
+    ANY_EDGE,
     Binding,
     Bounds,
     Call,
@@ -253,11 +254,12 @@ class _Parser(WriteParser):
                 return False
             # `$a contains $b` is a hop over an edge of that name; `$a contains $b.p` cannot be.
             return cursor.ahead(2).text == "{" or (cursor.ahead(2).kind == VAR and cursor.ahead(3).text != ".")
-        if after.kind == UPPER:
+        if after.kind == UPPER or after.text == ANY_EDGE:
             return True
         # `$a < word` compares; what closes the brackets, or only a hop can have, tells `$a <edge> $b`.
         edge, closed = cursor.ahead(2), cursor.ahead(3)
-        return after.text == "<" and edge.kind in (LOWER, UPPER) and closed.text in (">", "{", "|")
+        named = edge.kind in (LOWER, UPPER) and closed.text in (">", "{", "|")
+        return after.text == "<" and (named or edge.text == ANY_EDGE)
 
     def binding(self) -> Binding:
         cursor = self.cursor
@@ -265,6 +267,9 @@ class _Parser(WriteParser):
         var = name_of(cursor.take())
         cursor.take()
         type_ = name_of(cursor.expect_upper("a node type"))
+        also: list[Name] = []
+        while cursor.accept("|"):
+            also.append(name_of(cursor.expect_upper("another node type")))
         matches: list[PropertyMatch] = []
         if cursor.accept("{"):
             while not cursor.accept("}"):
@@ -274,7 +279,7 @@ class _Parser(WriteParser):
                 matches.append(PropertyMatch(name, self.atom(), cursor.since(start)))
                 if not cursor.at("}"):
                     cursor.expect(",", " or '}' behind a property")
-        return Binding(var, type_, tuple(matches), cursor.since(mark))
+        return Binding(var, type_, tuple(matches), cursor.since(mark), tuple(also))
 
     def hop(self) -> Hop:
         cursor = self.cursor
@@ -287,17 +292,24 @@ class _Parser(WriteParser):
                 raise cursor.fault("an edge between the two variables", hint=hint)
             edge_var = name_of(cursor.take())
             cursor.take()
+        start = cursor.mark
         undirected = cursor.accept("<")
-        if cursor.at("not"):
-            raise cursor.fault("an edge name")
-        edge = name_of(cursor.expect_lower("an edge name"))
         also: list[Name] = []
-        while cursor.accept("|"):
-            also.append(name_of(cursor.expect_lower("another edge name")))
-        if undirected:
-            if cursor.at("{"):
-                raise cursor.fault("'>' to close the undirected edge", hint=f"bounds come last: '<{edge}>{{1,3}}'")
-            cursor.expect(">", " to close the undirected edge")
+        if cursor.accept(ANY_EDGE):
+            edge = Name(ANY_EDGE, cursor.since(start))
+            if cursor.token.kind in (LOWER, UPPER):
+                hint = f"'->' follows any edge; one of a type is written '${left} {cursor.token.text} $b'"
+                raise cursor.fault("a variable at the far end of the hop", hint=hint)
+        else:
+            if cursor.at("not"):
+                raise cursor.fault("an edge name")
+            edge = name_of(cursor.expect_lower("an edge name"))
+            while cursor.accept("|"):
+                also.append(name_of(cursor.expect_lower("another edge name")))
+            if undirected:
+                if cursor.at("{"):
+                    raise cursor.fault("'>' to close the undirected edge", hint=f"bounds come last: '<{edge}>{{1,3}}'")
+                cursor.expect(">", " to close the undirected edge")
         bounds = self.bounds() if cursor.at("{") else None
         right = name_of(cursor.expect_variable("a variable at the far end of the hop"))
         return Hop(left, edge, right, edge_var, undirected, bounds, cursor.since(mark), tuple(also))
@@ -352,9 +364,7 @@ class _Parser(WriteParser):
         cursor = self.cursor
         op = cursor.token.text
         hint = _FOREIGN_WORDS.get(op)
-        if op == "->":
-            hint = "a hop is written '$a edge $b', without arrows"
-        elif isinstance(left, Word):
+        if isinstance(left, Word):
             if op == ":" or (cursor.token.kind == LOWER and cursor.ahead().kind in (VAR, LOWER)):
                 return no_dollar(left.name, left.span, left.name)
             hint = did_you_mean(left.name, ("not", "search", "match_text", "fuzzy"))

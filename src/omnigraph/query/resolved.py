@@ -34,6 +34,8 @@ class ResolvedHop:
     edge_var: str | None
     also: tuple[str, ...] = ()
     """Other edge types that will do as well."""
+    across: bool = False
+    """Its ends are not simply those of its edges: some may be of other types, or edges lead between several."""
 
 
 @dataclass(frozen=True, slots=True)

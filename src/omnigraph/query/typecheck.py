@@ -185,7 +185,7 @@ class _Results:
     def group_keys(self, items: Sequence[ast.ReturnItem]) -> None:
         """T9: beside an aggregate only `$x.p` and `$x` can stand."""
         for item, column in zip(items, self.found, strict=True):
-            computed = ir.Computed | ir.Compare | ir.Logic | ir.Not | ir.IsNull
+            computed = ir.Computed | ir.Compare | ir.Logic | ir.Not | ir.IsNull | ir.Prop
             if isinstance(column.expr, computed) and any(ir.variables_of(column.expr)):
                 continue
             if isinstance(item.expr, ast.PropertyOf) or (isinstance(item.expr, ast.Call) and _aggregates(item.expr)):

@@ -9,8 +9,8 @@ It does not know where it came from: `check` builds it from a tree, `identity` f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -175,6 +175,13 @@ class NodeType(_Type):
 
 
 @dataclass(frozen=True)
+class UnionType(NodeType):
+    """Node types of which a variable may be any, and the properties they share; it has no table of its own."""
+
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Cardinality:
     """How many edges a source node may have; no `max` is unbounded."""
 
@@ -233,6 +240,41 @@ class Catalog:
                 touching[end].append(edge)
         return {name: tuple(edges) for name, edges in touching.items()}
 
+    @cached_property
+    def implementers(self) -> Mapping[str, tuple[str, ...]]:
+        """Interface → the node types that implement it."""
+        return {
+            name: tuple(node.name for node in self.nodes.values() if name in node.implements)
+            for name in self.interfaces
+        }
+
+    def node(self, name: str) -> NodeType:
+        """A node type, or what the node types of a union `A|B` share; an interface is one of no types."""
+        found = self.nodes.get(name)
+        if found is None:
+            found = self._unions.get(name)
+        if found is None:
+            found = self._unions[name] = self._union(name)
+        return found
+
+    def members(self, name: str) -> tuple[str, ...]:
+        """The node types a node of this type, or of this union, can be of."""
+        node = self.node(name)
+        return node.members if isinstance(node, UnionType) else (name,)
+
+    @cached_property
+    def _unions(self) -> dict[str, UnionType]:
+        return {}
+
+    def _union(self, name: str) -> UnionType:
+        if name in self.interfaces:
+            return UnionType(name, self.interfaces[name].properties)
+        members = tuple(name.split("|"))
+        nodes = [self.nodes[member] for member in members]
+        candidates = ([node.properties.get(p) for node in nodes] for p in nodes[0].properties)
+        shared = (share([p for p in each if p is not None]) for each in candidates if None not in each)
+        return UnionType(name, {p.name: p for p in shared if p is not None}, members=members)
+
     def tables(self) -> Iterator[NodeType | EdgeType]:
         """Every type that has a table: edges, then nodes, each by name."""
         yield from self.edges.values()
@@ -246,6 +288,26 @@ class Catalog:
             "edge": self.edges,
         }
         return by_kind[kind]
+
+
+def union_name(names: Iterable[str]) -> str:
+    """What the union of some node types is called."""
+    return "|".join(sorted(set(names)))
+
+
+def share(properties: Sequence[Property]) -> Property | None:
+    """What properties of one name are together: of one type, null where any may be; None when they differ."""
+    first = properties[0]
+    types = [p.type for p in properties]
+    if len({(t.scalar, t.is_list, t.dim) for t in types}) > 1:
+        return None
+    models = {p.embed.model for p in properties if p.embed and p.embed.model}
+    if len(models) > 1:
+        return None
+    values = first.type.enum_values if len({t.enum_values for t in types}) == 1 else None
+    type_ = replace(first.type, nullable=any(t.nullable for t in types), enum_values=values)
+    embeds = sorted((p.embed for p in properties if p.embed), key=lambda embed: embed.model is None)
+    return Property(first.name, type_, embed=embeds[0] if embeds else None)
 
 
 def constraint_to_json(constraint: Constraint) -> dict[str, Any]:

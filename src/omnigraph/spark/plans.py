@@ -51,6 +51,7 @@ def run_on_spark(
 ) -> pa.Table:
     """The result of a read on the snapshot `job` pins; equal to what `engine.run` gives."""
     _refuse_ranks(plan)
+    _refuse_unions(plan, catalog)
     plan = cut(plan, params)
     return _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch).run()
 
@@ -63,6 +64,18 @@ def _refuse_ranks(plan: ir.QueryIR) -> None:
             code="not_on_spark",
             hint="run it with engine='memory'",
         )
+
+
+def _refuse_unions(plan: ir.QueryIR, catalog: Catalog) -> None:
+    # Frames tell nodes by their id alone.
+    for node in nodes_of(plan):
+        union = isinstance(node, ir.NodeScan) and node.type_name not in catalog.nodes
+        if union or (isinstance(node, ir.Expand) and node.src_type is not None):
+            raise InputError(
+                f"query '{plan.name}' asks for nodes of several types, which Spark does not do",
+                code="not_on_spark",
+                hint="run it with engine='memory'",
+            )
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ PLANS = {
         change move($n: String)
           upsert  Person { name: $n } new  existing { age: 1 } as $p
           insert  Company { name: "c" } as $c
-          insert  WorksAt $p.id -> $c.id { role: "x" } as $w
+          insert  WorksAt id($p) -> id($c) { role: "x" } as $w
           update  Person { age: 2 } where age = 1 as $all
           delete  Person where name = "x" as $gone, and every edge at them
           delete  Knows where src = $n as $edges

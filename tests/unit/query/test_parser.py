@@ -439,7 +439,13 @@ BAD_CLAUSES = {
         "$w", "expected an edge between the two variables, found '$w'", "a hop names its edge: '$a edge $w'",
     ),
     "$a -[:e]-> $b": ("-", "expected a comparison, found '-'", HOP),
-    "$a -> $b": ("->", f"expected {COMPARISON}, found '->'", "a hop is written '$a edge $b', without arrows"),
+    "$a ->e $b": (
+        "e", "expected a variable at the far end of the hop, found 'e'",
+        "'->' follows any edge; one of a type is written '$a e $b'",
+    ),
+    "$a: A|b": (
+        "b", "expected another node type, found 'b'", "another node type begins with an upper-case letter: 'B'",
+    ),
     "$a <-e- $b": ("-", "expected a value to compare with, found '-'", HOP),
     "(a)-[:e]->(b)": ("(", f"expected {OR_CLAUSE}, found '('", HOP),
     "Person": ("Person", f"expected {OR_CLAUSE}, found 'Person'", "a node type is bound by a variable: '$x: Person'"),

@@ -13,7 +13,7 @@ from support.queries import CATALOG, NO_CODE, Mistake, diagnostics, mistakes, pl
 BINDINGS = {
     "T1-unknown": ("$p: Persn", "T1", "Persn", "$p: Person"),
     "T1-case": ("$p: PERSON", "T1", "PERSON", "$p: Person"),
-    "T1-interface": ("$p: Named", "T1", "Named", "$p: City"),
+    "T1-among-several": ("$p: City|Persn", "T1", "Persn", "$p: City|Person"),
     "T1-edge": ("$p: Knows", "T1", "Knows", "$p: Person"),
     "T1-in-not": (
         "$p: Person not { $p knows $q $q: Persn }", "T1", "Persn", "$p: Person not { $p knows $q $q: Person }",
@@ -750,7 +750,7 @@ def test_message(match, message):
 HINTS = {
     "misspelt-type": ("$p: Persn", "did you mean 'Person'?"),
     "unknown-type": ("$p: Rhubarb", "the node types are 'City', 'Company', 'Note', 'Person'"),
-    "interface": ("$p: Named", "'Named' is an interface; bind one of the node types that implement it"),
+    "misspelt-interface": ("$p: Nammed", "did you mean 'Named'?"),
     "edge": ("$p: Knows", "'Knows' is an edge; it is followed between two variables: '$a knows $b'"),
     "misspelt-property": ('$p: City { nam: "x" }', "did you mean 'name'?"),
     "unknown-property": ('$p: City { rhubarb: "x" }', "its properties are 'name'"),

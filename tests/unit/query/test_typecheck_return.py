@@ -462,7 +462,7 @@ HINTS = {
     "forgotten-variable": ("age", "", "a property is read from a variable: '$p.age'"),
     "forgotten-dollar": ("text", "", "variables are written with a dollar sign: '$text'"),
     "forgotten-variable-in-order": ("1", "order { age }", "a property is read from a variable: '$p.age'"),
-    "id": ("$p.id", "", "return '$p' itself to see its id"),
+    "id": ("$p.id", "", "the id of a node or an edge is 'id($p)'"),
     "aggregate-in-order": ("1", "order { count($p) }", "return it under an alias, 'count($p) as n', and order by that"),
     "limit": ("1", f"order {{ {NEAREST} }}", "add 'limit 10' behind 'order'"),
 }

@@ -1,0 +1,95 @@
+"""Random clauses on variables of several types, on edges of any type, and on what a node or an edge is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.query import ast
+from omnigraph.query.parser import parse_queries
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, union_name
+from support.oracle_unions import Types, any_ends, is_forward
+
+if TYPE_CHECKING:
+    from support.reads import Asking, Scope
+
+_ANY_BOUNDS = ["", "", "", "{1,1}", "{1,2}", "{2,2}", "{1,3}", "{2,3}", "{1,5}"]
+
+
+def several_types(asking: Asking) -> str:
+    """What a binding may name instead of one node type."""
+    random, catalog = asking.random, asking.catalog
+    names = [*catalog.nodes, *catalog.nodes, *catalog.interfaces]
+    return "|".join(random.sample(names, random.choice((1, 2, 2, 3))))
+
+
+def type_of(catalog: Catalog, spelt: str) -> str:
+    """The type a binding names, as the plan calls it."""
+    found: set[str] = set()
+    for name in spelt.split("|"):
+        found |= {name} if name in catalog.nodes else set(catalog.implementers[name])
+    return union_name(found) if found else spelt.partition("|")[0]
+
+
+def members(asking: Asking, scope: Scope, name: str) -> Types | None:
+    type_ = scope.get(name)
+    return frozenset(asking.catalog.members(type_.name)) if isinstance(type_, NodeType) else None
+
+
+def edge_ends(asking: Asking, scope: Scope, left: str, edge: EdgeType, right: str) -> tuple[str, str]:
+    """What the ends of a hop are that have no type yet."""
+    forward = is_forward(edge, members(asking, scope, left), members(asking, scope, right))
+    return (edge.from_type, edge.to_type) if forward else (edge.to_type, edge.from_type)
+
+
+def any_hop(asking: Asking, scope: Scope, near: str, far: str) -> str:
+    """A hop over any edge; an end it introduces is known by what the edges lead to."""
+    random = asking.random
+    arrow = random.choice(("->", "->", "<->")) + random.choice(_ANY_BOUNDS)
+    left, right = (near, far) if random.random() < 0.5 else (far, near)
+    text = f"${left} {arrow} ${right}"
+    (query,) = parse_queries(f"query q() {{ match {{ {text} }} return {{ 1 }} }}").queries
+    assert isinstance(query.body, ast.Read)
+    (hop,) = query.body.clauses
+    assert isinstance(hop, ast.Hop)
+    ends = any_ends(asking.catalog, hop, members(asking, scope, left), members(asking, scope, right))
+    for name, types in zip((left, right), ends, strict=True):
+        if name != "_" and name not in scope and types:
+            scope[name] = asking.catalog.node(union_name(types))
+    return text
+
+
+def mixed_hop(asking: Asking, scope: Scope, near: str) -> str:
+    """A hop over edges that lead from, or to, what is near, and elsewhere to different types."""
+    random = asking.random
+    types = members(asking, scope, near) or frozenset()
+    out = random.random() < 0.5
+    fitting = [e for e in asking.catalog.edges.values() if (e.from_type if out else e.to_type) in types]
+    if len(fitting) < 2:
+        return ""
+    edges = random.sample(fitting, random.randint(2, len(fitting)))
+    far = asking.new_name(scope)
+    scope[far] = asking.catalog.node(union_name(e.to_type if out else e.from_type for e in edges))
+    words = "|".join(edge.word for edge in edges)
+    return f"${near} {words} ${far}" if out else f"${far} {words} ${near}"
+
+
+def entity_value(asking: Asking, scope: Scope) -> str:
+    """`id($x)` or `type($x)`."""
+    return f"{asking.random.choice(('id', 'type', 'type'))}(${asking.random.choice(list(scope))})"
+
+
+def entity_test(asking: Asking, scope: Scope, names: list[str]) -> str:
+    """A condition on what a node or an edge is."""
+    random = asking.random
+    own = entity_value(asking, {name: scope[name] for name in names})
+    kinds = [*asking.catalog.nodes, *asking.catalog.edges]
+    some = [f'"{item}"' for item in (kinds if own.startswith("type") else [f"n{at}" for at in range(20)])]
+    match random.randrange(5):
+        case 0:
+            return f"{own} in [{', '.join(random.sample(some, 2))}]"
+        case 1:
+            return f"{own} {random.choice(('=', '!=', '<', '>='))} {entity_value(asking, scope)}"
+        case 2:
+            return f"{own} is {random.choice(('', 'not '))}null"
+        case _:
+            return f"{own} {random.choice(('=', '=', '!=', '<'))} {random.choice(some)}"
