@@ -6,12 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import omnigraph as og
 from omnigraph.embedding.specification import Specification, TypeTarget
 from omnigraph.errors import InputError
 from omnigraph.pipeline.embed import embed_lines
+from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
+from omnigraph.pipeline.splits import plan_input
+from omnigraph.pipeline.staging import FileSource
 from omnigraph.spark import SparkRunner
 from omnigraph.storage.files import get_file
+from omnigraph.versioning.transaction import WriteOptions
+from support.hurry import HurriedRunner
+from support.provider import running
 
 SPEC = Specification(4, {"Note": TypeTarget("vec", ("text",))})
 MOCK = {"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}
@@ -23,9 +30,9 @@ def notes(root: Path, count: int) -> Path:
     return path
 
 
-def outcome(runner: Runner, source: Path, output: Path) -> Any:
+def outcome(runner: Runner, source: Path, output: Path, environ: dict[str, str] = MOCK) -> Any:
     try:
-        report = embed_lines(runner, get_file(source), output, SPEC, environ=MOCK, split_bytes=300)
+        report = embed_lines(runner, get_file(source), output, SPEC, environ=environ, split_bytes=300)
     except InputError as error:
         assert not output.exists()
         return error.message, error.code
@@ -44,3 +51,36 @@ def test_the_same_file(tmp_path: Path, spark: Any) -> None:
     assert said == outcome(InlineRunner(), source, output)
     assert "line 41 of" in said[0]
     assert [path.name for path in tmp_path.iterdir()] == ["notes.jsonl"]
+
+
+def test_a_limit_is_that_of_all_workers(tmp_path: Path, spark: Any) -> None:
+    source, output = notes(tmp_path, 100), tmp_path / "out.jsonl"
+    with running() as provider:
+        here = outcome(InlineRunner(), source, output, provider.environ())
+        requests = len(provider.seen)
+        # The provider's own minute is shorter still, because requests take a while to arrive.
+        provider.allows(6, 1.5)
+        provider.delay_s = 0.05
+        output.unlink()
+        runner = HurriedRunner(SparkRunner(spark))
+        assert outcome(runner, source, output, provider.environ(REQUESTS_PER_MINUTE=6)) == here
+        # Were the limit that of each worker, every second request would be refused.
+        assert provider.refused <= 2
+        assert len(provider.seen) == 2 * requests + provider.refused
+        assert 1 < provider.peak <= 2
+
+
+def test_a_load_keeps_to_what_may_run_at_once(tmp_path: Path, spark: Any) -> None:
+    schema = 'node Note { text: String  vec: Vector(4) @embed("text") }'
+    with running() as provider:
+        provider.delay_s = 0.05
+        environ = provider.environ(REQUESTS_AT_ONCE=1)
+        graph = og.init(tmp_path / "graph.omni", schema, sync=False, environ=environ)
+        frame = spark.range(0, 40, 1, 8).selectExpr("concat('note ', id) as text")
+        result = graph.load({"Note": frame}, mode="append")
+        assert result.embedded_rows == 40
+        path = notes(tmp_path, 40)
+        source = FileSource(plan_input([str(path)], {}, 2, split_bytes=300))
+        load_source(graph._repository, SparkRunner(spark), source, "append", WriteOptions(), environ=environ)
+    assert provider.peak == 1
+    assert graph.snapshot().tables["node:Note"].pin.row_count == 80

@@ -115,6 +115,10 @@ def check(root: Path, spark: Any, seed: int, questions: int) -> None:
             )
         except CompileError:
             continue
+        except InputError as error:
+            if "nodes of several types" not in error.message:
+                raise
+            continue
         finally:
             subject.clock.at = None
         tree = parse_queries(question.text).queries[0]
@@ -139,7 +143,11 @@ def test_random_reads_agree_with_the_oracle_at_length(spark: Any, tmp_path: Path
 LANGUAGE = [
     case
     for case in language.CASES
-    if not language.writes(case) and case.error is None and not any(rank in case.query for rank in RANKS)
+    if not language.writes(case)
+    and case.error is None
+    and not any(rank in case.query for rank in RANKS)
+    # Nodes of several types are left to the engine in process.
+    and case.file != "unions"
 ]
 
 

@@ -54,6 +54,6 @@ class KillingRunner:
         self._runner = runner
         self.parallelism = runner.parallelism
 
-    def run(self, step: str, task: Any, job: Any, work: Any) -> Any:
+    def run(self, step: str, task: Any, job: Any, work: Any, **more: Any) -> Any:
         """See `Runner`."""
-        return self._runner.run(step, stage_and_die if task is stage else task, job, work)
+        return self._runner.run(step, stage_and_die if task is stage else task, job, work, **more)

@@ -52,6 +52,9 @@ class FakeProvider:
         self.script: list[Reply | Callable[[Seen], Reply]] = []
         self.delay_s = 0.0
         self.peak = 0
+        self.refused = 0
+        self._allowed: tuple[int, float, Callable[[], float]] | None = None
+        self._served: list[float] = []
         self._active = 0
         self._lock = threading.Lock()
         provider = self
@@ -87,6 +90,23 @@ class FakeProvider:
         given = {"model": "m-1", "base_url": self.url, "api_key": KEY, "timeout_ms": 5_000}
         return EmbeddingConfig(provider, **{**given, **changes})
 
+    def allows(self, requests: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """From now on so many requests in any so many seconds, by its own clock; more are refused with a hint."""
+        self._allowed = requests, seconds, clock
+
+    def _refusal(self) -> Reply | None:
+        if self._allowed is None:
+            return None
+        requests, seconds, clock = self._allowed
+        now = clock()
+        self._served = [at for at in self._served if at > now - seconds]
+        if len(self._served) < requests:
+            self._served.append(now)
+            return None
+        self.refused += 1
+        after = self._served[-requests] + seconds - now
+        return Reply(429, {"error": {"message": "too many requests"}}, {"Retry-After": f"{after:.6f}"})
+
     def environ(self, provider: str = "openai", **more: Any) -> dict[str, str]:
         """The variables that name it; further ones by the end of their name."""
         key = {"gemini": "GEMINI_API_KEY", "openai": "OPENAI_API_KEY"}[provider]
@@ -98,7 +118,7 @@ class FakeProvider:
         seen = Seen(request.path, dict(request.headers), body, request.client_address)
         with self._lock:
             self.seen.append(seen)
-            scripted = self.script.pop(0) if self.script else _proper
+            scripted = self._refusal() or (self.script.pop(0) if self.script else _proper)
             self._active += 1
             self.peak = max(self.peak, self._active)
         try:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from omnigraph.embedding.config import BASE_URL_VARIABLE, DEADLINE_VARIABLE, MODEL_VARIABLE, EmbeddingConfig
+from omnigraph.embedding.limits import Pace
 from omnigraph.errors import EmbeddingError
 
 T = TypeVar("T")
@@ -68,11 +69,13 @@ class Caller:
     config: EmbeddingConfig
     clock: Callable[[], float]
     sleep: Callable[[float], object] | None
+    pace: Pace
 
-    def call(self, attempt: Callable[[float], T], stop: threading.Event) -> T:
+    def call(self, attempt: Callable[[float], T], stop: threading.Event, tokens: int = 0) -> T:
         """Return what `attempt` returns; it is given the seconds it may take and raises `TryFailed`.
 
-        Raises `EmbeddingError` when no try succeeds, `Abandoned` when `stop` is set in between.
+        Every try waits for its turn; `tokens` is about how many it sends. Raises `EmbeddingError` when no try
+        succeeds, `Abandoned` when `stop` is set in between.
         """
         started = self.clock()
         tries = max(1, self.config.attempts)
@@ -81,6 +84,7 @@ class Caller:
         while True:
             if stop.is_set():
                 raise Abandoned
+            started += self.pace.turn(tokens, lambda seconds: self._wait(seconds, stop))
             number += 1
             timeout_s = self.config.timeout_ms / 1000
             left_s = self._left_s(started)
@@ -94,6 +98,7 @@ class Caller:
                 self._fail_deadline(number, failure)
             if not failure.retryable or number >= tries:
                 self._fail(number, failure)
+            self.pace.hold(failure.retry_after_s)
             wait_s = max(self._backoff_s(number), failure.retry_after_s)
             if wait_s >= self._left_s(started):
                 self._fail_deadline(number, failure)
@@ -112,10 +117,10 @@ class Caller:
         return self.config.deadline_ms / 1000 - (self.clock() - started)
 
     def _wait(self, seconds: float, stop: threading.Event) -> None:
-        if self.sleep is None:
-            stop.wait(seconds)
-        else:
+        if self.sleep is not None:
             self.sleep(seconds)
+        elif stop.wait(seconds):
+            raise Abandoned
 
     def _fail(self, tries: int, failure: TryFailed) -> NoReturn:
         raise EmbeddingError(

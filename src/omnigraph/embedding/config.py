@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
+from omnigraph.embedding.limits import NO_LIMITS, Limits
 from omnigraph.embedding.local import choose_model
 from omnigraph.errors import EmbeddingError, ModelMismatch
 
@@ -86,7 +87,8 @@ _BY_KEY: tuple[tuple[str, Provider], ...] = (
 class EmbeddingConfig:
     """Everything the client needs to know; all times in milliseconds.
 
-    `attempts` counts all tries of a call, `deadline_ms` bounds them together and is 0 for none.
+    `attempts` counts all tries of a call, `deadline_ms` bounds them together and is 0 for none; waiting because of
+    `limits` is no part of it.
     """
 
     provider: Provider
@@ -97,6 +99,7 @@ class EmbeddingConfig:
     attempts: int = ATTEMPTS
     backoff_ms: int = BACKOFF_MS
     deadline_ms: int = DEADLINE_MS
+    limits: Limits = NO_LIMITS
 
     def __post_init__(self) -> None:
         if self.provider in _SERVICES:
@@ -136,6 +139,7 @@ def find_config(environ: Mapping[str, str]) -> EmbeddingConfig | None:
         attempts=_number(variables, "RETRY_ATTEMPTS", ATTEMPTS),
         backoff_ms=_number(variables, "RETRY_BACKOFF_MS", BACKOFF_MS),
         deadline_ms=_integer(variables.get(DEADLINE_VARIABLE), DEADLINE_MS, least=0),
+        limits=Limits.of(variables),
     )
 
 

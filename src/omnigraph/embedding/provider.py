@@ -12,6 +12,7 @@ import numpy as np
 
 from omnigraph.embedding.calls import Abandoned, Caller, TryFailed
 from omnigraph.embedding.config import EmbeddingConfig
+from omnigraph.embedding.limits import Pace, tokens_of
 from omnigraph.embedding.transport import Transport
 from omnigraph.embedding.vectors import BadVector, Vectors, checked
 from omnigraph.embedding.wire import GeminiWire, OpenAIWire, Role, Wire, WrongAnswer, error_text
@@ -31,31 +32,43 @@ class HttpProvider:
     ) -> None:
         self._config = config
         self._wire: Wire = (GeminiWire if config.provider == "gemini" else OpenAIWire)(config.model)
-        self._caller = Caller(config, clock, sleep)
+        self._caller = Caller(config, clock, sleep, Pace(config.limits, clock))
         self._transport = Transport(config.base_url)
+        self._at_once = config.limits.requests_at_once or self._wire.requests_at_once
         self._slots: AbstractContextManager[object] = nullcontext()
-        if self._wire.requests_at_once > 1:
+        if self._at_once > 1 or config.limits.requests_at_once:
             # Counted over all threads of a handle, not per call of `embed`. A call keeps its slot while
             # it waits to try again: whoever is told to slow down should not send more instead.
-            self._slots = threading.BoundedSemaphore(self._wire.requests_at_once)
+            self._slots = threading.BoundedSemaphore(self._at_once)
 
     def embed(self, texts: Sequence[str], dim: int, role: Role) -> Vectors:
         """One vector per text, checked and of length 1; `EmbeddingError.text_index` counts in `texts`."""
         vectors = np.empty((len(texts), dim), np.float32)
-        size = self._wire.texts_per_request
-        starts = range(0, len(texts), size)
+        batches = self._batches(texts)
 
         def embed_batch(number: int, stop: threading.Event) -> None:
-            start = starts[number]
-            batch = texts[start : start + size]
+            batch = batches[number]
             try:
-                vectors[start : start + size] = self._call(batch, dim, role, stop)
+                vectors[batch] = self._call(texts[batch], dim, role, stop)
             except EmbeddingError as error:
-                error.text_index = start + (error.text_index or 0)
+                error.text_index = batch.start + (error.text_index or 0)
                 raise
 
-        _run_lanes(len(starts), self._wire.requests_at_once, embed_batch)
+        _run_lanes(len(batches), self._at_once, embed_batch)
         return vectors
+
+    def _batches(self, texts: Sequence[str]) -> list[slice]:
+        """Which texts go together: as many as a request takes, and no more tokens than a minute has."""
+        most = self._config.limits.tokens_per_minute
+        found: list[slice] = []
+        start = tokens = 0
+        for place, text in enumerate(texts):
+            more = tokens_of(text) if most else 0
+            if place - start == self._wire.texts_per_request or (place > start and tokens + more > most):
+                found.append(slice(start, place))
+                start, tokens = place, 0
+            tokens += more
+        return [*found, slice(start, len(texts))] if texts else []
 
     def close(self) -> None:
         """Close idle connections."""
@@ -63,8 +76,9 @@ class HttpProvider:
 
     def _call(self, texts: Sequence[str], dim: int, role: Role, stop: threading.Event) -> Vectors:
         body = json.dumps(self._wire.body(texts, dim, role)).encode()
+        tokens = sum(map(tokens_of, texts))
         with self._slots:
-            return self._caller.call(lambda timeout_s: self._try(body, len(texts), dim, timeout_s), stop)
+            return self._caller.call(lambda timeout_s: self._try(body, len(texts), dim, timeout_s), stop, tokens)
 
     def _try(self, body: bytes, count: int, dim: int, timeout_s: float) -> Vectors:
         answer = self._transport.post(

@@ -7,13 +7,13 @@ do it. An explicit vector always wins; a text that is missing or blank has no ve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import InputError
-from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import NodeType
 
 UNCONFIGURED = (
@@ -78,14 +78,13 @@ def fill_vectors(
         count = pc.sum(needed).as_py() or 0
         if not count:
             continue
-        wanted = texts.filter(needed)
-        distinct = pc.unique(wanted).to_pylist()
+        distinct = pc.unique(texts.filter(needed))
         assert type_.dim is not None
         try:
             if embedder is None:
                 raise Unconfigured
             embedder.check_model(node.name, target, embed.model)
-            made = embedder.embed_documents(distinct, type_.dim)
+            made = np.asarray(embedder.embed_documents(distinct.to_pylist(), type_.dim), np.float32)
         except Unconfigured:
             if not type_.nullable:
                 raise InputError(
@@ -95,13 +94,17 @@ def fill_vectors(
                 ) from None
             waiting += count
             continue
-        vectors = {text: list(map(float, vector)) for text, vector in zip(distinct, made, strict=True)}
-        old = rows[target].to_pylist()
-        fill = needed.to_pylist()
-        filled = [
-            vectors[text] if missing else kept for text, missing, kept in zip(texts.to_pylist(), fill, old, strict=True)
-        ]
-        column = pa.array(filled, arrow_type(type_))
+        column = _filled(rows[target], needed, made, pc.index_in(texts, value_set=distinct))
         rows = rows.set_column(rows.schema.get_field_index(target), rows.schema.field(target), column)
         computed += count
     return rows, computed, waiting
+
+
+def _filled(
+    column: pa.ChunkedArray, needed: pa.ChunkedArray, made: np.ndarray[Any, Any], which: pa.ChunkedArray
+) -> pa.Array:
+    """The column with the vectors that were made, where one is needed: for each row the number `which` has for it."""
+    old = pa.concat_arrays(column.chunks)
+    new = pa.FixedSizeListArray.from_arrays(pa.array(made.ravel()), made.shape[1]).cast(column.type)
+    places = pc.if_else(needed, pc.add(which.cast(pa.int64()), len(old)), pa.array(np.arange(len(old))))
+    return pa.concat_arrays([old, new]).take(places.combine_chunks())

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import get_config
+from omnigraph.embedding.limits import share_settings
 from omnigraph.embedding.offline import (
     Counts,
     EmbedReport,
@@ -117,7 +118,7 @@ def embed_lines(
     """
     target = Path(os.path.abspath(output))  # noqa: PTH100 (lexically: links stay)
     parts = target.with_name(f".{target.name}.{uuid4().hex}.parts")
-    settings = embed_settings(environ)
+    settings, at_once = share_settings(embed_settings(environ), runner.parallelism)
     job = EmbedJob(specification, mode, frozenset(types), tuple(selectors), settings, connect, target, parts)
     client = job.client()
     check_model(specification, client)
@@ -129,7 +130,7 @@ def embed_lines(
         parts.mkdir()
     try:
         splits = cut_lines(file, runner.parallelism, split_bytes=split_bytes)
-        done = list(_checked(file, runner.run("embed", embed_split, job, splits)))
+        done = list(_checked(file, runner.run("embed", embed_split, job, splits, at_once=at_once)))
         with _writing(output):
             _join([parts / one.part for one in done], temporary, target)
     finally:

@@ -55,6 +55,8 @@ class Job:
     aliases: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     embed: bool = True
+    at_once: int | None = None
+    """How many workers may read at a time, where they share a limit of the provider."""
     fetch: Fetch | None = None
     """Follows the references of blobs."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from omnigraph.embedding.limits import share_settings
 from omnigraph.errors import Damaged, HeadMoved
 from omnigraph.operations.load import (
     LoadResult,
@@ -145,7 +146,7 @@ class _BulkLoad:
     def _job(self, snapshot: Snapshot) -> Job:
         rows = sum(table.pin.row_count for table in snapshot.tables.values())
         size = self.source.bytes + rows * _KEY_BYTES
-        return Job(
+        job = Job(
             id=self.id,
             location=self.repository.location,
             schema=snapshot.schema.ir,
@@ -157,6 +158,10 @@ class _BulkLoad:
             embed=self.embed,
             fetch=self.fetch,
         )
+        if not (self.embed and any(node.embeds for node in job.catalog.nodes.values())):
+            return job
+        settings, at_once = share_settings(self.environ, self.runner.parallelism)
+        return replace(job, environ=settings, at_once=at_once)
 
     def _settle(self, transaction: Transaction, before: Staging) -> None:
         job = replace(self._job(transaction.snapshot), aliases=before.job.aliases, buckets=before.job.buckets)

@@ -30,8 +30,19 @@ class Runner(Protocol):
     def parallelism(self) -> int:
         """How many tasks run at a time."""
 
-    def run(self, step: str, task: Callable[[Job, Work], Done], job: Job, work: Sequence[Work]) -> Iterator[Done]:
-        """One result for each piece of work; `step` is what people call it."""
+    def run(
+        self,
+        step: str,
+        task: Callable[[Job, Work], Done],
+        job: Job,
+        work: Sequence[Work],
+        *,
+        at_once: int | None = None,
+    ) -> Iterator[Done]:
+        """One result for each piece of work; `step` is what people call it.
+
+        With `at_once`, so many processes at most do all of it.
+        """
 
 
 def shares(items: Sequence[Work], runner: Runner) -> list[Sequence[Work]]:
@@ -48,7 +59,15 @@ class InlineRunner:
     def __init__(self, watch: Watch | None = None) -> None:
         self._watch = watch
 
-    def run(self, step: str, task: Callable[[Job, Work], Done], job: Job, work: Sequence[Work]) -> Iterator[Done]:
+    def run(
+        self,
+        step: str,
+        task: Callable[[Job, Work], Done],
+        job: Job,
+        work: Sequence[Work],
+        *,
+        at_once: int | None = None,  # noqa: ARG002 (there is one process)
+    ) -> Iterator[Done]:
         """See `Runner`."""
         for number, piece in enumerate(work, 1):
             yield task(job, piece)

@@ -48,7 +48,7 @@ class FileSource:
 
     def stage(self, runner: Runner, job: Job) -> Iterator[Staged]:
         """See `Source`."""
-        return runner.run("read", stage, job, self.input.splits)
+        return runner.run("read", stage, job, self.input.splits, at_once=job.at_once)
 
     def places(self, staging: Staging, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
         """Nobody keeps lines: the splits concerned are read once more."""

@@ -74,6 +74,11 @@ def from_wire(column: pa.Array | pa.ChunkedArray, stored: pa.DataType) -> pa.Arr
     """A column that travelled, as it is stored."""
     if column.type == stored:
         return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([from_wire(chunk, stored) for chunk in column.chunks], stored)
+    if pa.types.is_fixed_size_list(stored) and column.null_count == len(column):
+        # Of lists that are all null a worker sends no numbers, and Arrow would look for them.
+        return pa.nulls(len(column), stored)
     if _has_instants(column.type) and _item(stored) == pa.date64():
         # By way of a number: from an instant Arrow would take the time of day away.
         column = column.cast(_in_milliseconds(column.type)).cast(_with_item(column.type, pa.int64()))

@@ -56,7 +56,8 @@ def frame_source(frames: Mapping[str, DataFrame], watch: Watch | None = None) ->
     def read(job: Job) -> Iterator[Staged]:
         for number, (name, frame) in enumerate(frames.items()):
             task = _StageFrame(pickle.dumps(job), name, number * _PARTS_MAX)
-            answers = frame.mapInArrow(task, "answer binary")
+            parts = frame if job.at_once is None else frame.coalesce(job.at_once)
+            answers = parts.mapInArrow(task, "answer binary")
             table = run_action(spark, f"read {name}", answers.toArrow, watch=watch)
             found = [pickle.loads(answer) for answer in table["answer"].to_pylist()]  # noqa: S301 (our own tasks')
             yield from sorted(found, key=lambda staged: staged.split)

@@ -49,7 +49,15 @@ class SparkRunner:
         parts = self._spark.range(1 << 16).selectExpr("spark_partition_id() as part").distinct()
         return len(run_action(self._spark, "parallelism", parts.collect))
 
-    def run(self, step: str, task: Callable[[Job, Work], Done], job: Job, work: Sequence[Work]) -> Iterator[Done]:
+    def run(
+        self,
+        step: str,
+        task: Callable[[Job, Work], Done],
+        job: Job,
+        work: Sequence[Work],
+        *,
+        at_once: int | None = None,
+    ) -> Iterator[Done]:
         """One result for each piece of work, in its order; see `pipeline.runner`."""
         from pyspark import cloudpickle  # noqa: PLC0415
 
@@ -59,8 +67,9 @@ class SparkRunner:
         # A function of a script has no module that a worker could import, so it travels itself.
         dumps: Callable[[Any], bytes] = cloudpickle.dumps
         packed = _Packed(dumps((task, job)), [pickle.dumps(piece) for piece in work])
-        answers = self._spark.range(0, count, 1, count).mapInArrow(packed, _ANSWER_DDL)
-        table = run_action(self._spark, step, answers.toArrow, total=count, watch=self._watch)
+        tasks = min(count, at_once or count)
+        answers = self._spark.range(0, count, 1, tasks).mapInArrow(packed, _ANSWER_DDL)
+        table = run_action(self._spark, step, answers.toArrow, total=tasks, watch=self._watch)
         found = dict(zip(table["place"].to_pylist(), table["answer"].to_pylist(), strict=True))
         assert len(found) == count, "each piece of work is answered once"
         for place in range(count):

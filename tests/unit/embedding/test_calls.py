@@ -8,6 +8,7 @@ import pytest
 
 from omnigraph.embedding.calls import Abandoned, Caller, TryFailed
 from omnigraph.embedding.config import EmbeddingConfig
+from omnigraph.embedding.limits import Limits, Pace
 from omnigraph.errors import EmbeddingError
 
 
@@ -37,7 +38,8 @@ def busy(retry_after_s=0.0, status=503):
 
 def call(fake_time, attempt, stop=None, **changes):
     config = EmbeddingConfig("mock", "m-1", **changes)
-    return Caller(config, fake_time.clock, fake_time.sleep).call(attempt, stop or threading.Event())
+    pace = Pace(config.limits, fake_time.clock)
+    return Caller(config, fake_time.clock, fake_time.sleep, pace).call(attempt, stop or threading.Event())
 
 
 def test_the_waits_double(fake_time):
@@ -150,7 +152,7 @@ def test_stopping_ends_a_wait():
         raise busy()
 
     with pytest.raises(Abandoned):
-        Caller(config, lambda: 0.0, None).call(attempt, stop)
+        Caller(config, lambda: 0.0, None, Pace(config.limits, lambda: 0.0)).call(attempt, stop)
 
 
 @pytest.mark.parametrize(
@@ -161,3 +163,20 @@ def test_hints(fake_time, status, hint):
     with pytest.raises(EmbeddingError) as caught:
         call(fake_time, Attempts(fake_time, [failure]))
     assert hint in caught.value.hint if hint else caught.value.hint is None
+
+
+def test_waiting_for_a_turn_is_no_part_of_the_deadline(fake_time):
+    config = EmbeddingConfig("mock", "m-1", deadline_ms=1_000, limits=Limits(requests_per_minute=1))
+    caller = Caller(config, fake_time.clock, fake_time.sleep, Pace(config.limits, fake_time.clock))
+    for _ in range(3):
+        assert caller.call(Attempts(fake_time, [busy()]), threading.Event()) == "done"
+    assert fake_time.slept == [0.2, 60.8, 61.0, 0.2, 60.8, 61.0, 0.2, 60.8]
+
+
+def test_who_is_told_to_wait_waits_for_all(fake_time):
+    config = EmbeddingConfig("mock", "m-1")
+    caller = Caller(config, fake_time.clock, fake_time.sleep, Pace(config.limits, fake_time.clock))
+    with pytest.raises(EmbeddingError, match="deadline"):
+        caller.call(Attempts(fake_time, [busy(90.0, status=429)]), threading.Event())
+    assert caller.call(Attempts(fake_time, []), threading.Event()) == "done"
+    assert fake_time.slept == [90.0]

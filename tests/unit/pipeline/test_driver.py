@@ -38,12 +38,12 @@ class Interfering(InlineRunner):
         self._step = step
         self._act: Callable[[], Any] | None = act
 
-    def run(self, step, task, job, work):
+    def run(self, step, task, job, work, **more):
         self.steps.append(step)
         if step == self._step and self._act is not None:
             act, self._act = self._act, None
             act()
-        return super().run(step, task, job, work)
+        return super().run(step, task, job, work, **more)
 
 
 def bulk(graph: Graph, root: Path, records: list[Any], mode: str = "merge", **more: Any) -> LoadResult:

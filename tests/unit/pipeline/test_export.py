@@ -91,8 +91,8 @@ def test_a_folder_in_use_is_left_alone(graph, tmp_path):
 
 def test_a_failed_export_leaves_no_summary_and_no_file(graph, tmp_path):
     class Failing(InlineRunner):
-        def run(self, step, task, job, work):
-            yield next(super().run(step, task, job, work))
+        def run(self, step, task, job, work, **more):
+            yield next(super().run(step, task, job, work, **more))
             raise OmniGraphError("no more")
 
     with pytest.raises(OmniGraphError, match="no more"):

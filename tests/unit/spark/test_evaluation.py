@@ -14,7 +14,7 @@ from omnigraph.spark.columns import to_wire
 from omnigraph.spark.evaluation import Column, Conditions, Step, by_id, props_of
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.fragments import stored_pieces
-from omnigraph.types import PropertyType
+from omnigraph.types import ObjectType, PropertyType
 
 SCHEMA = "node A { name: String @key  text: String?  wide: U64?  age: I32? }"
 U64, I32, STRING = (PropertyType(name, nullable=True) for name in ("U64", "I32", "String"))
@@ -80,5 +80,5 @@ def test_properties_are_found_however_deep() -> None:
 
 
 def test_a_node_in_an_expression_is_its_id() -> None:
-    test = ir.Not(ir.IsNull(ir.Entity("x", "A")))
+    test = ir.Not(ir.IsNull(ir.Entity("x", "A", ObjectType(()))))
     assert by_id((test, ir.Const([1], I32))) == (ir.Not(ir.IsNull(ir.Prop("x", "id", ir.NULL))), ir.Const([1], I32))
