@@ -18,6 +18,7 @@ from omnigraph.engine.frames import Frame, added_up
 from omnigraph.engine.grouped import judged, over_values
 from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
+from omnigraph.engine.totals import total
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 
@@ -82,6 +83,10 @@ def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: 
         return over_values(call, frame, groups, count, evaluator)
     if isinstance(call.argument, ir.Entity):
         return pa.array(_sizes(groups, weight, frame.count, count))
+    if groups is None and weight is None and isinstance(call.argument, ir.Prop):
+        found = total(call.function, frame.bound[call.argument.var], call.argument.name)
+        if found is not None:
+            return found
     if call.function in ("sum", "avg"):
         numbers = evaluator.floats(call.argument, frame)
         if numbers is not None:

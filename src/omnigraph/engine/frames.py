@@ -14,13 +14,20 @@ from omnigraph.query.ast import ANONYMOUS
 
 
 class Bound:
-    """A variable: which table its entities are in, and which one each row means."""
+    """A variable: which table its entities are in, and which one each row means.
 
-    __slots__ = ("_numbers", "_places", "data", "once")
+    The rows are those of the table, those of it that pass a mask, or any that are numbered.
+    """
 
-    def __init__(self, data: TableData, numbers: Numbers | None = None, *, once: bool = False) -> None:
+    __slots__ = ("_numbers", "_places", "data", "mask", "once")
+
+    def __init__(
+        self, data: TableData, numbers: Numbers | None = None, *, mask: Mask | None = None, once: bool = False
+    ) -> None:
         self.data = data
         self._numbers = numbers
+        self.mask = mask
+        """Which rows of the table these are, if that is all that was said."""
         self._places: pa.Array | None = None
         self.once = once or numbers is None
         """Whether no entity is there twice, as far as is known."""
@@ -28,43 +35,50 @@ class Bound:
     @property
     def whole(self) -> bool:
         """Whether the rows are those of the table, in its order: then its columns need no picking."""
-        return self._numbers is None
+        return self._numbers is None and self.mask is None
 
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return self.data.row_count if self._numbers is None else len(self._numbers)
+        if self._numbers is not None:
+            return len(self._numbers)
+        return self.data.row_count if self.mask is None else int(np.count_nonzero(self.mask))
 
     @property
     def numbers(self) -> Numbers:
         """The entity of each row."""
-        return np.arange(self.data.row_count) if self._numbers is None else self._numbers
+        if self._numbers is not None:
+            return self._numbers
+        if self.mask is None:
+            return np.arange(self.data.row_count)
+        self._numbers = np.flatnonzero(self.mask)
+        return self._numbers
 
     def take(self, positions: Numbers, *, once: bool = False) -> Bound:
         """The entities of the rows at these positions; `once` says that no position is there twice."""
-        numbers = positions if self._numbers is None else self._numbers[positions]
-        return Bound(self.data, numbers, once=once and self.once)
+        return Bound(self.data, positions if self.whole else self.numbers[positions], once=once and self.once)
 
     def column(self, name: str) -> pa.Array:
         """A property of each row."""
         column = self.data.column(name)
-        if self._numbers is None:
+        if self.whole:
             return column
-        if len(self._numbers) == 1:
-            return pa.concat_arrays([column.slice(int(self._numbers[0]), 1)])  # a slice would keep the whole column
-        if not column.null_count and _is_number(column.type):
-            return pa.array(column.to_numpy()[self._numbers])
+        numbers = self.numbers
+        if len(numbers) == 1:
+            return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a slice would keep the whole column
+        if not column.null_count and is_number(column.type):
+            return pa.array(column.to_numpy()[numbers])
         if self._places is None:
-            self._places = pa.array(self._numbers)
+            self._places = pa.array(numbers)
         return column.take(self._places)
 
     def plain(self, name: str) -> np.ndarray[Any, Any] | None:
         """A property of each row, if it is a number and never null; else None."""
         column = self.data.column(name)
-        if column.null_count or not _is_number(column.type):
+        if column.null_count or not is_number(column.type):
             return None
         values: np.ndarray[Any, Any] = column.to_numpy()
-        return values if self._numbers is None else values[self._numbers]
+        return values if self.whole else values[self.numbers]
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,14 @@ class Frame:
 
     def keep(self, mask: Mask) -> Frame:
         """The rows where the mask is true."""
-        return self if mask.all() else self.take(np.flatnonzero(mask), once=True)
+        if mask.all():
+            return self
+        if len(self.bound) == 1 and self.weight is None:
+            ((name, bound),) = self.bound.items()
+            if bound.whole:
+                passing = Bound(bound.data, mask=mask)
+                return Frame(passing.count, {name: passing})
+        return self.take(np.flatnonzero(mask), once=True)
 
     def bind(self, name: str, data: TableData, numbers: Numbers, *, once: bool = False) -> Frame:
         """The same rows with one more variable; `once` says that no number is there twice."""
@@ -117,7 +138,8 @@ class Frame:
         return sorted(name for name in self.bound if not name.startswith(f"{ANONYMOUS}#"))
 
 
-def _is_number(type_: pa.DataType) -> bool:
+def is_number(type_: pa.DataType) -> bool:
+    """Whether this is a type of numbers that numpy has too."""
     return type_.id in _NUMBERS
 
 

@@ -203,7 +203,7 @@ class Match:
             return None
         edges = self._work.table(self._work.catalog.edges[op.edge_type].table_key)
         mask = self._passing(op.edge_var, Bound(edges), op.edge_filters)
-        bound = Bound(edges, np.flatnonzero(mask) if mask is not None else None, once=True)
+        bound = Bound(edges, mask=mask)
         return Frame(bound.count, {op.edge_var: bound})
 
     def _edges_at(

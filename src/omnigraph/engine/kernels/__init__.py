@@ -17,7 +17,7 @@ from importlib import import_module
 from threading import Lock, Thread
 from typing import Any
 
-_SUBJECTS = ("vectors", "walks", "words")
+_SUBJECTS = ("totals", "vectors", "walks", "words")
 _LOADING_S = 0.5
 """About what loading takes when the loops were compiled before."""
 

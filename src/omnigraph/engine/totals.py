@@ -1,0 +1,65 @@
+"""Sums, averages and extremes of a number over all rows of a variable, without a look at any group.
+
+Rows that a mask picks out of a table need not be written out for that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine import kernels
+from omnigraph.engine.data import Mask
+from omnigraph.engine.frames import Bound, is_number
+from omnigraph.query.ir import AggregateFunction
+
+Values = np.ndarray[Any, Any]
+
+
+def total(function: AggregateFunction, bound: Bound, name: str) -> pa.Array | None:
+    """One aggregate of a property of all rows; null when there is no value. None where it is not for numpy to say."""
+    column = bound.data.column(name)
+    if not is_number(column.type):
+        return None
+    values, passing = _values(bound, column)
+    count = len(values) if passing is None else int(np.count_nonzero(passing))
+    if function == "count":
+        return pa.array([count], pa.int64())
+    if function in ("min", "max"):
+        found = _extreme(values, passing, largest=function == "max") if count else None
+        # Arrow has an order for what is not a number, numpy has none.
+        return None if found is not None and found != found else pa.array([found], column.type)
+    added = _sum(values, passing)
+    return pa.array([added / count if function == "avg" else added] if count else [None], pa.float64())
+
+
+def _values(bound: Bound, column: pa.Array) -> tuple[Values, Mask | None]:
+    """Values, and which of them count; None when all do."""
+    type_ = column.type.to_pandas_dtype()
+    end = column.offset + len(column)
+    values = np.frombuffer(column.buffers()[1], type_, end)[column.offset :] if len(column) else np.zeros(0, type_)
+    known = np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False)) if column.null_count else None
+    if bound.whole:
+        return values, known
+    if bound.mask is not None:
+        return values, bound.mask if known is None else bound.mask & known
+    numbers = bound.numbers
+    return values[numbers], None if known is None else known[numbers]
+
+
+def _sum(values: Values, passing: Mask | None) -> float:
+    if passing is None:
+        return float(values.sum(dtype=np.float64))
+    loops = kernels.find("totals")
+    if loops is not None:
+        return float(loops.masked_sum(values, passing))
+    with kernels.twin():
+        return float(values[np.flatnonzero(passing)].sum(dtype=np.float64))
+
+
+def _extreme(values: Values, passing: Mask | None, *, largest: bool) -> Any:
+    some = values if passing is None else values[passing]
+    return some.max() if largest else some.min()

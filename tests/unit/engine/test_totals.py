@@ -1,0 +1,114 @@
+"""Aggregates of a number over all rows: whichever rows those are, with nulls and without, compiled and not."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine import kernels
+from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.selection import RowsData
+from omnigraph.engine.totals import total
+from support.writes import edge, new_graph, node
+
+TYPES = [pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()]
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def loops(request, monkeypatch):
+    monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+    if request.param == "compiled":
+        assert kernels.load()
+
+
+def expected(function: str, values: list[Any]) -> Any:
+    known = [value for value in values if value is not None]
+    if function == "count":
+        return len(known)
+    if not known:
+        return None
+    if function in ("min", "max"):
+        return min(known) if function == "min" else max(known)
+    added = math.fsum(known)
+    return added / len(known) if function == "avg" else added
+
+
+@pytest.mark.usefixtures("loops")
+@pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_every_kind_of_rows(type_, nulls):
+    random = Random(3)
+    for count in (0, 1, 2, 50):
+        drawn = [random.randrange(1_000_000) for _ in range(count + 3)]
+        kept = [None if random.random() < nulls else value for value in drawn]
+        column = pa.array(kept, type_).slice(3)
+        data = RowsData(pa.table({"n": column}))
+        mask = np.array([random.random() < 0.5 for _ in range(count)], bool)
+        numbers = np.array([random.randrange(count) for _ in range(7 if count else 0)], np.int64)
+        values = kept[3:]
+        for bound, rows in (
+            (Bound(data), values),
+            (Bound(data, mask=mask), [value for value, passes in zip(values, mask, strict=True) if passes]),
+            (Bound(data, numbers), [values[number] for number in numbers]),
+        ):
+            for function in ("count", "sum", "avg", "min", "max"):
+                found = total(function, bound, "n")
+                assert found is not None
+                assert found.type == {"count": pa.int64(), "min": type_, "max": type_}.get(function, pa.float64())
+                wanted = expected(function, rows)
+                assert found.to_pylist() == [wanted if wanted is None else pytest.approx(wanted, rel=1e-12)]
+
+
+@pytest.mark.usefixtures("loops")
+def test_what_is_infinite_counts_where_it_passes():
+    data = RowsData(pa.table({"x": pa.array([math.inf, 1.0, -math.inf, 2.0])}))
+
+    def added(*mask: bool) -> Any:
+        found = total("sum", Bound(data, mask=np.array(mask)), "x")
+        assert found is not None
+        return found[0].as_py()
+
+    assert added(False, True, False, True) == 3
+    assert added(True, True, False, True) == math.inf
+
+
+def test_what_is_no_number_is_left_to_others():
+    data = RowsData(pa.table({"t": ["a"], "x": [math.nan], "d": pa.array([1], pa.date32())}))
+    assert total("min", Bound(data), "t") is None
+    assert total("min", Bound(data), "d") is None
+    assert total("max", Bound(data), "x") is None
+
+
+def test_rows_kept_by_a_mask_are_those_rows():
+    data = RowsData(pa.table({"n": [5, 6, 7, 8]}))
+    frame = Frame(4, {"v": Bound(data)})
+    kept = frame.keep(np.array([True, False, True, True]))
+    bound = kept.bound["v"]
+    assert (kept.count, bound.count, bound.whole, bound.once) == (3, 3, False, True)
+    assert bound.numbers.tolist() == [0, 2, 3]
+    assert bound.column("n").to_pylist() == [5, 7, 8]
+    again = kept.keep(np.array([False, True, True]))
+    assert again.bound["v"].numbers.tolist() == [2, 3]
+    assert again.take(np.array([1, 1])).bound["v"].numbers.tolist() == [3, 3]
+
+
+def test_over_edges_and_nodes(tmp_path):
+    schema = "node P { name: String @key  n: I64? }  edge Knows: P -> P { w: F64? }"
+    people = [node("P", name=f"p{at}", **({"n": at} if at % 2 else {})) for at in range(6)]
+    edges = [edge("Knows", f"p{a}", f"p{b}", **({"w": a / 2} if b else {})) for a in range(6) for b in range(3)]
+    graph = new_graph(tmp_path, schema, *people, *edges)
+
+    def ask(match: str, columns: str) -> list[Any]:
+        (row,) = graph.query(f"query q() {{ match {{ {match} }} return {{ {columns} }} }}").to_pylist()
+        return list(row.values())
+
+    five = "count($e.w) as a, sum($e.w) as b, avg($e.w) as c, min($e.w) as d, max($e.w) as e"
+    assert ask("$p: P $p $e:knows $q $e.w > 1", five) == [6, 12.0, 2.0, 1.5, 2.5]
+    assert ask("$p: P $p $e:knows $q", five) == [12, 15.0, 1.25, 0.0, 2.5]
+    assert ask("$p: P $p $e:knows $q $e.w > 9", five) == [0, None, None, None, None]
+    assert ask("$p: P $p.n > 1", "count($p.n) as a, avg($p.n) as b, max($p.n) as c") == [2, 4.0, 5]
