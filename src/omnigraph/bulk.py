@@ -32,7 +32,7 @@ from omnigraph.pipeline.diff import DiffResult, diff_files
 from omnigraph.pipeline.embed import embed_lines
 from omnigraph.pipeline.export import ExportResult, Format, export_files
 from omnigraph.pipeline.load import load_source
-from omnigraph.pipeline.runner import InlineRunner, Runner, Watch
+from omnigraph.pipeline.runner import InlineRunner, Progress, Runner, Watch
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staging import FileSource
 from omnigraph.schema.catalog import Catalog
@@ -262,6 +262,8 @@ def open_runner(how: Literal["inline", "spark"], bulk: BulkOptions, environ: Map
     from omnigraph.spark.session import SessionOptions, open_session  # noqa: PLC0415
 
     options, session = (bulk.spark, None) if isinstance(bulk.spark, SessionOptions) else (None, bulk.spark)
+    if bulk.watch is not None and session is None:
+        bulk.watch(Progress("start Spark", 0, 1))
     with open_session(options, spark=session, environ=environ) as opened:
         yield SparkRunner(opened, bulk.watch)
 

@@ -10,6 +10,7 @@ import pytest
 
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
 from omnigraph.operations.load import Reject
+from omnigraph.pipeline.runner import Progress
 from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, Inputs, Twins
 from support.killing import ONCE, KillingRunner
@@ -41,7 +42,10 @@ def test_a_graph_loads_exports_and_loads_again(tmp_path, spark):
     result = graph.load(path, mode="merge", engine="spark", spark=spark, job_id="j", watch=told.append)
     assert result.tables == (("edge:Beside", 1), ("node:Shelf", 2))
     assert {progress.step for progress in told} >= {"read", "check", "settle"}
-    assert graph.load(path, mode="merge", engine="spark", spark=spark, job_id="j").commit_id == result.commit_id
+    assert "start Spark" not in {progress.step for progress in told}
+    again = graph.load(path, mode="merge", engine="spark", job_id="j", watch=told.append)
+    assert again.commit_id == result.commit_id
+    assert told[-1] == Progress("start Spark", 0, 1)
     assert graph.export(tmp_path / "out", format="parquet", partitioned=True, spark=spark) == 3
     graph.load(tmp_path / "out", mode="overwrite", spark=spark)
     assert rows_of(graph, "Shelf") == {

@@ -40,6 +40,9 @@ from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 BUCKET_BYTES = 256 << 20
 """How much text the keys of one bucket stand for, about: a judge holds one bucket in memory."""
 
+BUCKET_BYTES_MIN = 8 << 20
+"""Nobody is given less to judge just to keep others busy: a second worker costs more to start."""
+
 BUCKETS_MAX = 4096
 _KEY_BYTES = 64
 _BUCKETS_UNKNOWN = 64
@@ -141,7 +144,8 @@ class _BulkLoad:
             raise
 
     def _buckets(self, size: int) -> int:
-        return max(self.runner.parallelism, min(BUCKETS_MAX, -(-size // BUCKET_BYTES)))
+        busy = min(self.runner.parallelism, -(-size // BUCKET_BYTES_MIN))
+        return max(1, busy, min(BUCKETS_MAX, -(-size // BUCKET_BYTES)))
 
     def _job(self, snapshot: Snapshot) -> Job:
         rows = sum(table.pin.row_count for table in snapshot.tables.values())

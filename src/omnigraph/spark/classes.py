@@ -21,7 +21,7 @@ def archive_options(java: Java, spark_version: str, spark_home: Path, cache: Pat
     """The Java options that use the archive, or that write it when there is none yet."""
     if not os.access(cache, os.W_OK) or (java.trimmed and not _has_base(java)):
         return []
-    installed = sha256(f"{java.executable.resolve()}\n{spark_home}".encode()).hexdigest()[:12]
+    installed = sha256(f"{java.executable.resolve()}\n{spark_home.resolve()}".encode()).hexdigest()[:12]
     archive = cache / f"spark-{spark_version}-java{java.version}-{installed}.jsa"
     quiet = ["-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     if java.version >= _WRITES_ITSELF:

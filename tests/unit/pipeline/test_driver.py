@@ -132,6 +132,19 @@ def test_pieces_that_were_written_again_are_removed(graph, tmp_path):
     assert len(data_files(graph)) == before + 1
 
 
+def test_a_small_input_keeps_one_worker_busy_however_many_there_are(graph, tmp_path):
+    class Wide(InlineRunner):
+        parallelism = 16
+
+        def run(self, step, task, job, work):
+            tasks.setdefault(step, []).append(len(work))
+            return super().run(step, task, job, work)
+
+    tasks: dict[str, list[int]] = {}
+    bulk(graph, tmp_path, [shelf("c"), beside("a", "c")], runner=Wide())
+    assert tasks["check"] == [2]  # who replaces whom, and one bucket
+
+
 def test_the_same_job_twice_is_one_commit(graph, tmp_path):
     first = bulk(graph, tmp_path, [shelf("c")], "append", idempotency_key="night-1")
     again = bulk(graph, tmp_path, [shelf("c")], "append", idempotency_key="night-1")
