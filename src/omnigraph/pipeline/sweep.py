@@ -21,6 +21,9 @@ from omnigraph.versioning.repository import Repository
 
 _NOTE = "job.json"
 _KEPT = "kept.json"
+_SILENT_US = 3_600_000_000
+"""How long nothing is written to a folder without a note before it is nobody's."""
+
 PIECES = "/pieces-"
 """How the names of notes begin in which tasks say what they wrote."""
 
@@ -56,10 +59,12 @@ def sweep(repository: Repository) -> list[str]:
     """Remove what jobs left whose drivers are dead; their ids."""
     files = object_store(repository.location, sync=False)
     gone: list[str] = []
-    for folder in files.folders(layout.STAGING):
+    for folder, written in files.folders(layout.STAGING).items():
         data = files.read(f"{folder}/{_NOTE}")
-        if data is None or may_live(json.loads(data), repository.clock()):
-            # Without a note it has only just begun, or another process is removing it.
+        now = repository.clock()
+        # Without a note, another process is removing it; or did so, and tasks of a dead driver still wrote.
+        silent_us = now - int(written.timestamp() * 1_000_000)
+        if silent_us < _SILENT_US if data is None else may_live(json.loads(data), now):
             continue
         _remove_pieces(repository, files, folder, set(json.loads(files.read(f"{folder}/{_KEPT}") or b"[]")))
         files.delete_folder(folder)

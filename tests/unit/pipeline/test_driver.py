@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from omnigraph.errors import ConstraintViolation, ExpectedVersionMismatch, KeyConflict
 from omnigraph.graph import Graph
 from omnigraph.operations.load import LoadResult
-from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.stage import stage_rows
@@ -136,9 +138,9 @@ def test_a_small_input_keeps_one_worker_busy_however_many_there_are(graph, tmp_p
     class Wide(InlineRunner):
         parallelism = 16
 
-        def run(self, step, task, job, work):
+        def run(self, step, task, job, work, **more):
             tasks.setdefault(step, []).append(len(work))
-            return super().run(step, task, job, work)
+            return super().run(step, task, job, work, **more)
 
     tasks: dict[str, list[int]] = {}
     bulk(graph, tmp_path, [shelf("c"), beside("a", "c")], runner=Wide())
@@ -157,8 +159,6 @@ def test_the_same_job_twice_is_one_commit(graph, tmp_path):
 
 
 def _die_in_the_middle(uri: str, folder: str) -> None:
-    import os  # noqa: PLC0415
-
     import omnigraph as og  # noqa: PLC0415
 
     runner = Interfering("check", lambda: os._exit(9))
@@ -169,7 +169,7 @@ def test_a_job_whose_driver_died_is_swept(graph, tmp_path):
     before = data_files(graph)
     process = multiprocessing.get_context("spawn").Process(target=_die_in_the_middle, args=(graph.uri, str(tmp_path)))
     process.start()
-    process.join(60)
+    process.join()
     assert process.exitcode == 9
     assert len(data_files(graph)) > len(before)
     assert len(leftovers(graph)) == 1
@@ -188,6 +188,21 @@ def test_a_running_job_is_left_alone(graph):
         assert sweep(graph._repository) == []
         assert (Path(graph.uri) / note.folder / "job.json").exists()
     assert leftovers(graph) == []
+
+
+def test_what_tasks_wrote_after_their_job_was_swept_goes_when_it_is_old(graph):
+    before = data_files(graph)
+    job = begin_job(graph._repository, "main", "append", {}, seconds_max=60)
+    stage_rows(job, 0, "Shelf", pa.table({"code": ["late"]}).to_batches())
+    folder = Path(graph.uri) / job.folder
+    (folder / "job.json").unlink()
+    assert sweep(graph._repository) == []
+    hours_ago = time.time() - 7200
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (hours_ago, hours_ago))
+    assert sweep(graph._repository) == [job.id]
+    assert leftovers(graph) == []
+    assert data_files(graph) == before
 
 
 # -- rows from elsewhere -----------------------------------------------------------------------------
