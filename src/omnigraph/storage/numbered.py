@@ -19,6 +19,9 @@ from omnigraph.storage.tables import FRAGMENT_ROWS, Table, stored_field
 FRAGMENTS_MAX = 64
 """A table in so many pieces more than its rows need is compacted before the next change is staged on it."""
 
+_PIECE_MIN = 32_768
+_PIECES_ENOUGH = 16
+
 _PROMOTE_TRIES = 60
 
 
@@ -64,16 +67,26 @@ def compacted(table: Table, *, always: bool = False) -> Table:
     if not always and (spare <= 0 or spare <= table.row_count // FRAGMENT_ROWS):
         return table
     try:
-        if not Compaction.plan(table.dataset, {"target_rows_per_fragment": FRAGMENT_ROWS}).num_tasks():
+        enough = _rows_enough(table)
+        if not Compaction.plan(table.dataset, {"target_rows_per_fragment": enough}).num_tasks():
             return table
         again = restored(table, table.version, {})
-        again.optimize.compact_files(target_rows_per_fragment=FRAGMENT_ROWS)
+        again.optimize.compact_files(target_rows_per_fragment=enough)
         sync_version(table, again, tree=True)
     except LANCE_ERRORS as error:
         if is_conflict(error):
             return table
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be compacted") from error
     return Table(table.store, table.folder, again)
+
+
+def _rows_enough(table: Table) -> int:
+    """How many rows a piece needs to be left alone.
+
+    A share of the table, so that pieces stay few, and a row is written again a few times in all, however often a
+    table is compacted. What readers have computed of a piece (words, vectors) serves them as long as it is there.
+    """
+    return min(FRAGMENT_ROWS, max(_PIECE_MIN, table.row_count // _PIECES_ENOUGH))
 
 
 def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add: Sequence[pa.Field]) -> Table:

@@ -435,6 +435,20 @@ def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
     assert stamps(Line(line.store, line.folder, small.version)) == before
 
 
+def test_compaction_leaves_pieces_alone_that_are_large_for_their_table(line, monkeypatch):
+    monkeypatch.setattr(numbered_versions, "_PIECE_MIN", 5)
+    line.write(Change(append=people(*numbered(*range(20)))))
+    large = line.table.fragments
+    for number in range(40, 47):
+        line.write(Change(append=people(*numbered(number))))
+    small = compacted(line.table, always=True)
+    assert sizes(small) == [20, 7]
+    assert small.fragments[:1] == large
+    line.version = small.version
+    line.write(Change(append=people(*numbered(*range(100, 600)))))
+    assert sizes(compacted(line.table, always=True)) == [27, 500], "what was large once is small by now"
+
+
 @pytest.mark.usefixtures("small_pieces")
 def test_pieces_a_table_needs_are_no_reason_to_compact_it(line):
     line.write(Change(append=people(*numbered(*range(10 * (FRAGMENTS_MAX + 5))))))
