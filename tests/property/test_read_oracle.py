@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,21 +13,11 @@ from omnigraph.engine import kernels, moves, ordered, parts, postings, run, vect
 from omnigraph.engine.result import Result
 from omnigraph.errors import CompileError
 from omnigraph.query.parser import parse_queries
+from support.agreement import same
 from support.oracle import Answer, answer
 from support.reads import Asked, Asking, Point, Subject, new_subject, plain
 
 SEED = 20_240_229
-
-
-def same(given: Any, expected: Any, doubt: float = 0.0) -> bool:
-    """Whether two values are equal; floats that were computed may be off a little."""
-    if isinstance(expected, float) and isinstance(given, float):
-        return given == expected or math.isclose(given, expected, rel_tol=1e-9, abs_tol=max(doubt, 1e-12))
-    if isinstance(expected, dict) and isinstance(given, dict):
-        return list(given) == list(expected) and all(same(given[key], expected[key]) for key in expected)
-    if isinstance(expected, list) and isinstance(given, list):
-        return len(given) == len(expected) and all(map(same, given, expected))
-    return type(given) is type(expected) and given == expected
 
 
 def same_row(given: tuple[Any, ...], expected: tuple[Any, ...], doubt: dict[int, float]) -> bool:

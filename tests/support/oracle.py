@@ -272,7 +272,10 @@ def _computed(function: str, values: list[Any]) -> Any:
     (value,) = values
     if value is None:
         return None
-    return len(value) if function == "length" else value.lower() if function == "lower" else value.upper()
+    if function == "length":
+        return len(value)
+    cased = [(c, c.lower() if function == "lower" else c.upper()) for c in value]
+    return "".join(other if len(other) == 1 else c for c, other in cased)
 
 
 # -- reading -----------------------------------------------------------------------------------------

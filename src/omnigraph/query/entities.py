@@ -27,7 +27,7 @@ def check_entity_function(checker: ExpressionChecker, expr: ast.Call, scope: Sco
     """`id($x)` and `type($x)` of a node or an edge."""
     (inner,) = expr.arguments
     if not isinstance(inner, ast.Var) or inner.name in checker.params or scope.row is not None:
-        message = f"'{expr.function}' takes a variable of the match, not {checker.text(inner)}"
+        message = f"'{expr.function}' takes a variable of a node or an edge, not {checker.text(inner)}"
         raise type_fault("T26", message, inner.span, f"write {expr.function}($x)")
     variable = scope.get(Name(inner.name, inner.span))
     if variable.type_name is None:

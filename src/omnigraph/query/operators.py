@@ -178,7 +178,9 @@ def arithmetic_type(op: ir.ArithmeticOp, left: ir.Value, right: ir.Value) -> Pro
 
 
 def _unsigned(value: ir.Value) -> bool:
-    return value.type.scalar in _UNSIGNED or (isinstance(value, ir.Const) and value.value >= 0)
+    if value.type.scalar in _UNSIGNED:
+        return True
+    return isinstance(value, ir.Const) and value.type.is_numeric and value.value >= 0
 
 
 def check_negative(checker: ExpressionChecker, expr: ast.Negative, scope: Scope) -> ir.Negative:

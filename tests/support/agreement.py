@@ -1,0 +1,17 @@
+"""Whether what the program gives is what an oracle says."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def same(given: Any, expected: Any, doubt: float = 0.0) -> bool:
+    """Whether two values are equal; floats that were computed may be off a little."""
+    if isinstance(expected, float) and isinstance(given, float):
+        return given == expected or math.isclose(given, expected, rel_tol=1e-9, abs_tol=max(doubt, 1e-12))
+    if isinstance(expected, dict) and isinstance(given, dict):
+        return list(given) == list(expected) and all(same(given[key], expected[key]) for key in expected)
+    if isinstance(expected, list) and isinstance(given, list):
+        return len(given) == len(expected) and all(map(same, given, expected))
+    return type(given) is type(expected) and given == expected

@@ -1,0 +1,311 @@
+"""What a write does and gives back, worked out the slow way from the language reference alone (`Writing`).
+
+A graph is the oracle's `World`, a write makes another one. Statements run in their order on dicts; expressions are the
+oracle's, with the row's properties as bare names. What the reference does not say (whole numbers a float cannot hold)
+is `Unclear`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from omnigraph.lang.spans import Name
+from omnigraph.query import ast
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.types import PropertyType
+from support.oracle import Entity, Props, Row, World, _column, _read_param, _Reading, round_f32
+
+_RANGES = {"I32": (-(2**31), 2**31 - 1), "I64": (-(2**63), 2**63 - 1), "U32": (0, 2**32 - 1), "U64": (0, 2**64 - 1)}
+_EXACT = {"F32": 2**24, "F64": 2**53}
+_ROW = "#row"
+_ENDS = {"from": "src", "to": "dst"}
+
+
+class Refused(Exception):
+    """The write is refused with this code."""
+
+
+class Unclear(Exception):
+    """The reference does not say what comes out."""
+
+
+@dataclass(frozen=True)
+class Kept(Entity):
+    """A row as a statement left it."""
+
+    values: Props = field(compare=False, hash=False, default_factory=dict)
+
+
+class Moments(World):
+    """Rows as statements left them; the same one may look different in two variables."""
+
+    def props(self, entity: Entity) -> Props:
+        assert isinstance(entity, Kept)
+        return entity.values
+
+
+@dataclass
+class Changed:
+    """What a write did."""
+
+    world: World
+    nodes: int
+    edges: int
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def change(
+    query: ast.Query, world: World, params: Mapping[str, Any], now_ms: int, new_id: Callable[[], str]
+) -> Changed:
+    """The graph after a write that compiles, its counts and its rows; `Refused` when it leaves nothing behind."""
+    assert isinstance(query.body, ast.Write)
+    values = {param.name.text: _read_param(params.get(param.name.text), param) for param in query.params}
+    declared = {param.name.text: param.type_name.text for param in query.params}
+    after = World(world.catalog, deepcopy(world.nodes), deepcopy(world.edges))
+    writing = _Writing(after, values, declared, now_ms, new_id)
+    for statement in query.body.statements:
+        writing.run(statement)
+    writing.check_ends()
+    rows = list(writing.returned(query.body.items)) if query.body.items else []
+    return Changed(after, writing.nodes, writing.edges, [_column(item) for item in query.body.items], rows)
+
+
+class _Statement(_Reading):
+    """Evaluates the expressions of a statement: bare names are the properties of the row, if there is one."""
+
+    row_type: NodeType | EdgeType | None = None
+    strict = False
+
+    def meant(self, expr: ast.Expr) -> ast.Expr:
+        if not isinstance(expr, ast.Word) or self.row_type is None:
+            return expr
+        ends = _ENDS if isinstance(self.row_type, EdgeType) else {}
+        if expr.name in self.row_type.properties or expr.name in ends:
+            return ast.PropertyOf(Name(_ROW), Name(ends.get(expr.name, expr.name)))
+        return expr
+
+    def is_f32(self, expr: ast.Expr, row: Row) -> bool:
+        expr = self.meant(expr)
+        is_end = isinstance(expr, ast.PropertyOf) and expr.property.text in _ENDS.values()
+        return not is_end and super().is_f32(expr, row)
+
+    def scalar(self, expr: ast.Expr, row: Row) -> str:
+        return super().scalar(self.meant(expr), row)
+
+    def value(self, expr: ast.Expr, row: Row) -> Any:
+        """A value that is stored must be there: an operation without a result is an error."""
+        found = super().value(expr, row)
+        if self.strict and found is None:
+            parts = [expr.left, expr.right] if isinstance(expr, ast.Arithmetic) else []
+            parts = [expr.expr] if isinstance(expr, ast.Negative) else parts
+            if parts and all(self.value(part, row) is not None for part in parts):
+                raise Refused("no_result")
+        return found
+
+
+class _Returning(_Reading):
+    """Evaluates what is returned of rows that statements left."""
+
+    def presented(self, expr: ast.Expr, value: Any) -> Any:
+        """A node as its object: its id, and every property but Blobs by name."""
+        del expr
+        if not isinstance(value, Kept):
+            return value
+        return {"id": value.id, **{name: value.values[name] for name in sorted(value.values)}}
+
+
+class _Writing:
+    def __init__(
+        self,
+        world: World,
+        params: Mapping[str, Any],
+        declared: Mapping[str, str],
+        now_ms: int,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.world = world
+        self.catalog = world.catalog
+        self.new_id = new_id
+        self.params, self.declared, self.now_ms = params, declared, now_ms
+        self.expressions = _Statement(world, params, declared, now_ms)
+        self.nodes = self.edges = 0
+        self.inserted: set[tuple[str, str]] = set()
+        """Edges this write added, whose ends are looked at when it is done."""
+        self.named: dict[str, list[Kept]] = {}
+
+    def run(self, statement: ast.Statement) -> None:
+        name = statement.type.text
+        type_ = self.catalog.nodes.get(name) or self.catalog.edges[name]
+        match statement:
+            case ast.Insert() if isinstance(type_, NodeType):
+                rows = [self.insert_node(type_, statement.assigns)]
+            case ast.Insert():
+                rows = [self.insert_edge(type_, statement.assigns)]
+            case ast.Update():
+                rows = self.update(type_, self.matching(type_, statement.where), statement.assigns)
+            case ast.Upsert():
+                rows = self.upsert(type_, statement)
+            case ast.Delete():
+                rows = self.delete(type_, statement.where)
+        if statement.name is not None:
+            self.named[statement.name.text] = sorted(rows, key=lambda row: row.id)
+
+    # -- statements ------------------------------------------------------------------------------
+
+    def insert_node(self, type_: NodeType, assigns: Sequence[ast.Assign]) -> Kept:
+        row = self.assigned(type_, assigns)
+        values = {name: row.get(name) for name in type_.properties}
+        id_ = key_id(type_, values) if type_.key else self.new_id()
+        self.required(type_, values)
+        self.world.nodes[type_.name][id_] = values
+        self.nodes += 1
+        return self.kept(type_, id_)
+
+    def insert_edge(self, type_: EdgeType, assigns: Sequence[ast.Assign]) -> Kept:
+        row = self.assigned(type_, [a for a in assigns if a.property.text not in _ENDS])
+        values = {name: row.get(name) for name in type_.properties}
+        ends = {_ENDS[a.property.text]: self.end(a.value) for a in assigns if a.property.text in _ENDS}
+        id_ = self.new_id()
+        self.required(type_, values)
+        self.world.edges[type_.name][id_] = {**ends, **values}
+        self.inserted.add((type_.name, id_))
+        self.edges += 1
+        return self.kept(type_, id_)
+
+    def end(self, value: ast.Expr) -> Any:
+        if isinstance(value, ast.Var) and value.name not in self.params:
+            (node,) = self.named[value.name]
+            return node.id
+        return self.expressions.value(value, {})
+
+    def update(self, type_: NodeType, ids: Sequence[str], assigns: Sequence[ast.Assign]) -> list[Kept]:
+        rows = self.world.nodes[type_.name]
+        new: dict[str, Props] = {id_: {} for id_ in ids}
+        for assign in assigns:  # a column at a time, computed and then stored: which mistake comes first depends on it
+            values = {id_: self.computed(assign, type_, self.entity(type_, id_)) for id_ in ids}
+            for id_, value in values.items():
+                new[id_][assign.property.text] = self.fitted(assign, type_, value)
+        for id_ in ids:
+            self.required(type_, {**rows[id_], **new[id_]})
+        for id_ in ids:
+            rows[id_] = {**rows[id_], **new[id_]}
+        self.nodes += len(ids)
+        return [self.kept(type_, id_) for id_ in ids]
+
+    def upsert(self, type_: NodeType, statement: ast.Upsert) -> list[Kept]:
+        id_ = key_id(type_, self.assigned(type_, statement.key))
+        if id_ not in self.world.nodes[type_.name]:
+            return [self.insert_node(type_, [*statement.key, *(statement.new or ())])]
+        if statement.existing:
+            return self.update(type_, [id_], statement.existing)
+        return [self.kept(type_, id_)]
+
+    def delete(self, type_: NodeType | EdgeType, where: ast.Expr) -> list[Kept]:
+        ids = self.matching(type_, where)
+        rows = [self.kept(type_, id_) for id_ in ids]
+        table = self.table(type_)
+        for id_ in ids:
+            del table[id_]
+        if isinstance(type_, EdgeType):
+            self.edges += len(ids)
+            return rows
+        self.nodes += len(ids)
+        for edge in self.catalog.edges.values():
+            edges = self.world.edges[edge.name]
+            for edge_id, values in list(edges.items()):
+                if (edge.from_type == type_.name and values["src"] in ids) or (
+                    edge.to_type == type_.name and values["dst"] in ids
+                ):
+                    del edges[edge_id]
+                    self.edges += 1
+        return rows
+
+    # -- parts of statements ---------------------------------------------------------------------
+
+    def table(self, type_: NodeType | EdgeType) -> dict[str, Props]:
+        return (self.world.nodes if isinstance(type_, NodeType) else self.world.edges)[type_.name]
+
+    def entity(self, type_: NodeType | EdgeType, id_: str) -> Entity:
+        return Entity("node" if isinstance(type_, NodeType) else "edge", type_.name, id_)
+
+    def kept(self, type_: NodeType | EdgeType, id_: str) -> Kept:
+        entity = self.entity(type_, id_)
+        return Kept(entity.kind, entity.type, id_, dict(self.world.props(entity)))
+
+    def matching(self, type_: NodeType | EdgeType, where: ast.Expr) -> list[str]:
+        self.expressions.row_type, self.expressions.strict = type_, False
+        return [id_ for id_ in self.table(type_) if self.expressions.holds(where, {_ROW: self.entity(type_, id_)})]
+
+    def assigned(self, type_: NodeType | EdgeType, assigns: Sequence[ast.Assign]) -> Props:
+        """The stored form of what is assigned where there is no row yet."""
+        return {a.property.text: self.fitted(a, type_, self.computed(a, type_, None)) for a in assigns}
+
+    def computed(self, assign: ast.Assign, type_: NodeType | EdgeType, row: Entity | None) -> Any:
+        """What is assigned; without a row there are no bare names."""
+        self.expressions.row_type, self.expressions.strict = type_ if row is not None else None, True
+        return self.expressions.value(assign.value, {_ROW: row} if row is not None else {})
+
+    def fitted(self, assign: ast.Assign, type_: NodeType | EdgeType, value: Any) -> Any:
+        """The stored form of what is assigned."""
+        given = isinstance(assign.value, ast.Var | ast.Literal)
+        return stored(value, type_.properties[assign.property.text].type, given)
+
+    def required(self, type_: NodeType | EdgeType, values: Props) -> None:
+        if any(values[p.name] is None and not p.type.nullable for p in type_.properties.values()):
+            raise Refused("required_property")
+
+    def check_ends(self) -> None:
+        for name, id_ in self.inserted:
+            edge, values = self.catalog.edges[name], self.world.edges[name].get(id_)
+            ends = {"src": edge.from_type, "dst": edge.to_type}
+            if values is not None and any(values[end] not in self.world.nodes[of] for end, of in ends.items()):
+                raise Refused("endpoint_violation")
+
+    # -- return ----------------------------------------------------------------------------------
+
+    def returned(self, items: Sequence[ast.ReturnItem]) -> Iterator[tuple[Any, ...]]:
+        """Every combination of the named rows, in the order of the statements and then of the ids."""
+        reading = _Returning(Moments(self.catalog, {}, {}), self.params, self.declared, self.now_ms)
+        reading.items = items
+        exprs = [reading.meant(item.expr) for item in items]
+        for rows in product(*self.named.values()):
+            row = dict(zip(self.named, rows, strict=True))
+            yield tuple(reading.shown(expr, row, {}) for expr in exprs)
+
+
+def key_id(type_: NodeType, values: Props) -> str:
+    """The id a key gives; these keys hold texts and whole numbers."""
+    spelt = [str(values[name]) for name in type_.key]
+    return spelt[0] if len(spelt) == 1 else json.dumps(spelt, ensure_ascii=False, separators=(",", ":"))
+
+
+def stored(value: Any, type_: PropertyType, given: bool) -> Any:
+    """A value as the column keeps it; `given` as it stands, not computed."""
+    if value is None:
+        return None
+    if type_.scalar == "Vector":
+        return [round_f32(item) for item in value]
+    if type_.is_list:
+        return [stored(item, type_.item, given) for item in value]
+    if type_.is_integer:
+        if isinstance(value, float) and given:
+            raise Unclear
+        if value != int(value) or not _RANGES[type_.scalar][0] <= value <= _RANGES[type_.scalar][1]:
+            raise Refused("bad_value")
+        return int(value)
+    if type_.is_float:
+        if isinstance(value, int) and abs(value) > _EXACT[type_.scalar]:
+            raise Unclear
+        number = round_f32(value) if type_.scalar == "F32" else float(value)
+        if abs(number) == float("inf"):
+            raise Refused("bad_value")
+        return float(number)
+    if type_.enum_values and value not in type_.enum_values:
+        raise Refused("bad_value")
+    return value
