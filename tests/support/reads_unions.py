@@ -27,7 +27,7 @@ def type_of(catalog: Catalog, spelt: str) -> str:
     found: set[str] = set()
     for name in spelt.split("|"):
         found |= {name} if name in catalog.nodes else set(catalog.implementers[name])
-    return union_name(found) if found else spelt.partition("|")[0]
+    return union_name(found or spelt.split("|"))
 
 
 def members(asking: Asking, scope: Scope, name: str) -> Types | None:

@@ -17,6 +17,7 @@ from omnigraph.engine.alternatives import Mixed
 from omnigraph.engine.data import Numbers, TableData
 from omnigraph.engine.frames import Frame
 from omnigraph.engine.unions import UnionTable
+from omnigraph.engine.walks import reach_counts
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
 from omnigraph.schema.catalog import union_name
@@ -39,6 +40,29 @@ def across(work: Work, op: ir.Expand, frame: Frame, walk: Walk) -> Frame:
     if not op.dst_bound:
         frame = _renumbered(work, frame, _FAR, far, op.dst_type, op.dst_var)
     return frame.only(name for name in frame.bound if name not in (_NEAR, _FAR))
+
+
+def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None:
+    """How many far ends each source has; None where some of them may be of a type that is not asked for."""
+    assert op.src_type is not None
+    edges = [work.catalog.edges[name] for name in op.edge_types]
+    ends = {edge.to_type for edge in edges} if op.direction != "in" else set()
+    ends |= {edge.from_type for edge in edges} if op.direction != "out" else set()
+    if not ends <= {*work.catalog.members(op.dst_type)}:
+        return None
+    near, _, adjacency = _walkable(work, op)
+    numbers = sources if near == op.src_type else _moved(work, sources, op.src_type, near)
+    there = np.flatnonzero(numbers >= 0)
+    counts = np.zeros(len(sources), np.int64)
+    neighbours = adjacency.neighbours(op.direction)
+    if (op.min_hops, op.max_hops) == (1, 1):
+        counts[there] = neighbours.degrees(numbers[there])
+        return counts
+    distinct, places = np.unique(numbers[there], return_inverse=True)
+    loops = adjacency.loops(op.direction)
+    reached = reach_counts(neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward)
+    counts[there] = reached[places]
+    return counts
 
 
 def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Adjacency]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from omnigraph.engine.across import counts_across
 from omnigraph.engine.closing import common_counts
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.frames import Bound, Frame, added_up
@@ -28,8 +29,11 @@ def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, liv
     op = pipeline[place]
     if not isinstance(op, ir.Expand) or op.edge_var is not None or op.dst_bound or op.dst_filters:
         return None
-    if op.max_hops < op.min_hops or op.src_type is not None:
+    if op.max_hops < op.min_hops:
         return None
+    if op.src_type is not None:
+        factor = counts_across(work, op, frame.bound[op.src_var].numbers) if op.dst_var not in live[place] else None
+        return None if factor is None else (_times(frame, factor), 1)
     if (op.min_hops, op.max_hops) != (1, 1):
         return None if op.dst_var in live[place] else (_times_reached(work, op, frame), 1)
     if place + 1 < len(pipeline) and op.dst_var not in live[place + 1]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from omnigraph.errors import Diagnostic, ParseError, TypeCheckError
 from omnigraph.lang.spans import Source
+from omnigraph.names import listing
 from omnigraph.query import ast, ir
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_source
@@ -175,7 +176,7 @@ def _plan_warnings(catalog: Catalog, plan: ir.AnyIR) -> Iterable[str]:
                 )
             type_name = op.type_name if isinstance(op, ir.NodeScan) else getattr(op, "dst_type", None)
             if type_name is not None and not catalog.members(type_name):
-                yield f"no node type implements the interface '{type_name}', so nothing matches"
+                yield f"nothing matches: no node type implements {listing(type_name.split('|'))}"
 
 
 def _finding_order(finding: Finding) -> tuple[int, str, str, str]:

@@ -19,12 +19,12 @@ from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.expressions import ExpressionChecker
 from omnigraph.query.faults import Silenced, type_fault
-from omnigraph.query.literals import compatible, fit_literal, literal
 from omnigraph.query.operators import check_condition
+from omnigraph.query.patterns import check_match
 from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional
-from omnigraph.query.scopes import NO_SCOPE, Scope, Variable
-from omnigraph.query.unions import any_edge, bound_type, not_shared
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property, UnionType, union_name
+from omnigraph.query.scopes import Scope, Variable
+from omnigraph.query.unions import any_edge, bound_type
+from omnigraph.schema.catalog import Catalog, EdgeType, union_name
 
 
 @dataclass(slots=True)
@@ -143,61 +143,11 @@ class MatchChecker:
             raise type_fault(None, "'$_' cannot have a pattern", clause.span, "give the variable a name")
         assert variable is not None
         for match in clause.matches:
-            condition = self.expressions.attempt(self.property_match, block, variable, type_, match)
+            condition = self.expressions.attempt(
+                check_match, self.expressions, variable, type_, match, known=block.find
+            )
             if condition is not None:
                 block.conditions.append(condition)
-
-    def property_match(
-        self, block: _Block, variable: Variable, type_: NodeType, match: ast.PropertyMatch
-    ) -> ir.Condition:
-        name = match.property
-        property_ = type_.properties.get(name.text)
-        if property_ is None:
-            if isinstance(type_, UnionType):
-                raise not_shared(self.catalog, type_, name)
-            hint = did_you_mean(name.text, type_.properties) or f"its properties are {listing(type_.properties)}"
-            raise type_fault("T2", f"node type '{type_.name}' has no property '{name}'", name.span, hint)
-        prop = ir.Prop(variable.ir_name, property_.name, property_.type)
-        self.is_param(block, variable, property_, match.value)
-        value = self.pattern_value(type_, property_, match)
-        return ir.Compare("contains_item" if property_.type.is_list else "=", prop, value)
-
-    def is_param(self, block: _Block, variable: Variable, property_: Property, value: ast.Expr) -> None:
-        """A `$name` in a pattern is a parameter, never a variable."""
-        if not isinstance(value, ast.Var) or value.name in self.expressions.params:
-            return
-        if block.find(value.name):
-            name = property_.name
-            hint = f"to compare two nodes, write a clause: '${variable.name}.{name} = ${value.name}.{name}'"
-        else:
-            type_ = property_.type
-            hint = self.expressions.undeclared(value.name, type_.item if type_.is_list else type_)
-        raise type_fault(None, f"'${value.name}' is not a parameter", value.span, hint)
-
-    def pattern_value(self, owner: NodeType, property_: Property, match: ast.PropertyMatch) -> ir.Expr:
-        """The value a property is matched with; a list property is asked for one item."""
-        what = f"'{owner.name}.{property_.name}'"
-        type_, value = property_.type, match.value
-        wanted = type_.item if type_.is_list else type_.with_nullable(False)
-        if type_.scalar == "Blob":
-            raise type_fault("T3", f"{what} is Blob and cannot be matched", match.span)
-        if type_.scalar == "Vector" and isinstance(value, ast.Literal | ast.ListLiteral):
-            raise type_fault("T3", f"{what} is {type_} and cannot be matched", value.span, "rank by nearest(…) instead")
-        if isinstance(value, ast.ListLiteral):
-            hint = "a list property is matched by one item it holds" if type_.is_list else None
-            raise type_fault("T3", f"{what} is {type_} and cannot be matched with a list", value.span, hint)
-        if isinstance(value, ast.Literal):
-            if wanted.is_numeric and value.kind in ("int", "decimal"):
-                # By mathematical value: 2.7, or a number too wide for the column, equals nothing, and is no mistake.
-                return literal(value)
-            return fit_literal(self.expressions, value, wanted, what)
-        checked = self.expressions.check(value, NO_SCOPE)
-        assert isinstance(checked, ir.ParamRef)
-        if checked.type.scalar == "Vector" or not compatible(checked.type, wanted):
-            raise type_fault(
-                "T7", f"cannot match {what} ({type_}) with {self.expressions.shown(value, checked)}", value.span
-            )
-        return checked
 
     # -- hops ------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ def bound_type(catalog: Catalog, names: Iterable[Name]) -> str:
         if name.text in catalog.nodes:
             found.add(name.text)
         elif name.text in catalog.interfaces:
-            # One that nobody implements is a type without nodes, unless it stands beside others.
+            # One that nobody implements has no nodes, and adds nothing to others.
             found.update(catalog.implementers[name.text] or (name.text,))
         else:
             raise _unknown_type(catalog, name)

@@ -249,7 +249,7 @@ class Catalog:
         }
 
     def node(self, name: str) -> NodeType:
-        """A node type, or what the node types of a union `A|B` share; an interface is one of no types."""
+        """A node type, or what those of a union `A|B` share; interfaces nobody implements are a union of no nodes."""
         found = self.nodes.get(name)
         if found is None:
             found = self._unions.get(name)
@@ -267,12 +267,11 @@ class Catalog:
         return {}
 
     def _union(self, name: str) -> UnionType:
-        if name in self.interfaces:
-            return UnionType(name, self.interfaces[name].properties)
-        members = tuple(name.split("|"))
-        nodes = [self.nodes[member] for member in members]
-        candidates = ([node.properties.get(p) for node in nodes] for p in nodes[0].properties)
+        names = name.split("|")
+        types = [self.nodes.get(one) or self.interfaces[one] for one in names]
+        candidates = ([type_.properties.get(p) for type_ in types] for p in types[0].properties)
         shared = (share([p for p in each if p is not None]) for each in candidates if None not in each)
+        members = tuple(one for one in names if one in self.nodes)
         return UnionType(name, {p.name: p for p in shared if p is not None}, members=members)
 
     def tables(self) -> Iterator[NodeType | EdgeType]:
