@@ -11,10 +11,11 @@ import pytest
 
 from omnigraph.engine import kernels, moves, ordered, parts, postings, run, vectors
 from omnigraph.engine.result import Result
-from omnigraph.errors import CompileError
+from omnigraph.errors import CompileError, InputError
 from omnigraph.query.parser import parse_queries
 from support.agreement import same
 from support.oracle import Answer, answer
+from support.oracle_paths import NegativeWeight, Unsure
 from support.reads import Asked, Asking, Point, Subject, new_subject, plain
 
 SEED = 20_240_229
@@ -43,7 +44,7 @@ def disagreement(result: Result, expected: Answer) -> str | None:
     for one in given:
         at = next((at for at, other in enumerate(left) if same_row(one, other, expected.doubt)), None)
         if at is None:
-            return f"row {one} is not expected, or not as often"
+            return f"row {one} is not expected, or not as often; left {left[:1]}"
         del left[at]
     return None
 
@@ -64,16 +65,26 @@ def ask(subject: Subject, random: Random) -> str | None:
     asked = Asking(random, point.world.catalog, subject.values).query()
     tree = parse_queries(asked.text).queries[0]
     subject.clock.at = 1_750_000_000_123_456
+    result: Result | None = None
     try:
         result = subject.graph.query(asked.text, params=asked.params, **point.where)
         pages = in_pages(subject, asked, point, random) if tree.body.order and random.random() < 0.3 else None
+    except InputError as error:
+        if error.code != "negative_weight":
+            raise
     finally:
         subject.clock.at = None
-    expected = answer(tree, point.world, asked.params, 1_750_000_000_123)
-    wrong = disagreement(result, expected)
-    if wrong is None and pages is not None:
-        wrong = disagreement(pages, expected)
-        wrong = wrong and f"in pages: {wrong}"
+    wrong: str | None
+    try:
+        expected = answer(tree, point.world, asked.params, 1_750_000_000_123)
+        wrong = disagreement(result, expected) if result is not None else "no weight is negative"
+        if wrong is None and pages is not None:
+            wrong = disagreement(pages, expected)
+            wrong = wrong and f"in pages: {wrong}"
+    except NegativeWeight:
+        wrong = None if result is None else "a weight is negative"
+    except Unsure:
+        wrong = None
     if wrong is None:
         return None
     return f"{wrong}\n{subject.graph.schema}\n{asked.text}\nparams {asked.params}\nat {point.where}"

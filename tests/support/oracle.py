@@ -36,6 +36,7 @@ import snowballstemmer
 from omnigraph.lang.spans import Name
 from omnigraph.query import ast
 from omnigraph.schema.catalog import Catalog
+from support.oracle_paths import Paths, Route, Trail
 from support.oracle_unions import (
     Key,
     Pairs,
@@ -287,7 +288,7 @@ class _Block:
 
     types: dict[str, tuple[str, Types]]
     """Variable → (kind, types), outer variables included."""
-    steps: list[ast.Binding | _Leap | ast.Condition]
+    steps: list[_Step]
     negations: list[_Block]
     outer: frozenset[str]
     optionals: list[tuple[_Block, list[str]]] = field(default_factory=list)
@@ -306,6 +307,9 @@ class _Leap:
     """The left end is the source."""
 
 
+_Step = ast.Binding | _Leap | Trail | ast.Condition
+
+
 class _Reading:
     def __init__(self, world: World, params: Mapping[str, Any], declared: Mapping[str, str], now_ms: int) -> None:
         self.world = world
@@ -314,6 +318,7 @@ class _Reading:
         self.params = params
         self.now_ms = now_ms
         self.names = 0
+        self.paths = Paths(world, Entity)
         self.missing: dict[str, Entity] = {}
         """What a variable that an optional block did not find would have been."""
 
@@ -341,7 +346,7 @@ class _Reading:
     def plan(self, clauses: Sequence[ast.Clause], outer: Mapping[str, tuple[str, Types]]) -> _Block:
         """Types by §5.1: bindings say theirs, then hops with a known end, then the first of the others."""
         types = dict(outer)
-        steps: list[ast.Binding | _Leap | ast.Condition] = []
+        steps: list[_Step] = []
         hops: list[_Leap] = []
         for clause in clauses:
             if isinstance(clause, ast.Binding):
@@ -353,6 +358,13 @@ class _Reading:
                 leap = _Leap(self.named(clause.left.text), self.named(clause.right.text), clause, edge, True)
                 hops.append(leap)
                 steps.append(leap)
+            elif isinstance(clause, ast.Path):
+                leaps = [
+                    _Leap(self.named(hop.left.text), self.named(hop.right.text), hop, None, True) for hop in clause.hops
+                ]
+                hops += leaps
+                types[clause.var.text] = ("path", frozenset())
+                steps.append(Trail(clause, leaps))
             elif isinstance(clause, ast.Condition):
                 steps.append(clause)
         while hops:
@@ -378,6 +390,8 @@ class _Reading:
             elif isinstance(clause, ast.Hop):
                 used = [clause.left, clause.right, *([clause.edge_var] if clause.edge_var else [])]
                 seen |= {name.text for name in used}
+            elif isinstance(clause, ast.Path):
+                seen |= {clause.var.text, *(end.text for hop in clause.hops for end in (hop.left, hop.right))}
             seen.discard(ast.ANONYMOUS)
         return _Block(types, steps, negations, frozenset(outer), optionals)
 
@@ -414,16 +428,17 @@ class _Reading:
             step = next((s for s in steps if self.ready(s, bound, block)), None) or next(
                 (s for s in steps if isinstance(s, ast.Binding)), None
             )
-            if step is None and not any(isinstance(s, _Leap) for s in steps):
+            if step is None and not any(isinstance(s, _Leap | Trail) for s in steps):
                 inner, given = optionals.pop(0)
                 rows = [found for r in rows for found in self.extended(r, inner, given)]
                 bound |= set(given)
                 continue
             if step is None:
                 # Hops with no end bound: the left one is bound to every node of its type first.
-                leap = next(s for s in steps if isinstance(s, _Leap))
-                rows = list(self.scan(rows, leap.left, block))
-                bound.add(leap.left)
+                walked = next(s for s in steps if isinstance(s, _Leap | Trail))
+                left = walked.left if isinstance(walked, _Leap) else walked.names[0]
+                rows = list(self.scan(rows, left, block))
+                bound.add(left)
                 continue
             steps.remove(step)
             if isinstance(step, ast.Condition):
@@ -433,6 +448,9 @@ class _Reading:
                     rows = list(self.scan(rows, step.var.text, block))
                 rows = [r for r in rows if self.fits(step, r)]
                 bound.add(step.var.text)
+            elif isinstance(step, Trail):
+                rows = [found for r in rows for found in self.paths.rows(step, r)]
+                bound |= {step.clause.var.text, *step.names}
             else:
                 rows = list(self.leap(step, rows, block))
                 bound |= {step.left, step.right, *([step.edge] if step.edge else [])}
@@ -451,11 +469,13 @@ class _Reading:
     def kept(self, row: Row, block: _Block) -> Row:
         return {name: entity for name, entity in row.items() if name in block.outer}
 
-    def ready(self, step: ast.Binding | _Leap | ast.Condition, bound: set[str], block: _Block) -> bool:
+    def ready(self, step: _Step, bound: set[str], block: _Block) -> bool:
         if isinstance(step, ast.Binding):
             return step.var.text in bound
         if isinstance(step, _Leap):
             return step.left in bound or step.right in bound
+        if isinstance(step, Trail):
+            return not bound.isdisjoint(step.names)
         return {name for name in _variables(step.expr, self.params) if name in block.types} <= bound
 
     def scan(self, rows: list[Row], name: str, block: _Block) -> Iterator[Row]:
@@ -581,6 +601,11 @@ class _Reading:
                 first = next((value for value in values if value is not None), None)
                 floats = self.scalar(expr, row) in ("F32", "F64")
                 return float(first) if floats and first is not None else first
+            case ast.Call(function="nodes" | "edges" | "weight"):
+                route = self.value(expr.arguments[0], row)
+                if route is None or expr.function == "weight":
+                    return route and route.weight
+                return self.paths.nodes(route) if expr.function == "nodes" else self.paths.edges(route)
             case ast.Call(function="lower" | "upper" | "length"):
                 return _computed(expr.function, [self.value(argument, row) for argument in expr.arguments])
             case ast.Call(function="id" | "type", arguments=(ast.Var(name=name),)):
@@ -639,7 +664,7 @@ class _Reading:
                 return self.declared[name]
             case ast.Literal(value=int() as number):
                 return "U32" if 0 <= number < 2**63 else "U64" if number >= 0 else "I64"
-            case ast.Literal(kind="decimal"):
+            case ast.Literal(kind="decimal") | ast.Call(function="weight"):
                 return "F64"
             case ast.Negative(expr=inner):
                 return "F64" if self.scalar(inner, row) in ("F32", "F64") else "I64"
@@ -696,7 +721,9 @@ class _Reading:
         return self.presented(expr, self.value(expr, row))
 
     def presented(self, expr: ast.Expr, value: Any) -> Any:
-        """A node as its object."""
+        """A node as its object, a path as its own."""
+        if isinstance(value, Route):
+            return self.paths.shown(value)
         if not isinstance(value, Entity):
             return value
         assert isinstance(expr, ast.Var)
@@ -711,6 +738,7 @@ class _Reading:
             return rows, rrf
         first = keys[0][0]
         names = sorted(name for name in self.block.types if not name.startswith("_ "))
+        names.sort(key=lambda name: self.block.types[name][0] == "path")
         ranked: str | None = None
         place: dict[Key, Any] = {}
         if _is_rank(first):
@@ -720,6 +748,7 @@ class _Reading:
             rows = [row for row in rows if _node(row[ranked]) in place]
             edges = [name for name in names if self.block.types[name][0] == "edge"]
             names = [ranked, *edges, *(name for name in names if name not in edges)]
+            names.sort(key=lambda name: self.block.types[name][0] == "path")
             keys = keys[1:]
         rows.sort(key=lambda row: [_sort_key(row[name]) for name in names])
         for expr, descending in reversed(keys):
@@ -912,6 +941,8 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
     """Null is smallest; a node stands where its id does, then its type's name."""
     if value is None:
         return (0,)
+    if isinstance(value, Route):
+        return (1, value.ids)
     return (1, _node(value) if isinstance(value, Entity) else value)
 
 

@@ -21,6 +21,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 from omnigraph.versioning.ids import system_clock
+from support import reads_paths
 from support.oracle import World, read_date, read_datetime, round_f32
 from support.reads_unions import any_hop, edge_ends, entity_test, entity_value, mixed_hop, several_types, type_of
 
@@ -83,6 +84,8 @@ class Values:
         """A value as JSON gives it; null now and then where that is allowed."""
         if type_.nullable and random.random() < 0.15:
             return None
+        if name in reads_paths.WEIGHTS:
+            return reads_paths.worth(random, name)
         if type_.scalar == "Vector":
             return self.vector(random, type_.dim)
         if type_.is_list:
@@ -165,7 +168,8 @@ def new_schema(random: Random) -> Declared:
         source = random.choice(nodes)
         target = source if number == 0 else random.choice(nodes)
         body = [p for p in random.sample(_PROPERTIES, random.randint(0, 4)) if "@" not in p]
-        schema[f"edge {edge}: {source} -> {target}"] = body
+        weights = random.sample(list(reads_paths.WEIGHTS.values()), random.randint(0, 2))
+        schema[f"edge {edge}: {source} -> {target}"] = body + weights
     return schema
 
 
@@ -443,7 +447,7 @@ _LIMITS = [0, 1, 2, 2, 3, 3, 5, 5, 10, 100, 100, 100]
 _PATTERNS = ["^a", "b$", "[a-c]+", "(?i)RED|Z", "é", "^$", ".", "^.{2,3}$", "[0-9]{4}"]
 """Regular expressions that mean the same to RE2 and to Python."""
 _NUMBERS = ("I32", "I64", "U32", "U64", "F32", "F64")
-Scope = dict[str, NodeType | EdgeType]
+Scope = dict[str, NodeType | EdgeType | reads_paths.PathVariable]
 
 
 @dataclass
@@ -494,7 +498,9 @@ class Asking:
             steps.append(first(scope))
         for _ in range(moves):
             chance = random.random()
-            if chance < 0.6:
+            if random.random() < reads_paths.SHARE:
+                steps.append(reads_paths.path(self, scope))
+            elif chance < 0.6:
                 steps.append(self.hop(scope))
             elif chance < 0.75:
                 steps.append(self.again(scope))
@@ -519,7 +525,7 @@ class Asking:
     def optional(self, scope: Scope, depth: int) -> list[str]:
         """A block that may find nothing, and perhaps a condition on what it found."""
         inner = dict(scope)
-        hop = self.hop(inner)
+        hop = reads_paths.path(self, inner) if self.random.random() < reads_paths.SHARE else self.hop(inner)
         body = " ".join([hop, *self.block(inner, 0, depth + 2)]) if hop else ""
         new = [name for name in inner if name not in scope and f"${name}" in body]
         scope |= {name: inner[name] for name in new}
@@ -638,6 +644,9 @@ class Asking:
     def condition(self, scope: Scope, names: Sequence[str], depth: int = 0) -> str:
         """A condition; now and then one put together from others."""
         chance = self.random.random()
+        of_paths = reads_paths.tests(self.random, {name: scope[name] for name in names})
+        if of_paths and chance < 0.5:
+            return self.random.choice(of_paths)
         if chance < 0.25 and depth < 3:
             parts = [self.condition(scope, names, depth + 1) for _ in range(self.random.choice((2, 2, 3)))]
             joined = self.random.choice((" and ", " or ")).join(part for part in parts if part)
@@ -681,6 +690,7 @@ class Asking:
         """A number, computed or not."""
         random = self.random
         known = [of for scalar in _NUMBERS for of in self.properties(scope, scalar)]
+        known += reads_paths.numbers(scope)
         if own is None:
             own = random.choice(known) if known and random.random() < 0.5 else str(random.choice((0, 1, 2, 7, -3, 2.5)))
         if depth > 1 or random.random() < 0.3:
@@ -906,6 +916,9 @@ class Asking:
     def items(self, scope: Scope) -> list[str]:
         random = self.random
         items = []
+        of_paths = reads_paths.items(scope)
+        if of_paths and random.random() < 0.7:
+            items.append(random.choice(of_paths))
         for _ in range(random.randint(1, 4)):
             match random.randrange(13):
                 case 12 if scope:
@@ -955,6 +968,7 @@ class Asking:
             if not prop.type.is_list and prop.type.scalar != "Vector"
         ]
         known = [*props, *aliases, *aliases, *([entity_value(self, scope)] if scope else [])]
+        known += reads_paths.numbers(scope)
         if props and random.random() < 0.2:
             known.append(f"({self.number(scope, None)} + 0)")
         chosen = random.sample(known, min(len(known), random.choice((0, 1, 1, 2, 3))))
@@ -965,6 +979,8 @@ class Asking:
         keys = [random.choice(self.properties(scope)) for _ in range(random.choice((0, 1, 1, 2)))]
         keys = [key for key in keys if key] if self.properties(scope) else []
         keys += [entity_value(self, scope)] if scope and random.random() < 0.15 else []
+        if random.random() < 0.3:
+            keys += self.some(reads_paths.numbers(scope))
         if self.nodes(scope) and random.random() < 0.25:
             keys.append("$" + random.choice(self.nodes(scope)))
         items, aliases, counts = list(dict.fromkeys(keys)), [], []
@@ -995,12 +1011,15 @@ class Asking:
         distinct = "distinct " if random.random() < 0.25 else ""
         if function == "count":
             whole = ["$" + name for name in self.nodes(scope)]
+            if not distinct:
+                whole += [item for item in reads_paths.items(scope) if item.startswith("$")]
             plain = [p for p in self.properties(scope) if not distinct or self.sortable(scope, p)]
             return f"count({distinct}{random.choice([*whole, *whole, *plain, '1'])})"
         if function == "collect":
             plain = [p for p in self.properties(scope) if self.sortable(scope, p)]
             return f"collect({distinct}{random.choice(plain or ['1'])})"
         numbers = [of for scalar in _NUMBERS for of in self.properties(scope, scalar)]
+        numbers += reads_paths.numbers(scope)
         texts = self.properties(scope, "String") if function in ("min", "max") else []
         return f"{function}({distinct}{random.choice([*numbers, *texts, '2'])})"
 

@@ -8,6 +8,7 @@ from omnigraph.query import ast
 from omnigraph.query.parser import parse_queries
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, union_name
 from support.oracle_unions import Types, any_ends, is_forward
+from support.reads_paths import PathVariable
 
 if TYPE_CHECKING:
     from support.reads import Asking, Scope
@@ -75,7 +76,8 @@ def mixed_hop(asking: Asking, scope: Scope, near: str) -> str:
 
 def entity_value(asking: Asking, scope: Scope) -> str:
     """`id($x)` or `type($x)`."""
-    return f"{asking.random.choice(('id', 'type', 'type'))}(${asking.random.choice(list(scope))})"
+    entities = [name for name, type_ in scope.items() if not isinstance(type_, PathVariable)] or list(scope)
+    return f"{asking.random.choice(('id', 'type', 'type'))}(${asking.random.choice(entities)})"
 
 
 def entity_test(asking: Asking, scope: Scope, names: list[str]) -> str:

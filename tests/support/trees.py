@@ -263,8 +263,10 @@ ANY_HOPS = st.builds(
     st.booleans(),
     st.none() | bounds(),
 )
+PATH_KINDS = st.sampled_from(("path", "shortest", "all shortest"))
+PATHS = st.builds(q.Path, VARIABLE_NAMES, PATH_KINDS, _tuples(HOPS | ANY_HOPS, 1), st.none() | LOWER)
 CLAUSES = st.recursive(
-    BINDINGS | HOPS | ANY_HOPS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),
+    BINDINGS | HOPS | ANY_HOPS | PATHS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),
     lambda inner: _tuples(inner, 1).map(q.Negation) | _tuples(inner, 1).map(q.Optional),
     max_leaves=4,
 )

@@ -81,7 +81,7 @@ def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: 
     weight = frame.weight
     if call.distinct or call.function == "collect":
         return over_values(call, frame, groups, count, evaluator)
-    if isinstance(call.argument, ir.Entity):
+    if isinstance(call.argument, ir.Entity | ir.PathPart):
         return pa.array(_sizes(groups, weight, frame.count, count))
     if groups is None and weight is None and isinstance(call.argument, ir.Prop):
         found = total(call.function, frame.bound[call.argument.var], call.argument.name)

@@ -45,6 +45,8 @@ class Estimates:
                     rows *= self._count(f"node:{op.type_name}") * self._share(op.filters)
                 case ir.Expand():
                     rows *= self._hop(op)
+                case ir.FindPaths():
+                    rows *= self._paths(op)
                 case ir.Filter():
                     rows *= self._share((op.condition,))
                 case ir.LeftJoin():
@@ -69,6 +71,19 @@ class Estimates:
             return op.src_type
         edge = self._catalog.edges[op.edge_type]
         return edge.to_type if op.direction == "in" else edge.from_type
+
+    def _paths(self, op: ir.FindPaths) -> float:
+        """As many as hops lead on, or one for each far end."""
+        factor, near = 1.0, op.src_var
+        for step in op.steps:
+            edge_type, *also = step.edge_types
+            hop = ir.Expand(
+                near, step.dst_var, edge_type, step.direction, step.dst_type, step.min_hops, step.max_hops,
+                step.dst_bound, dst_filters=step.filters, also=tuple(also),
+            )  # fmt: skip
+            factor *= self._hop(hop)
+            near = step.dst_var
+        return factor * self._share(op.filters)
 
     def _share(self, conditions: tuple[ir.Condition, ...]) -> float:
         """The part of the rows that pass some conditions."""

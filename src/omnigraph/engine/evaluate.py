@@ -14,6 +14,7 @@ from omnigraph.engine.arithmetic import arithmetic, function, matching, negative
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.path_data import shown
 from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
 from omnigraph.engine.unions import column_of
@@ -162,6 +163,8 @@ class Evaluator:
                 return pa.array(self.searcher.scores(expr, frame.bound[expr.prop.var]))
             case ir.Entity():
                 return self.entity(expr, frame)
+            case ir.PathPart():
+                return shown(expr, frame.bound[expr.var])
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")
 

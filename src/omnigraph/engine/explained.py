@@ -51,21 +51,26 @@ class Explained:
         if isinstance(op, ir.Expand):
             states = dict.fromkeys(self._adjacency(edge_type, op.direction) for edge_type in op.edge_types)
             yield f"adjacency {', '.join(states)}"
+        if isinstance(op, ir.FindPaths):
+            states = dict.fromkeys(self._adjacency(edge_type, "ends") for edge_type in op.edge_types)
+            yield f"edges by node {', '.join(states)}"
         conditions: tuple[ir.Condition, ...] = ()
         if isinstance(op, ir.NodeScan):
             conditions = op.filters
         elif isinstance(op, ir.Expand):
             conditions = (*op.dst_filters, *op.edge_filters)
+        elif isinstance(op, ir.FindPaths):
+            conditions = tuple(condition for step in op.steps for condition in step.filters)
         elif isinstance(op, ir.Filter):
             conditions = (op.condition,)
         for condition in conditions:
             if isinstance(condition, ir.TextMatch):
                 yield f"words of '{condition.prop.name}' {self._kept('words', condition.prop)}"
 
-    def _adjacency(self, edge_type: str, direction: ir.Direction) -> str:
+    def _adjacency(self, edge_type: str, kind: str) -> str:
         edge = self._catalog.edges[edge_type]
         keys = (edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
-        return self._state(("adjacency", *(self._snapshot.tables[key].folder for key in keys), direction))
+        return self._state(("adjacency", *(self._snapshot.tables[key].folder for key in keys), kind))
 
     def _by_key(self, scan: ir.NodeScan) -> bool:
         keys = [("id",), *(self._catalog.nodes[member].key for member in self._catalog.members(scan.type_name))]

@@ -17,7 +17,7 @@ def looked_at(columns: Iterable[ir.Column]) -> frozenset[str]:
         expr = column.expr
         if not isinstance(expr, ir.Aggregate):
             found |= set(ir.variables_of(expr))
-        elif expr.distinct or not isinstance(expr.argument, ir.Entity):
+        elif expr.distinct or not isinstance(expr.argument, ir.Entity | ir.PathPart):
             found |= set(ir.variables_of(expr.argument))
     return frozenset(found)
 
@@ -31,6 +31,8 @@ def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[
         match op:
             case ir.Expand():
                 needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
+            case ir.FindPaths():
+                needed |= set(op.bound_vars)
             case ir.Filter():
                 needed |= set(ir.variables_of(op.condition))
             case ir.AntiJoin() | ir.LeftJoin():

@@ -16,6 +16,7 @@ from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import NONE, Neighbours
 from omnigraph.engine.optional import joined, present
+from omnigraph.engine.paths import PathFinder
 from omnigraph.engine.places import find, spelt
 from omnigraph.engine.unions import UnionTable, about_type
 from omnigraph.engine.walks import reach_rows
@@ -70,6 +71,8 @@ class Match:
                     frame = present(frame, op)
                     alone = self._edges_alone(op, frame, live[place]) if live is not None else None
                     frame = alone if alone is not None else self._expand(op, frame)
+                case ir.FindPaths():
+                    frame = self._find_paths(op, present(frame, op))
                 case ir.Filter():
                     frame = frame.keep(self._evaluator.mask(op.condition, frame))
                 case ir.AntiJoin():
@@ -224,6 +227,17 @@ class Match:
         positions, rows, targets = at_nodes.expand(bound.numbers, self._work.room)
         keep = self._passing(op.edge_var, Bound(edges, rows), op.edge_filters)
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
+
+    def _find_paths(self, op: ir.FindPaths, frame: Frame) -> Frame:
+        def candidates(step: ir.PathStep) -> Numbers:
+            scan = ir.NodeScan(step.dst_var, step.dst_type, step.filters)
+            return self._scan(scan, Frame()).bound[step.dst_var].numbers
+
+        def passing(paths: Bound) -> Numbers | None:
+            mask = self._passing(op.var, paths, op.filters)
+            return None if mask is None else np.flatnonzero(mask)
+
+        return PathFinder(self._work, op, candidates).run(frame, passing)
 
     def _passing(self, var: str, bound: Bound, filters: tuple[ir.Condition, ...]) -> Mask | None:
         if not filters:

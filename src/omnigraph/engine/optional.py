@@ -83,9 +83,13 @@ def joined(
     return result
 
 
-def present(frame: Frame, op: ir.Expand) -> Frame:
-    """The rows whose ends of a hop are there."""
-    for name in (op.src_var, *((op.dst_var,) if op.dst_bound else ())):
+def present(frame: Frame, op: ir.Expand | ir.FindPaths) -> Frame:
+    """The rows whose ends of a hop, or nodes of a path, are there."""
+    if isinstance(op, ir.FindPaths):
+        names = op.bound_vars
+    else:
+        names = (op.src_var, op.dst_var) if op.dst_bound else (op.src_var,)
+    for name in names:
         bound = frame.bound[name]
         if isinstance(bound.data, WithNone):
             frame = frame.take(np.flatnonzero(bound.numbers != bound.data.absent))

@@ -17,6 +17,7 @@ from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.match import Match
+from omnigraph.engine.path_data import is_of_paths
 from omnigraph.engine.ranks import id_ranks_of
 from omnigraph.engine.search import Searcher
 from omnigraph.engine.text import Scores
@@ -145,11 +146,12 @@ def row_order(
     for key in plan.order_by[1 if ranked is not None else 0 :]:
         codes = evaluator.codes(column_expr(plan, key.expr), frame)
         keys.append(-codes if key.descending else codes)
-    names = frame.named()
+    paths = {name for name, bound in frame.bound.items() if is_of_paths(bound)}
+    names = sorted(frame.named(), key=lambda name: name in paths)
     if ranked is not None:
         # The rows of a ranked entity come in the order of their edges.
         edges = set(_edges(plan.pipeline))
-        names.sort(key=lambda name: (name != ranked, name not in edges, name))
+        names.sort(key=lambda name: (name != ranked, name in paths, name not in edges, name))
     keys += [id_ranks_of(frame.bound[name]) for name in names]
     order = np.lexsort(tuple(reversed(keys)))
     return order if plan.limit is None else order[: plan.limit]

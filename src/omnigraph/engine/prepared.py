@@ -39,5 +39,7 @@ def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
             yield op.var, op.type_name
         elif isinstance(op, ir.Expand):
             yield op.dst_var, op.dst_type
+        elif isinstance(op, ir.FindPaths):
+            yield from ((step.dst_var, step.dst_type) for step in op.steps)
         elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
             yield from _types(op.inner)

@@ -29,6 +29,8 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) ->
             # Rows without it are not counted: it is its id that is, or is not there.
             return ir.Aggregate(function, ir.Prop(argument.var, "id", ir.NULL), ir.I64, expr.distinct)
         return ir.Aggregate(function, argument, ir.I64, expr.distinct)
+    if isinstance(argument, ir.PathPart):
+        return _of_path(checker, expr, argument)
     assert not isinstance(argument, ir.ColumnRef)
     checker.refuse_blob(inner, argument)
     if isinstance(argument, ir.Rrf):
@@ -51,3 +53,15 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) ->
             "T8", f"'{function}' needs numbers or Strings, but {checker.typed(inner, argument)}", inner.span
         )
     return ir.Aggregate(function, argument, type_.with_nullable(True), expr.distinct)
+
+
+def _of_path(checker: ExpressionChecker, expr: ast.Call, path: ir.PathPart) -> ir.Aggregate:
+    """Paths are counted, and nothing else."""
+    (inner,) = expr.arguments
+    if expr.function != "count" or expr.distinct or path.part != "path":
+        hint = "count($p) counts paths; length($p) can be summarised"
+        raise type_fault("T36", f"{checker.text(expr)} cannot summarise paths", inner.span, hint)
+    if path.type.nullable:
+        # Rows without one are not counted.
+        return ir.Aggregate("count", ir.Prop(path.var, ir.LENGTH, ir.I64.with_nullable(True)), ir.I64)
+    return ir.Aggregate("count", path, ir.I64)

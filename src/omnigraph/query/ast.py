@@ -185,6 +185,21 @@ class Hop:
     also: tuple[Name, ...] = ()
 
 
+PathKind = OneOf["path", "shortest", "all shortest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """`$p: path { hops }`, `$p: shortest { hop } by property`; `body` spans the braces."""
+
+    var: Name
+    kind: PathKind
+    hops: tuple[Hop, ...]
+    by: Name | None = None
+    body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Negation:
     """`not { clauses }`; `body` spans the braces."""
@@ -211,7 +226,7 @@ class Condition:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Clause = Binding | Hop | Negation | Optional | Condition
+Clause = Binding | Hop | Path | Negation | Optional | Condition
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,8 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 lines.append(_line(depth, "scan", f"${op.var}: {op.type_name}{_where(op.filters)}", op))
             case ir.Expand():
                 lines.append(_line(depth, "check" if op.dst_bound else "expand", _expand(op), op))
+            case ir.FindPaths():
+                lines.append(_line(depth, "path" if op.kind == "path" else "shortest", _find_paths(op), op))
             case ir.Filter():
                 lines.append(_line(depth, "filter", _expr(op.condition), op))
             case ir.AntiJoin():
@@ -84,12 +86,37 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
 
 def _expand(op: ir.Expand) -> str:
     edge = f"${op.edge_var}:{op.edge_type}" if op.edge_var else "|".join(op.edge_types)
-    if (op.min_hops, op.max_hops) != (1, 1):
-        edge += f"{{{op.min_hops},{op.max_hops}}}" if op.max_hops >= op.min_hops else " (reaches nothing)"
-    arrow = {"out": f"-{edge}->", "in": f"<-{edge}-", "both": f"<-{edge}->"}[op.direction]
-    var = "_" if op.dst_var.startswith("_#") else op.dst_var
-    target = f"${var}" if op.dst_bound else f"${var}: {op.dst_type}"
+    arrow = _arrow(edge, op.min_hops, op.max_hops, op.direction)
+    target = _target(op.dst_var, op.dst_type, bound=op.dst_bound)
     return f"${op.src_var} {arrow} {target}{_where((*op.edge_filters, *op.dst_filters))}"
+
+
+def _arrow(edge: str, least: int, most: int, direction: ir.Direction) -> str:
+    if (least, most) != (1, 1):
+        edge += f"{{{least},{most}}}" if most >= least else " (reaches nothing)"
+    return {"out": f"-{edge}->", "in": f"<-{edge}-", "both": f"<-{edge}->"}[direction]
+
+
+def _target(var: str, type_name: str, *, bound: bool) -> str:
+    var = "_" if var.startswith("_#") else var
+    return f"${var}" if bound else f"${var}: {type_name}"
+
+
+def _find_paths(op: ir.FindPaths) -> str:
+    walks = [_walk(op.src_var, steps) for steps in (op.ahead, op.back) if steps]
+    by = f" by {op.by}" if op.by else ""
+    every = "all " if op.kind == "all shortest" else ""
+    conditions = [condition for step in op.steps for condition in step.filters]
+    return f"{every}${op.var}: {', '.join(walks)}{by}{_where((*conditions, *op.filters))}"
+
+
+def _walk(start: str, steps: Iterable[ir.PathStep]) -> str:
+    pieces = [f"${start}"]
+    for step in steps:
+        edge = "|".join(step.edge_types)
+        pieces.append(_arrow(edge, step.min_hops, step.max_hops, step.direction))
+        pieces.append(_target(step.dst_var, step.dst_type, bound=step.dst_bound))
+    return " ".join(pieces)
 
 
 def _mutation(plan: ir.MutationIR) -> list[_Line]:
@@ -180,11 +207,13 @@ def _bare(expr: ir.Expr, own: int) -> str:
         case ir.Prop():
             if expr.var == ir.GROUP:
                 return f"column {int(expr.name) + 1}"
-            if expr.name in ("id", ir.TYPE):
+            if expr.name in ("id", ir.TYPE, ir.LENGTH, ir.WEIGHT):
                 return f"{expr.name.removeprefix('#')}(${expr.var})"
             return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
         case ir.Entity():
             return f"${expr.var}"
+        case ir.PathPart():
+            return f"${expr.var}" if expr.part == "path" else f"{expr.part}(${expr.var})"
         case ir.Compare():
             return f"{_expr(expr.left, own + 1)} {_OPS.get(expr.op, expr.op)} {_expr(expr.right, own + 1)}"
         case ir.Logic():

@@ -19,7 +19,7 @@ from omnigraph.query import ast, ir
 from omnigraph.query.aggregates import check_aggregate
 from omnigraph.query.entities import check_entity_function, node_object
 from omnigraph.query.faults import Silenced, type_fault
-from omnigraph.query.functions import AGGREGATE, ENTITY, TEXT, VALUE
+from omnigraph.query.functions import AGGREGATE, ENTITY, PATH, TEXT, VALUE
 from omnigraph.query.literals import compatible, literal, literal_hint
 from omnigraph.query.operators import (
     CASELESS,
@@ -34,6 +34,7 @@ from omnigraph.query.operators import (
     check_value_function,
     refuse_null,
 )
+from omnigraph.query.paths import check_path_function, no_value, path_value, path_variable
 from omnigraph.query.scopes import Scope, Variable, dollar_hint
 from omnigraph.query.searching import check_bm25, check_nearest, check_rrf, check_text_match
 from omnigraph.query.unions import not_shared
@@ -147,6 +148,9 @@ class ExpressionChecker:
             alone = f"name the property alone: '{expr.property}'"
             raise type_fault("T14", f"'${expr.var}' is not a variable of a statement", expr.span, alone)
         variable = scope.get(expr.var)
+        if variable.kind == "path":
+            ask = f"ask for length(${expr.var}), nodes(${expr.var}) or edges(${expr.var})"
+            raise type_fault("T36", f"'${expr.var}' is a path, which has no properties", expr.span, ask)
         type_ = self.entity_type(variable)
         found = type_.properties.get(expr.property.text)
         if found is None:
@@ -189,6 +193,8 @@ class ExpressionChecker:
                 expr.span,
                 f"read one of its properties, or id(${expr.name})",
             )
+        if variable.kind == "path":
+            return path_value(variable)
         if variable.type_name is None:
             raise Silenced
         shown = node_object(self.catalog.node(variable.type_name), nullable=variable.optional)
@@ -247,6 +253,8 @@ class ExpressionChecker:
     def operand(self, expr: ast.Expr, scope: Scope) -> ir.Value | ir.Entity:
         checked = scope.of_group(self.check(expr, scope), self.text(expr), expr.span)
         assert not isinstance(checked, ir.ColumnRef)
+        if isinstance(checked, ir.PathPart):
+            raise no_value(self.text(expr), expr.span)
         if isinstance(checked, ir.Rank):
             raise type_fault(
                 None,
@@ -299,6 +307,8 @@ class ExpressionChecker:
             return check_text_match(self, expr, scope)
         if expr.function in AGGREGATE:
             return check_aggregate(self, expr, scope)
+        if expr.function in PATH or (expr.function == "length" and path_variable(self, expr.arguments[0], scope)):
+            return check_path_function(self, expr, scope)
         if expr.function in VALUE:
             return check_value_function(self, expr, scope)
         if expr.function in ENTITY:

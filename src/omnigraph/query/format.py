@@ -35,6 +35,7 @@ from omnigraph.query.ast import (
     Not,
     Optional,
     Param,
+    Path,
     PropertyOf,
     Query,
     QueryFile,
@@ -157,19 +158,34 @@ class _Formatter:
     def block(self, word: str, clauses: Sequence[Clause], start: int, body: Span) -> None:
         """`word { clause }` if it is one clause that fits, else one to a line."""
         printer = self.printer
-        if len(clauses) == 1 and not isinstance(clauses[0], Negation | Optional):
+        if len(clauses) == 1 and not isinstance(clauses[0], Negation | Optional | Path):
             line = f"{word} {{ {self.clause(clauses[0])} }}"
             if printer.fits(line, body):
                 printer.item(line, Span(start, body.end))
                 return
         printer.open(f"{word} {{", start, body.start)
         for clause in clauses:
-            if isinstance(clause, Negation | Optional):
+            if isinstance(clause, Path):
+                self.path(clause)
+            elif isinstance(clause, Negation | Optional):
                 nested = "not" if isinstance(clause, Negation) else "optional"
                 self.block(nested, clause.clauses, clause.span.start, clause.body)
             else:
                 printer.item(self.clause(clause), clause.span)
         printer.close(body.end)
+
+    def path(self, path: Path) -> None:
+        """`$p: path { hop }` if it is one hop that fits, else one to a line."""
+        printer = self.printer
+        head, tail = f"${path.var}: {path.kind} {{", f"}} by {path.by}" if path.by else "}"
+        line = f"{head} {' '.join(map(self.clause, path.hops))} {tail}"
+        if len(path.hops) == 1 and printer.fits(line, path.body):
+            printer.item(line, path.span)
+            return
+        printer.open(head, path.span.start, path.body.start)
+        for hop in path.hops:
+            printer.item(self.clause(hop), hop.span)
+        printer.close(path.body.end, tail, last=path.span.end)
 
     def clause(self, clause: Binding | Hop | Condition) -> str:
         match clause:

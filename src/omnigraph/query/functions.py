@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Family = Literal["clock", "text", "rank", "aggregate", "value", "entity"]
+Family = Literal["clock", "text", "rank", "aggregate", "value", "entity", "path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,13 @@ FUNCTIONS: dict[str, Function] = {
         Function("collect", "aggregate", 1, 1, "collect($x.value)"),
         Function("lower", "value", 1, 1, "lower($x.text)"),
         Function("upper", "value", 1, 1, "upper($x.text)"),
-        Function("length", "value", 1, 1, "length($x.text) or length($x.list)"),
+        Function("length", "value", 1, 1, "length($x.text), length($x.list) or length($path)"),
         Function("coalesce", "value", 2, 16, "coalesce($x.value, other)"),
         Function("id", "entity", 1, 1, "id($x)"),
         Function("type", "entity", 1, 1, "type($x)"),
+        Function("nodes", "path", 1, 1, "nodes($path)"),
+        Function("edges", "path", 1, 1, "edges($path)"),
+        Function("weight", "path", 1, 1, "weight($path)"),
     )
 }
 
@@ -62,3 +65,4 @@ RANK = names_of("rank")
 AGGREGATE = names_of("aggregate")
 VALUE = names_of("value")
 ENTITY = names_of("entity")
+PATH = names_of("path")

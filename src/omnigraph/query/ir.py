@@ -9,6 +9,7 @@ A read is a pipeline of operations over a bag of rows, each row binding variable
     NodeScan   cross product with the rows of a node table that pass `filters`
     Expand     follow an edge from a bound variable; see the class
     Filter     keep rows where the condition is definitely true
+    FindPaths  follow hops from a bound variable, and bind the paths themselves
     AntiJoin   drop rows for which the inner pipeline, its outer variables fixed, yields any row
     LeftJoin   extend rows by what the inner pipeline yields; a row it yields nothing for stays as it is
 
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnigraph.types import ObjectType, PropertyType, ResultType
+from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 NOW = "__nanograph_now"
 """The parameter that carries the one instant `now()` means in a whole execution."""
@@ -52,6 +53,10 @@ ValueFunction = Literal["lower", "upper", "length", "coalesce", "concat", "type"
 TextFunction = Literal["search", "match_text", "fuzzy"]
 AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
 Direction = Literal["out", "in", "both"]
+PathKind = Literal["path", "shortest", "all shortest"]
+
+LENGTH, WEIGHT = "#length", "#weight"
+"""What a path has like properties: how many edges, and what they add up to."""
 
 
 # -- expressions -------------------------------------------------------------------------------------
@@ -244,10 +249,19 @@ class Function:
     type: PropertyType
 
 
+@dataclass(frozen=True, slots=True)
+class PathPart:
+    """A whole path as an object, or its nodes or edges as a list of objects."""
+
+    var: str
+    part: Literal["path", "nodes", "edges"]
+    type: ObjectType | ListType
+
+
 Rank = Nearest | Bm25 | Rrf
 Computed = Arithmetic | Negative | Function
 Value = Const | ParamRef | Prop | Compare | TextMatch | Logic | Not | IsNull | Computed | Rank | Aggregate
-Expr = Value | Entity | ColumnRef
+Expr = Value | Entity | PathPart | ColumnRef
 Condition = Compare | TextMatch | Logic | Not | IsNull | Prop | ParamRef | Const | Computed
 """What can filter: the tests, and any other expression of type Bool."""
 
@@ -277,7 +291,7 @@ def parts_of(expr: Expr) -> tuple[Expr, ...]:
 
 def variables_of(expr: Expr) -> Iterator[str]:
     """The variables an expression reads, with repeats."""
-    if isinstance(expr, Prop | Entity):
+    if isinstance(expr, Prop | Entity | PathPart):
         yield expr.var
     for part in parts_of(expr):
         yield from variables_of(part)
@@ -348,6 +362,54 @@ class Expand:
 
 
 @dataclass(frozen=True, slots=True)
+class PathStep:
+    """A hop of a path, as it is walked: over `edge_types` to `dst_var`, which must pass `filters`."""
+
+    dst_var: str
+    dst_type: str
+    edge_types: tuple[str, ...]
+    direction: Direction
+    min_hops: int = 1
+    max_hops: int = 1
+    dst_bound: bool = False
+    filters: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindPaths:
+    """Bind `var` to paths, a row for each: all there are, or for each pair of ends a shortest or all shortest ones.
+
+    A path visits no node twice. From the bound `src_var` it is followed along `ahead` to its end, and along `back`
+    to its start. With `by`, what the edges have of that property is added up, and shortest is the smallest sum.
+    """
+
+    var: str
+    src_var: str
+    src_type: str
+    ahead: tuple[PathStep, ...]
+    back: tuple[PathStep, ...] = ()
+    kind: PathKind = "path"
+    by: str | None = None
+    filters: tuple[Condition, ...] = ()
+    """What must be true of the path alone."""
+
+    @property
+    def steps(self) -> tuple[PathStep, ...]:
+        """Every step, as they are walked."""
+        return self.ahead + self.back
+
+    @property
+    def edge_types(self) -> tuple[str, ...]:
+        """Every edge type that is followed."""
+        return tuple(dict.fromkeys(edge_type for step in self.steps for edge_type in step.edge_types))
+
+    @property
+    def bound_vars(self) -> tuple[str, ...]:
+        """The variables that have a value before."""
+        return (self.src_var, *(step.dst_var for step in self.steps if step.dst_bound))
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """Keep rows for which the condition is definitely true."""
 
@@ -371,7 +433,7 @@ class LeftJoin:
     variables: tuple[str, ...]
 
 
-Op = NodeScan | Expand | Filter | AntiJoin | LeftJoin
+Op = NodeScan | Expand | FindPaths | Filter | AntiJoin | LeftJoin
 Pipeline = tuple[Op, ...]
 
 

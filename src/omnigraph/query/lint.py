@@ -169,11 +169,12 @@ def _plan_warnings(catalog: Catalog, plan: ir.AnyIR) -> Iterable[str]:
         if (plan.skip or plan.skip_param) and not plan.order_by:
             yield "rows are skipped without an 'order': which ones is not said"
         for op in _flat(plan.pipeline):
-            if isinstance(op, ir.Expand) and op.max_hops < op.min_hops:
-                yield (
-                    f"the hop over '{op.edge_type}' never matches: its ends are of different types, "
-                    f"so it cannot be {op.min_hops} long"
-                )
+            for hop in (op,) if isinstance(op, ir.Expand) else op.steps if isinstance(op, ir.FindPaths) else ():
+                if hop.max_hops < hop.min_hops:
+                    yield (
+                        f"the hop over '{hop.edge_types[0]}' never matches: its ends are of different types, "
+                        f"so it cannot be {hop.min_hops} long"
+                    )
             type_name = op.type_name if isinstance(op, ir.NodeScan) else getattr(op, "dst_type", None)
             if type_name is not None and not catalog.members(type_name):
                 yield f"nothing matches: no node type implements {listing(type_name.split('|'))}"
@@ -221,7 +222,7 @@ def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
         for op in _flat(plan.pipeline):
             if isinstance(op, ir.NodeScan):
                 reads |= {("node", member) for member in catalog.members(op.type_name)}
-            elif isinstance(op, ir.Expand):
+            elif isinstance(op, ir.Expand | ir.FindPaths):
                 for edge in (catalog.edges[edge_type] for edge_type in op.edge_types):
                     reads |= {("edge", edge.name), ("node", edge.from_type), ("node", edge.to_type)}
     else:

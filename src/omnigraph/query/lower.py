@@ -19,15 +19,17 @@ from omnigraph.query.ir import (
     Direction,
     Expand,
     Filter,
+    FindPaths,
     LeftJoin,
     MutationIR,
     NodeScan,
     Op,
     ParamRef,
+    PathStep,
     Pipeline,
     QueryIR,
 )
-from omnigraph.query.resolved import ResolvedBlock, ResolvedHop, ResolvedRead
+from omnigraph.query.resolved import ResolvedBlock, ResolvedHop, ResolvedPath, ResolvedRead
 from omnigraph.query.rewrites import rewrite
 
 
@@ -60,8 +62,9 @@ def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:
     """The pipeline of a block; `bound` is extended by what it binds."""
     ops: list[Op] = []
     at_end: dict[str, list[int]] = {}
-    for number, hop in enumerate(block.hops):
-        for end in {hop.left, hop.right}:
+    ends = [*({hop.left, hop.right} for hop in block.hops), *(set(path.variables) for path in block.paths)]
+    for number, variables in enumerate(ends):
+        for end in variables:
             at_end.setdefault(end, []).append(number)
     ready: list[int] = []
 
@@ -73,13 +76,21 @@ def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:
     for outer in bound & at_end.keys():
         bind(outer)
     first = [(binding.var, binding.type_name) for binding in block.bindings]
-    starts = iter(first + [(hop.left, hop.left_type) for hop in block.hops])
+    hops = [*block.hops, *(path.hops[0] for path in block.paths)]
+    starts = iter(first + [(hop.left, hop.left_type) for hop in hops])
     taken: set[int] = set()
     while True:
         while ready:
             number = heapq.heappop(ready)
             if number not in taken:
                 taken.add(number)
+                if number >= len(block.hops):
+                    # Behind the hops: the fewer rows there are, the fewer paths.
+                    found = find_paths(block.paths[number - len(block.hops)], bound)
+                    ops.append(found)
+                    for var in (found.var, *(step.dst_var for step in found.steps if not step.dst_bound)):
+                        bind(var)
+                    continue
                 expand = _expand(block.hops[number], bound)
                 ops.append(expand)
                 if not expand.dst_bound:
@@ -118,3 +129,22 @@ def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
         also=hop.also,
         src_type=(hop.left_type if forward else hop.right_type) if hop.across else None,
     )
+
+
+def find_paths(path: ResolvedPath, bound: set[str]) -> FindPaths:
+    """Follow the path from the first of its nodes that is bound: its start, else its end, else one on the way."""
+    names = path.variables
+    known = [place for place, name in enumerate(names) if name in bound]
+    place = known[0] if known[0] == 0 or known[-1] < len(path.hops) else known[-1]
+    hop = path.hops[min(place, len(path.hops) - 1)]
+    ahead = tuple(_step(hop, bound, forward=True) for hop in path.hops[place:])
+    back = tuple(_step(hop, bound, forward=False) for hop in reversed(path.hops[:place]))
+    src_type = hop.left_type if place < len(path.hops) else hop.right_type
+    return FindPaths(path.var, names[place], src_type, ahead, back, path.kind, path.by)
+
+
+def _step(hop: ResolvedHop, bound: set[str], *, forward: bool) -> PathStep:
+    dst, type_name = (hop.right, hop.right_type) if forward else (hop.left, hop.left_type)
+    direction: Direction = "both" if hop.undirected else "out" if forward == hop.left_is_source else "in"
+    edges = (hop.edge_type, *hop.also)
+    return PathStep(dst, type_name, edges, direction, hop.min_hops, hop.max_hops, dst in bound)

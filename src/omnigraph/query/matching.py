@@ -20,11 +20,15 @@ from omnigraph.query import ast, ir
 from omnigraph.query.expressions import ExpressionChecker
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.operators import check_condition
+from omnigraph.query.paths import check_path
 from omnigraph.query.patterns import check_match
-from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional
+from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional, ResolvedPath
 from omnigraph.query.scopes import Scope, Variable
 from omnigraph.query.unions import any_edge, bound_type
 from omnigraph.schema.catalog import Catalog, EdgeType, union_name
+
+_Place = tuple[int, int]
+"""The number of a clause, and of a hop in it: a path has several."""
 
 
 @dataclass(slots=True)
@@ -36,7 +40,8 @@ class _Block:
     since: dict[str, int] = field(default_factory=dict)
     """Own variable → number of the clause that introduces it."""
     bindings: list[ResolvedBinding] = field(default_factory=list)
-    hops: dict[int, ResolvedHop] = field(default_factory=dict)
+    hops: dict[_Place, ResolvedHop] = field(default_factory=dict)
+    paths: list[ResolvedPath] = field(default_factory=list)
     conditions: list[ir.Condition] = field(default_factory=list)
     negations: list[ResolvedBlock] = field(default_factory=list)
     optionals: list[ResolvedOptional] = field(default_factory=list)
@@ -75,6 +80,8 @@ class MatchChecker:
                     self.expressions.attempt(self.pattern, block, clause)
                 case ast.Condition():
                     self.expressions.attempt(self.condition, block, clause, number)
+                case ast.Path():
+                    self.expressions.attempt(self.path, block, clause, number)
                 case ast.Negation():
                     self.expressions.attempt(self.negation, block, clause, number)
                 case ast.Optional():
@@ -82,16 +89,22 @@ class MatchChecker:
         own = {variable.ir_name for variable in block.own.values()}
         resolved = ResolvedBlock(
             tuple(block.bindings),
-            tuple(block.hops[number] for number in sorted(block.hops)),
+            tuple(block.hops[place] for place in sorted(block.hops)),
             tuple(block.conditions),
             tuple(block.negations),
             tuple(name for name in block.mentioned if name not in own),
             tuple(block.optionals),
+            tuple(block.paths),
         )
         return resolved, block.scope_at(math.inf)
 
     def introduce(
-        self, block: _Block, name: str, type_name: str | None, number: int, kind: OneOf["node", "edge"] = "node"
+        self,
+        block: _Block,
+        name: str,
+        type_name: str | None,
+        number: int,
+        kind: OneOf["node", "edge", "path"] = "node",
     ) -> Variable:
         """A new variable of this block, with a name of its own in the plan."""
         uses = self.taken.get(name, 0)
@@ -123,6 +136,8 @@ class MatchChecker:
             block.bindings.append(ResolvedBinding(variable.ir_name, type_name))
         elif known.kind == "edge":
             raise type_fault("T23", f"the edge variable '${name}' cannot be bound to a node", clause.span)
+        elif known.kind == "path":
+            raise type_fault("T36", f"'${name}' is a path and cannot be bound to a node", clause.span)
         elif known.type_name is not None and known.type_name != type_name:
             raise type_fault(
                 None, f"'${name}' is bound to {known.type_name} already and cannot be a {type_name}", clause.span
@@ -153,31 +168,37 @@ class MatchChecker:
 
     def all_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> None:
         """Settle every hop, each time the first one in the text that has an end of known type."""
-        hops = {number: clause for number, clause in enumerate(clauses) if isinstance(clause, ast.Hop)}
-        at_end: dict[str, list[int]] = {}
-        for number, hop in hops.items():
-            self.edge_variable_early(block, hop, number)
+        hops: dict[_Place, ast.Hop] = {}
+        for number, clause in enumerate(clauses):
+            if isinstance(clause, ast.Hop):
+                hops[number, 0] = clause
+            elif isinstance(clause, ast.Path):
+                self.expressions.attempt(self.path_early, block, clause, number)
+                hops |= {(number, at): hop for at, hop in enumerate(clause.hops)}
+        at_end: dict[str, list[_Place]] = {}
+        for place, hop in hops.items():
+            self.edge_variable_early(block, hop, place[0])
             for end in {hop.left.text, hop.right.text} - {ast.ANONYMOUS}:
-                at_end.setdefault(end, []).append(number)
+                at_end.setdefault(end, []).append(place)
         # A named edge says more about its ends than one of any type, so it comes first.
-        turns = {number: (hop.edge.text == ast.ANY_EDGE, number) for number, hop in hops.items()}
-        ready = [turns[number] for number, hop in hops.items() if self.known_end(block, hop)]
+        turns = {place: (hop.edge.text == ast.ANY_EDGE, place) for place, hop in hops.items()}
+        ready = [turns[place] for place, hop in hops.items() if self.known_end(block, hop)]
         heapq.heapify(ready)
         waiting = iter(sorted(turns.values()))
-        done: set[int] = set()
+        done: set[_Place] = set()
         while len(done) < len(hops):
-            _, number = heapq.heappop(ready) if ready else next(turn for turn in waiting if turn[1] not in done)
-            if number in done:
+            _, place = heapq.heappop(ready) if ready else next(turn for turn in waiting if turn[1] not in done)
+            if place in done:
                 continue
-            done.add(number)
-            hop = hops[number]
+            done.add(place)
+            hop = hops[place]
             try:
-                self.hop(block, hop, number)
+                block.hops[place] = self.hop(block, hop, place[0])
             except Fault as fault:
                 self.report(fault)
-                self.give_up(block, hop, number)
+                self.give_up(block, hop, place[0])
             except Silenced:
-                self.give_up(block, hop, number)
+                self.give_up(block, hop, place[0])
             for end in (hop.left.text, hop.right.text):
                 for other in at_end.get(end, ()):
                     if other not in done:
@@ -210,7 +231,23 @@ class MatchChecker:
             edge = self.catalog.find_edge(hop.edge.text)
             self.introduce(block, name.text, edge.name if edge else None, number, "edge")
 
-    def hop(self, block: _Block, hop: ast.Hop, number: int) -> None:
+    def path_early(self, block: _Block, path: ast.Path, number: int) -> None:
+        """Introduce a path's variable, so that no hop takes its name for a node."""
+        name = path.var
+        if name.text == ast.ANONYMOUS:
+            raise type_fault("T36", "a path needs a name", name.span, "write the hops without a path, or give it one")
+        if block.find(name.text) is not None:
+            raise type_fault("T36", f"'${name}' is bound already and cannot be a path", name.span, "choose a new name")
+        self.introduce(block, name.text, None, number, "path")
+
+    def path(self, block: _Block, path: ast.Path, number: int) -> None:
+        places = [(number, at) for at in range(len(path.hops))]
+        hops = [block.hops.pop(place) for place in places if place in block.hops]
+        variable = block.own.get(path.var.text)
+        if len(hops) == len(places) and variable is not None and variable.kind == "path":
+            block.paths.append(check_path(self.catalog, path, hops, variable))
+
+    def hop(self, block: _Block, hop: ast.Hop, number: int) -> ResolvedHop:
         if hop.edge.text == ast.ANY_EDGE:
             least, most = self.hop_bounds(hop, several=True)
             ends = (self.end_type(block, hop.left), self.end_type(block, hop.right))
@@ -231,7 +268,7 @@ class MatchChecker:
         ends_alike = {(edge.from_type, edge.to_type) for edge in edges}
         own = (edges[0].from_type, edges[0].to_type) if left_is_source else (edges[0].to_type, edges[0].from_type)
         plain = len(ends_alike) == 1 and (left.type_name, right.type_name) == own
-        block.hops[number] = ResolvedHop(
+        return ResolvedHop(
             left.ir_name,
             left.type_name,
             right.ir_name,
@@ -350,6 +387,8 @@ class MatchChecker:
             return None
         if variable.kind == "edge":
             raise type_fault("T23", f"the edge variable '${end}' cannot be an end of a hop", end.span)
+        if variable.kind == "path":
+            raise type_fault("T36", f"'${end}' is a path and cannot be an end of a hop", end.span)
         if variable.type_name is None:
             raise Silenced
         return variable.type_name

@@ -14,6 +14,7 @@ from omnigraph.names import listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.literals import compatible
+from omnigraph.query.paths import length_of, path_variable
 from omnigraph.query.scopes import Scope
 from omnigraph.schema.patterns import why_bad_pattern
 from omnigraph.types import PropertyType
@@ -61,7 +62,11 @@ def check_not(checker: ExpressionChecker, expr: ast.Not, scope: Scope) -> ir.Not
 
 def check_is_null(checker: ExpressionChecker, expr: ast.IsNull, scope: Scope) -> ir.Condition:
     """`a is null`, `a is not null`."""
-    value = checker.operand(expr.expr, scope)
+    path = path_variable(checker, expr.expr, scope)
+    if path is not None:
+        value = scope.of_group(length_of(path), checker.text(expr.expr), expr.expr.span)
+    else:
+        value = checker.operand(expr.expr, scope)
     checker.refuse_blob(expr.expr, value)
     test = ir.IsNull(value)
     return ir.Not(test) if expr.negated else test

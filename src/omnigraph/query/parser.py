@@ -1,8 +1,9 @@
 """`.gq` text → tree.
 
 Recursive descent over the shared cursor. No word is reserved, so a clause is told by the first few
-tokens: `$x :` binds, `$a word $b` hops, everything else that starts an expression is a condition. A
-broken query is skipped up to the next `query name(`, so one file reports several mistakes.
+tokens: `$x :` binds (a path, if a small letter follows), `$a word $b` hops, everything else that starts an
+expression is a condition. A broken query is skipped up to the next `query name(`, so one file reports several
+mistakes.
 Expressions are read by `parse_expressions`, writes by `parse_writes`.
 """
 
@@ -48,6 +49,7 @@ from omnigraph.query.parse_expressions import (
     WORD_OPERATORS,
     no_dollar,
 )
+from omnigraph.query.parse_paths import parse_path, starts_path
 from omnigraph.query.parse_writes import WriteParser
 from omnigraph.types import SCALARS
 
@@ -234,7 +236,7 @@ class _Parser(WriteParser):
         if token.kind == VAR:
             after = cursor.ahead()
             if after.text == ":":
-                return self.binding()
+                return parse_path(cursor, self.hop) if starts_path(cursor) else self.binding()
             if after.kind == VAR or self.starts_hop(after):
                 return self.hop()
         elif token.text in ("not", "optional") and cursor.ahead().text == "{":

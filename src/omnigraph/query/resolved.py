@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.query.ir import Column, Condition, ParamDecl, ParamRef, SortKey
+from omnigraph.query.ir import Column, Condition, ParamDecl, ParamRef, PathKind, SortKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,21 @@ class ResolvedHop:
 
 
 @dataclass(frozen=True, slots=True)
+class ResolvedPath:
+    """A path whose hops connect, each one's right end to the next one's left."""
+
+    var: str
+    kind: PathKind
+    hops: tuple[ResolvedHop, ...]
+    by: str | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The nodes that are named, from the start to the end."""
+        return (self.hops[0].left, *(hop.right for hop in self.hops))
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedBlock:
     """A match block or the inside of a `not`; `outer_vars` are the outside variables it mentions."""
 
@@ -48,6 +63,7 @@ class ResolvedBlock:
     negations: tuple[ResolvedBlock, ...]
     outer_vars: tuple[str, ...]
     optionals: tuple[ResolvedOptional, ...] = ()
+    paths: tuple[ResolvedPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,16 @@ from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import type_fault
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.types import ObjectType
+
+
+@dataclass(frozen=True, slots=True)
+class PathType:
+    """What the nodes and the edges of a path look like, and whether it is weighed."""
+
+    nodes: ObjectType
+    edges: ObjectType
+    weighted: bool
 
 
 @dataclass(slots=True)
@@ -20,10 +30,12 @@ class Variable:
 
     name: str
     ir_name: str
-    kind: OneOf["node", "edge"]
+    kind: OneOf["node", "edge", "path"]
     type_name: str | None
     optional: bool = False
     """It comes from an `optional` block, so a row may have none."""
+    path: PathType | None = None
+    """What a path holds, once that is known."""
 
 
 class Scope:

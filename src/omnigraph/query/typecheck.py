@@ -21,6 +21,7 @@ from omnigraph.query.groups import GroupScope, group_column
 from omnigraph.query.matching import MatchChecker
 from omnigraph.query.mutations import MutationChecker
 from omnigraph.query.operators import check_condition
+from omnigraph.query.paths import no_value
 from omnigraph.query.resolved import ResolvedRead
 from omnigraph.query.scopes import Scope
 from omnigraph.schema.catalog import Catalog
@@ -120,6 +121,9 @@ class _Results:
                 self.aliases[item.alias.text] = None if column is None else len(self.found) - 1
         if any(isinstance(column.expr, ir.Aggregate) for column in self.found):
             self.group_keys(sound)
+        for item, column in zip(sound, self.found, strict=True):
+            if self.grouped and isinstance(column.expr, ir.PathPart):
+                self.report(no_value(self.expressions.text(item.expr), item.expr.span))
         return self.found
 
     @property
@@ -191,6 +195,8 @@ class _Results:
             if isinstance(item.expr, ast.PropertyOf) or (isinstance(item.expr, ast.Call) and _aggregates(item.expr)):
                 continue
             if isinstance(item.expr, ast.Var) and item.expr.name not in self.expressions.params:
+                continue
+            if isinstance(column.expr, ir.PathPart):
                 continue
             self.report(
                 type_fault(

@@ -146,6 +146,12 @@ class _Lowering:
                     rows = self._scan(op, rows)
                 case ir.Expand():
                     rows = self._expand(op, rows)
+                case ir.FindPaths():
+                    raise InputError(
+                        f"query '{self.plan.name}' looks for paths, which Spark does not do",
+                        code="not_on_spark",
+                        hint="run it with engine='memory'",
+                    )
                 case ir.Filter():
                     rows = rows.with_frame(self._step(rows, conditions=(op.condition,)))
                 case ir.AntiJoin():

@@ -13,7 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from omnigraph.query.ir import AntiJoin, Condition, Expand, Filter, LeftJoin, NodeScan, Op, Pipeline, variables_of
+from omnigraph.query.ir import (
+    AntiJoin,
+    Condition,
+    Expand,
+    Filter,
+    FindPaths,
+    LeftJoin,
+    NodeScan,
+    Op,
+    PathStep,
+    Pipeline,
+    variables_of,
+)
 
 
 def push_down_filters(pipeline: Pipeline) -> Pipeline:
@@ -50,6 +62,9 @@ def _bound_by(op: Op) -> Iterator[str]:
                 yield op.dst_var
             if op.edge_var:
                 yield op.edge_var
+        case FindPaths():
+            yield op.var
+            yield from (step.dst_var for step in op.steps if not step.dst_bound)
         case LeftJoin():
             yield from op.variables
         case Filter() | AntiJoin():
@@ -61,7 +76,23 @@ def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
         return op
     if isinstance(op, NodeScan):
         return replace(op, filters=(*op.filters, *conditions))
-    assert isinstance(op, Expand), "only scans and expansions bind variables"
+    if isinstance(op, FindPaths):
+        return _of_paths(op, conditions)
+    assert isinstance(op, Expand), "only scans, expansions and paths bind variables"
     of_edge = [c for c in conditions if next(variables_of(c)) == op.edge_var]
     of_node = [c for c in conditions if next(variables_of(c)) != op.edge_var]
     return replace(op, dst_filters=(*op.dst_filters, *of_node), edge_filters=(*op.edge_filters, *of_edge))
+
+
+def _of_paths(op: FindPaths, conditions: list[Condition]) -> FindPaths:
+    """A condition on a node goes into the step that leads there."""
+
+    def of(var: str) -> tuple[Condition, ...]:
+        return tuple(condition for condition in conditions if next(variables_of(condition)) == var)
+
+    def with_filters(steps: tuple[PathStep, ...]) -> tuple[PathStep, ...]:
+        return tuple(
+            step if step.dst_bound else replace(step, filters=(*step.filters, *of(step.dst_var))) for step in steps
+        )
+
+    return replace(op, ahead=with_filters(op.ahead), back=with_filters(op.back), filters=(*op.filters, *of(op.var)))

@@ -1,0 +1,229 @@
+"""Paths, worked out the slow way: every path there is, then those that are asked for.
+
+From the page alone: a path is a sequence of edges that visits no node twice; parallel edges make different paths. The
+shortest has the fewest edges, the lightest the smallest sum, then the fewest edges; of equal ones the ids of the edges
+decide, compared from the start, edges of one id by the names of their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.query import ast
+from omnigraph.schema.catalog import Catalog
+
+if TYPE_CHECKING:
+    from support.oracle import Entity, World, _Leap
+
+
+class NegativeWeight(Exception):
+    """An edge weighs less than nothing."""
+
+
+class Unsure(Exception):
+    """The weights do not add up exactly, so which path is the lightest is not said."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A path, as a variable holds it."""
+
+    nodes: tuple[Entity, ...]
+    edges: tuple[Entity, ...]
+    weight: float | None
+    trail: Trail
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    @property
+    def ids(self) -> list[tuple[str, str]]:
+        return [(edge.id, edge.type) for edge in self.edges]
+
+
+@dataclass(eq=False)
+class Trail:
+    """A path clause with its anonymous ends named apart."""
+
+    clause: ast.Path
+    leaps: list[_Leap]
+
+    @property
+    def names(self) -> list[str]:
+        return [self.leaps[0].left, *(leap.right for leap in self.leaps)]
+
+
+class Paths:
+    """Finds the paths of one graph."""
+
+    def __init__(self, world: World, entity: Callable[[str, str, str], Entity]) -> None:
+        self.world = world
+        self.catalog: Catalog = world.catalog
+        self.entity = entity
+        self.known: dict[tuple[Trail, Entity], list[tuple[Mapping[str, Entity], Route]]] = {}
+
+    def rows(self, trail: Trail, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The row with every path that agrees with it."""
+        if any(name in row and row[name] is None for name in trail.names):
+            return
+        found = [
+            (names, route)
+            for start in self.starts(trail, row)
+            for names, route in self.every(trail, start)
+            if all(row.get(name, node) == node for name, node in names.items())
+        ]
+        for names, route in self.chosen(trail, found):
+            yield {**row, **names, trail.clause.var.text: route}
+
+    def every(self, trail: Trail, start: Entity) -> list[tuple[Mapping[str, Entity], Route]]:
+        if (trail, start) not in self.known:
+            self.known[trail, start] = list(self.walk(trail, 0, {trail.names[0]: start}, (start,), ()))
+        return self.known[trail, start]
+
+    def starts(self, trail: Trail, row: Mapping[str, Any]) -> list[Entity]:
+        first = trail.leaps[0]
+        if first.left in row:
+            return [row[first.left]]
+        type_ = self.ends(first)[0]
+        return [self.entity("node", type_, id) for id in self.world.nodes[type_]]
+
+    def ends(self, leap: _Leap) -> tuple[str, str]:
+        """The types of a hop's left and right end."""
+        edge = self.catalog.find_edge(leap.hop.edge.text)
+        assert edge is not None
+        return (edge.from_type, edge.to_type) if leap.forward else (edge.to_type, edge.from_type)
+
+    def edge_names(self, leap: _Leap) -> list[str]:
+        found = [self.catalog.find_edge(name.text) for name in (leap.hop.edge, *leap.hop.also)]
+        return list(dict.fromkeys(edge.name for edge in found if edge))
+
+    def walk(
+        self,
+        trail: Trail,
+        at: int,
+        names: Mapping[str, Entity],
+        nodes: tuple[Entity, ...],
+        edges: tuple[Entity, ...],
+        hops: int = 0,
+    ) -> Iterator[tuple[Mapping[str, Entity], Route]]:
+        """Every way on from a node, with `hops` edges of the hop numbered `at` behind it."""
+        if at == len(trail.leaps):
+            yield names, Route(nodes, edges, self.weight(trail, edges), trail)
+            return
+        leap = trail.leaps[at]
+        bounds = leap.hop.bounds or ast.Bounds(1, 1)
+        left, right = self.ends(leap)
+        most = bounds.max if left == right else min(bounds.max or 0, 1)
+        assert most is not None
+        if hops >= bounds.min:
+            yield from self.walk(trail, at + 1, {**names, leap.right: nodes[-1]}, nodes, edges)
+        if hops < most:
+            for edge, node in self.onward(leap, nodes[-1]):
+                if node not in nodes:
+                    yield from self.walk(trail, at, names, (*nodes, node), (*edges, edge), hops + 1)
+
+    def onward(self, leap: _Leap, here: Entity) -> Iterator[tuple[Entity, Entity]]:
+        far = self.ends(leap)[1]
+        for name in self.edge_names(leap):
+            for id, row in self.world.edges[name].items():
+                near, other = (row["src"], row["dst"]) if leap.forward else (row["dst"], row["src"])
+                ends = {(near, other), (other, near)} if leap.hop.undirected else {(near, other)}
+                for one, two in ends:
+                    if one == here.id:
+                        yield self.entity("edge", name, id), self.entity("node", far, two)
+
+    def weight(self, trail: Trail, edges: Sequence[Entity]) -> float | None:
+        if trail.clause.by is None:
+            return None
+        total = 0.0
+        for edge in edges:
+            value = self.world.props(edge)[trail.clause.by.text]
+            total += float("nan") if value is None else float(value)
+        return total
+
+    def chosen(self, trail: Trail, found: list[Any]) -> list[Any]:
+        """Those of all paths that are asked for, for each pair of ends."""
+        clause = trail.clause
+        if clause.by is not None:
+            self.sound_weights(trail, clause.by.text)
+            found = [one for one in found if one[1].weight == one[1].weight]
+        if clause.kind == "path":
+            return found
+        pairs: dict[Any, list[Any]] = {}
+        for one in found:
+            pairs.setdefault((one[1].nodes[0], one[1].nodes[-1]), []).append(one)
+        best: list[Any] = []
+        for routes in pairs.values():
+            if clause.kind == "shortest":
+                best.append(min(routes, key=lambda one: (one[1].weight or 0, len(one[1]), one[1].ids)))
+            elif clause.by is not None:
+                least = min(route.weight for _, route in routes)
+                best += [one for one in routes if one[1].weight == least]
+            else:
+                least = min(len(route) for _, route in routes)
+                best += [one for one in routes if len(one[1]) == least]
+        return best
+
+    def sound_weights(self, trail: Trail, by: str) -> None:
+        rows = [
+            row for leap in trail.leaps for name in self.edge_names(leap) for row in self.world.edges[name].values()
+        ]
+        weights = [row[by] for row in rows if row[by] is not None]
+        if any(weight < 0 for weight in weights):
+            raise NegativeWeight
+        steps = [Fraction(weight) * 2**20 for weight in weights]
+        if any(step.denominator != 1 for step in steps) or sum(steps) > 2**53:
+            raise Unsure
+
+    # -- what is shown ---------------------------------------------------------------------------
+
+    def shown(self, route: Route) -> dict[str, Any]:
+        weight = {} if route.trail.clause.by is None else {"weight": route.weight}
+        return {"nodes": self.nodes(route), "edges": self.edges(route), "length": len(route), **weight}
+
+    def nodes(self, route: Route) -> list[dict[str, Any]]:
+        types = list(dict.fromkeys(type_ for leap in route.trail.leaps for type_ in self.ends(leap)))
+        names = self.shared([self.catalog.nodes[type_] for type_ in types])
+        several = len(types) > 1
+        return [
+            {"id": node.id, **({"type": node.type} if several else {}), **self.properties(node, names, several)}
+            for node in route.nodes
+        ]
+
+    def edges(self, route: Route) -> list[dict[str, Any]]:
+        types = list(dict.fromkeys(name for leap in route.trail.leaps for name in self.edge_names(leap)))
+        names = self.shared([self.catalog.edges[type_] for type_ in types])
+        return [
+            {
+                "id": edge.id,
+                "type": edge.type,
+                "from": self.world.props(edge)["src"],
+                "to": self.world.props(edge)["dst"],
+                **self.properties(edge, names, True),
+            }
+            for edge in route.edges
+        ]
+
+    def properties(self, entity: Entity, shared: Mapping[str, Callable[[Any], Any]], typed: bool) -> dict[str, Any]:
+        props = self.world.props(entity)
+        names = [name for name in shared if not typed or name != "type"]
+        return {name: None if props.get(name) is None else shared[name](props[name]) for name in names}
+
+    def shared(self, types: Sequence[Any]) -> dict[str, Callable[[Any], Any]]:
+        """What objects of these types have, and how each value is seen: types that have a property must agree on it."""
+        found: dict[str, set[str]] = {}
+        for type_ in types:
+            for prop in type_.properties.values():
+                plain = prop.type.with_nullable(False)
+                text = plain.scalar == "String" and not plain.is_list
+                found.setdefault(prop.name, set()).add("String" if text else str(plain))
+        seen: dict[str, Callable[[Any], Any]] = {}
+        for name, kinds in sorted(found.items()):
+            if len(kinds) == 1 or kinds <= {"I32", "I64", "U32"} or kinds <= {"U32", "U64"}:
+                seen[name] = lambda value: value
+            elif kinds <= {"I32", "I64", "U32", "U64", "F32", "F64"} and kinds & {"F32", "F64"}:
+                seen[name] = float
+        return seen

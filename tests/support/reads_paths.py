@@ -1,0 +1,125 @@
+"""Random path clauses, and what a read may ask of a path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.schema.catalog import EdgeType
+
+if TYPE_CHECKING:
+    from support.reads import Asking, Scope
+
+SHARE = 0.08
+"""How many moves of a match block are paths."""
+
+WEIGHTS = {"cost": "cost: F64?", "toll": "toll: U32", "miles": "miles: F32?"}
+"""What edges may be weighed by: numbers that are not negative and add up exactly."""
+_WORTH = [0, 0, 1, 1, 2, 3]
+_BOUNDS = ["", "{1,1}", "{1,2}", "{1,2}", "{1,3}", "{2,2}", "{2,3}", "{1,4}"]
+
+
+@dataclass
+class PathVariable:
+    """A path in a scope: it has no properties, and no type of the schema."""
+
+    weighed: bool
+    name: str = ""
+    properties: dict[str, Any] = field(default_factory=dict)
+
+
+def worth(random: Random, name: str) -> float | int:
+    """A value of a weight."""
+    value = random.choice(_WORTH)
+    return value if name == "toll" else value + random.choice((0.0, 0.0, 0.5))
+
+
+def path(asking: Asking, scope: Scope) -> str:
+    """A path clause; its hops start at a bound node, or at nothing."""
+    random = asking.random
+    nodes = asking.nodes(scope)
+    kind = random.choice(("path", "path", "shortest", "shortest", "all shortest"))
+    hops: list[str] = []
+    here = random.choice(nodes) if nodes and random.random() < 0.9 else None
+    edges: list[EdgeType] = []
+    for _ in range(random.choice((1, 1, 2, 3)) if kind == "path" else 1):
+        hop, here, followed = _hop(asking, scope, here, kind, last=True)
+        if hop is None:
+            break
+        hops.append(hop)
+        edges += followed
+        if here == "_":
+            break
+    if not hops:
+        return ""
+    weights = [name for name in WEIGHTS if all(name in edge.properties for edge in edges)]
+    by = random.choice(weights) if weights and kind != "path" and random.random() < 0.7 else None
+    name = asking.new_name(scope)
+    scope[name] = PathVariable(by is not None)
+    if len(hops) == 1 and random.random() < 0.3:
+        left, *middle, right = hops[0].split(" ")
+        if len({edges[0].from_type, edges[0].to_type}) == 1 or random.random() < 0.5:
+            hops = [" ".join([right, *middle, left])]
+    return f"${name}: {kind} {{ {' '.join(hops)} }}" + (f" by {by}" if by else "")
+
+
+def _hop(
+    asking: Asking, scope: Scope, here: str | None, kind: str, *, last: bool
+) -> tuple[str | None, str | None, list[EdgeType]]:
+    random, catalog = asking.random, asking.catalog
+    edges = list(catalog.edges.values())
+    if here is None:
+        edge = random.choice(edges)
+        here = asking.new_name(scope)
+        scope[here] = catalog.nodes[edge.from_type]
+    type_ = scope[here].name
+    edges = [edge for edge in edges if type_ in (edge.from_type, edge.to_type)]
+    if not edges:
+        return None, None, []
+    edge = random.choice(edges)
+    far_type = edge.to_type if edge.from_type == type_ else edge.from_type
+    same = [name for name in asking.nodes(scope) if scope[name].name == far_type and name != here]
+    chance = random.random()
+    if chance < 0.1 and last:
+        far = "_"
+    elif chance < 0.4 and same:
+        far = random.choice(same)
+    else:
+        far = asking.new_name(scope)
+        scope[far] = catalog.nodes[far_type]
+    followed = [edge]
+    alike = [e for e in catalog.edges.values() if (e.from_type, e.to_type) == (edge.from_type, edge.to_type)]
+    if random.random() < 0.3:
+        followed += random.sample(alike, random.randint(1, len(alike)))
+    word = "|".join(one.word for one in followed)
+    if edge.from_type == edge.to_type and random.random() < 0.3:
+        word = f"<{word}>"
+    bounds = random.choice(_BOUNDS)
+    if kind != "path":
+        bounds = bounds.replace("{2", "{1")
+    return f"${here} {word}{bounds} ${far}", far, followed
+
+
+def _paths(scope: Scope) -> list[tuple[str, PathVariable]]:
+    return [(name, type_) for name, type_ in scope.items() if isinstance(type_, PathVariable)]
+
+
+def numbers(scope: Scope) -> list[str]:
+    """Numbers that are known of the paths in a scope."""
+    found = [f"length(${name})" for name, _ in _paths(scope)]
+    return found + [f"weight(${name})" for name, path in _paths(scope) if path.weighed]
+
+
+def items(scope: Scope) -> list[str]:
+    """What can be returned of the paths in a scope."""
+    whole = [form.format(name) for name, _ in _paths(scope) for form in ("${}", "nodes(${})", "edges(${})")]
+    return whole + numbers(scope)
+
+
+def tests(random: Random, scope: Scope) -> list[str]:
+    """Conditions on the paths in a scope."""
+    found = [f"${name} is {random.choice(('', 'not '))}null" for name, _ in _paths(scope)]
+    for number in numbers(scope):
+        found.append(f"{number} {random.choice(('<', '>=', '='))} {random.choice((1, 2, 2.5))}")
+    return found
