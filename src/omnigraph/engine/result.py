@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.plain_rows import PlainRows
+from omnigraph.engine.plain_rows import PlainRows, dicts
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.shape import Shape
 from omnigraph.errors import InputError, MissingPackage
@@ -81,7 +81,7 @@ class Result:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         names = self.columns
         for batch in self.batches(_ROWS_AT_ONCE):
-            yield from _dicts(names, _timed(batch.columns))
+            yield from dicts(names, [column.to_pylist() for column in _timed(batch.columns)])
 
     def __repr__(self) -> str:
         return f"Result({len(self)} rows of {', '.join(self.columns)})"
@@ -116,7 +116,7 @@ class Result:
             return list(self)
         # A column of one chunk is an array already, and going through the table's own view of it costs more.
         columns = [column.chunk(0) if column.num_chunks == 1 else column for column in self._rows.itercolumns()]
-        return _dicts(self.columns, _timed(columns))
+        return dicts(self.columns, [column.to_pylist() for column in _timed(columns)])
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; pandas must be installed."""
@@ -193,11 +193,6 @@ def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 def _finite(element: float) -> float | None:
     return element if math.isfinite(element) else None
-
-
-def _dicts(names: list[str], columns: list[Any]) -> list[dict[str, Any]]:
-    values = [column.to_pylist() for column in columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def _timed(columns: list[Any]) -> list[Any]:

@@ -165,13 +165,7 @@ class Ledger:
             return None
 
     def _has(self, name: str) -> bool:
-        try:
-            os.stat(f"{self._versions}/{name}")  # noqa: PTH116
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
-        return True
+        return os.access(f"{self._versions}/{name}", os.F_OK)
 
     def _note(self, found: LedgerVersion, looked: int | None) -> None:
         self._seen = (found.version, looked) if looked is not None else None
