@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.read import aged, cold, threads
+from bench.read import aged, before, cold, threads
 from bench.read.graph import SIZES
 from bench.read.report import OURS, short, table
 from bench.read.side_by_side import WORKLOADS, run
@@ -29,12 +29,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="workloads whose name holds this text")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="per system, workload and round")
+    parser.add_argument("--before", metavar="REF", help="instead of peers: an older commit of this repository")
     parser.add_argument("--of", choices=OTHERS, help="instead of peers: a new process, a graph lived in, threads")
     given = parser.parse_args(arguments)
     if given.of:
         for figure, value in OTHERS[given.of](given.size, given.folder).items():
             print(f"{figure:<58} {value:10,.2f}")
         return 0
+    if given.before:
+        how = {"rounds": given.rounds, "seconds": given.seconds, "only": given.only}
+        found = before.compare(given.size, given.folder, given.before, **how)
+        print(f"\nsize {given.size}\n{before.table(found, given.before)}")
+        return 1 if any(one.ratio > before.AT_MOST for one in found) else 0
     systems = list(dict.fromkeys([OURS, *filter(None, given.systems.split(","))]))
     workloads = [workload for workload in WORKLOADS if given.only in workload.name]
     lines, peaks, graphs = run(given.size, given.folder, systems, workloads, rounds=given.rounds, seconds=given.seconds)

@@ -21,16 +21,12 @@ ANSWER_S_MAX = 600
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
-class Worker:
-    """A system, asked from afar. What fails there is raised here."""
+class Asked:
+    """Somebody who serves, asked from afar. What fails there is raised here."""
 
-    def __init__(self, name: str, data: Data, workloads: Sequence[Workload]) -> None:
+    def __init__(self, name: str, here: Connection) -> None:
         self.name = name
-        self.is_graph = SYSTEMS[name].is_graph
-        self._here, there = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(name, data, tuple(workloads), there), daemon=True)
-        self._process.start()
-        there.close()
+        self._here = here
 
     def prepare(self) -> dict[str, Any]:
         """Fill the system if that has not been done, and open it: its version, and seconds to fill."""
@@ -49,13 +45,6 @@ class Worker:
         """The most memory it ever had."""
         return float(self._call("peak"))
 
-    def close(self) -> None:
-        """End it."""
-        self._here.close()
-        self._process.join(20)
-        if self._process.is_alive():
-            self._process.kill()
-
     def _call(self, *message: Any, patience_s: float = ANSWER_S_MAX) -> Any:
         self._here.send(message)
         if not self._here.poll(patience_s):
@@ -66,8 +55,28 @@ class Worker:
         return value
 
 
-def _serve(name: str, data: Data, workloads: tuple[Workload, ...], pipe: Connection) -> None:
-    folder = data.folder.parent / name
+class Worker(Asked):
+    """A system in a process of its own."""
+
+    def __init__(self, name: str, data: Data, workloads: Sequence[Workload]) -> None:
+        here, there = _CONTEXT.Pipe()
+        super().__init__(name, here)
+        self.is_graph = SYSTEMS[name].is_graph
+        folder = data.folder.parent / name
+        self._process = _CONTEXT.Process(target=serve, args=(name, folder, data, tuple(workloads), there), daemon=True)
+        self._process.start()
+        there.close()
+
+    def close(self) -> None:
+        """End it."""
+        self._here.close()
+        self._process.join(20)
+        if self._process.is_alive():
+            self._process.kill()
+
+
+def serve(name: str, folder: Path, data: Data, workloads: tuple[Workload, ...], pipe: Connection) -> None:
+    """Answer whoever is at the other end, until it hangs up."""
     system = SYSTEMS[name](folder)
     while True:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from bench.read import before
 from bench.read.report import OURS, Line, Timing, short, table
 from bench.read.side_by_side import WORKLOADS, run
 from bench.read.workloads import Workload
@@ -31,3 +33,18 @@ def test_what_falls_short_is_named():
     ]
     assert short(lines, frozenset({OURS, "kuzu"})) == ["slow"]
     assert "SHORT" in table(lines, [OURS, "kuzu", "sqlite"], frozenset({OURS, "kuzu"})).splitlines()[2]
+
+
+@pytest.mark.skipif(not (before.ROOT / ".git").exists(), reason="an older commit is needed")
+def test_an_older_commit_is_asked_the_same(tmp_path):
+    found = before.compare("XS", tmp_path, "HEAD", rounds=2, seconds=0, only="hop")
+    assert [one.name for one in found if "BM25" in one.name] == ["BM25 top 10 behind a hop"]
+    assert all(one.now_ms > 0 and len(one.ratios) == 2 for one in found)
+    assert not [path for path in tmp_path.iterdir() if path.name != "XS"], "nothing is left behind"
+
+
+def test_what_got_slower_is_named():
+    found = [before.Compared("same", 1.0, 1.0, (1.0, 1.04, 2.0)), before.Compared("worse", 1.0, 1.2, (1.1, 1.2, 0.9))]
+    shown = before.table(found, "0123456789abcdef").splitlines()
+    assert [line.endswith("SLOWER") for line in shown] == [False, False, True, False]
+    assert "1.07" in shown[-1]
