@@ -31,7 +31,8 @@ from omnigraph.engine.neighbours import (
 _SOURCES_FIRST, _SOURCES_MAX = 16, 65_536
 _STEPS_AT_ONCE = 8_000_000
 _FEW = 64
-"""A step from fewer nodes is over before a compiled loop has begun."""
+"""A step from fewer nodes takes no time worth counting."""
+_LAST_MARK = np.iinfo(np.int32).max
 
 
 def reach(
@@ -178,16 +179,15 @@ def reach_from(
 
 def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
     """The far ends of a frontier that were not met before, each once."""
+    loops = kernels.find("walks") if isinstance(neighbours, Neighbours) else None
+    if loops is not None:
+        assert isinstance(neighbours, Neighbours)
+        found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, marks.stamp, mark)
+        return found
     if len(frontier) <= _FEW:
         return _step_twin(neighbours, frontier, marks, mark)
-    loops = kernels.find("walks") if isinstance(neighbours, Neighbours) else None
-    if loops is None:
-        with kernels.twin():
-            return _step_twin(neighbours, frontier, marks, mark)
-    assert isinstance(neighbours, Neighbours)
-    steps = int(neighbours.degrees(frontier).sum())
-    found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, marks.stamp, mark, steps)
-    return found
+    with kernels.twin():
+        return _step_twin(neighbours, frontier, marks, mark)
 
 
 def _step_twin(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
@@ -210,7 +210,7 @@ class _Marks:
         self._last = 0
 
     def next(self) -> int:
-        if self._last == np.iinfo(np.int32).max:
+        if self._last == _LAST_MARK:
             self.stamp[:] = 0
             self._last = 0
         self._last += 1

@@ -35,9 +35,12 @@ def common_counts(  # type: ignore[no-untyped-def]
     return counts
 
 
-@njit([int64[::1](_I64, _I32, _I64, int32[::1], int32, int64)], nogil=True, cache=True)
-def step(offsets, targets, frontier, stamp, mark, steps):  # type: ignore[no-untyped-def]
+@njit([int64[::1](_I64, _I32, _I64, int32[::1], int32)], nogil=True, cache=True)
+def step(offsets, targets, frontier, stamp, mark):  # type: ignore[no-untyped-def]
     """The far ends of a frontier that have not this mark yet, each once, now marked."""
+    steps = 0
+    for source in frontier:
+        steps += offsets[source + 1] - offsets[source]
     found = np.empty(min(steps, len(stamp)), np.int64)
     count = 0
     for source in frontier:
