@@ -123,9 +123,7 @@ def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among:
     batches = list(read_stored(job.table(work.table_key), fragment_id, [*columns, *extra]))
     if not batches:
         return None
-    rows = pa.Table.from_batches(batches)
-    if among is not None:
-        rows = among.sift(rows)
+    rows = pa.Table.from_batches(batches if among is None else [among.sift(batch) for batch in batches])
     offsets = (rows[ADDRESS].to_numpy() & np.uint64(_OFFSET_MASK)).astype(np.int64)
     goes = np.full(len(offsets), work.all_lost)
     lost = read_parts(job, work.lost, fragment_id)
@@ -167,11 +165,10 @@ def meet(job: Job, work: MeetWork) -> Judged:
     table = job.table(work.table_key)
     columns = ["id", ROW_ID, ADDRESS]
     sieve = Sieve(_one(written["id"]))
-    pieces = (list(read_stored(table, piece, columns)) for piece in work.pieces)
-    stored = [sieve.sift(pa.Table.from_batches(rows)) for rows in pieces if rows]
+    stored = [sieve.sift(rows) for piece in work.pieces for rows in read_stored(table, piece, columns)]
     done = Judged()
     if stored:
-        _note_hits(job, done, work.table_key, written, pa.concat_tables(stored))
+        _note_hits(job, done, work.table_key, written, pa.Table.from_batches(stored))
     return done
 
 

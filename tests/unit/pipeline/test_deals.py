@@ -44,7 +44,7 @@ def test_a_tuple_with_a_null_meets_nobody():
 def test_a_sieve_keeps_what_it_is_for_and_little_else(count):
     known = [f"person-{number:08}" for number in range(count)]
     others = [f"person-{number:08}" for number in range(count, count + 20_000)]
-    rows = pa.table({"id": pa.chunked_array([known[::2], others, known[1::2]], pa.utf8())})
+    rows = pa.record_batch({"id": pa.array([*known[::2], *others, *known[1::2]], pa.utf8())})
     kept = Sieve(pa.array(known, pa.utf8())).sift(rows)["id"].to_pylist()
     assert kept[: -(-count // 2)] == known[::2]
     assert kept[len(kept) - count // 2 :] == known[1::2]
