@@ -58,6 +58,10 @@ _DUCK_REACH = (
     "WITH RECURSIVE r(k, d) AS (SELECT number, 0 FROM person WHERE key = $1 UNION "
     "SELECT dst, d + 1 FROM r JOIN knows ON src = k WHERE d < {hops}) "
 )
+_BY_DISTANCE = (
+    "SELECT d, count(*) FROM (SELECT k, min(d) AS d FROM r GROUP BY k) f JOIN person ON number = k "
+    "WHERE d > 0 AND city = 'c7' GROUP BY d"
+)
 _BY_CITY = (
     "SELECT city, count(*) AS n FROM knows JOIN person ON number = dst GROUP BY city ORDER BY n DESC, city LIMIT 10"
 )
@@ -120,6 +124,27 @@ TRAVERSALS = (
         duckdb=_DUCK_REACH.format(hops=4) + "SELECT count(DISTINCT k) - 1 FROM r",
         cypher=f"{_OUT}-[:Knows* SHORTEST 1..4]->(q:Person) WHERE q.key <> $start RETURN count(*)",
         at_least=2,
+    ),
+    Workload(
+        "shortest paths from a key to a city, by length",
+        f'match {{ {_START} $w: shortest {{ $p knows{{1,6}} $q }} $q.city = "c7" }} '
+        "return { length($w) as hops, count($q) as n }",
+        sqlite=_SQL_REACH.format(hops=6) + _BY_DISTANCE,
+        duckdb=_DUCK_REACH.format(hops=6) + _BY_DISTANCE,
+        cypher=f"{_OUT}-[e:Knows* SHORTEST 1..6]->(q:Person) WHERE q.city = 'c7' AND q.key <> $start "
+        "RETURN length(e), count(*)",
+    ),
+    Workload(
+        "shortest path between two keys",
+        f'match {{ {_START} $q: Person {{ key: "p5" }} $w: shortest {{ $p knows{{1,6}} $q }} }} '
+        "return { length($w) as hops }",
+        cypher=f"{_OUT}-[e:Knows* SHORTEST 1..6]->(q:Person {{key: 'p5'}}) RETURN length(e)",
+    ),
+    Workload(
+        "lightest path between two keys",
+        f'match {{ {_START} $q: Person {{ key: "p5" }} $w: shortest {{ $p knows{{1,30}} $q }} by weight }} '
+        "return { weight($w) as weight }",
+        cypher=f"{_OUT}-[e:Knows* WSHORTEST(weight) 1..30]->(q:Person {{key: 'p5'}}) RETURN cost(e)",
     ),
     Workload(
         "3 hops, ends by number of walks, top 10",

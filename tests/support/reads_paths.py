@@ -17,7 +17,8 @@ SHARE = 0.08
 WEIGHTS = {"cost": "cost: F64?", "toll": "toll: U32", "miles": "miles: F32?"}
 """What edges may be weighed by: numbers that are not negative and add up exactly."""
 _WORTH = [0, 0, 1, 1, 2, 3]
-_BOUNDS = ["", "{1,1}", "{1,2}", "{1,2}", "{1,3}", "{2,2}", "{2,3}", "{1,4}"]
+_BOUNDS = ["", "{1,1}", "{1,2}", "{1,2}", "{2,2}", "{1,3}", "{2,3}", "{1,4}"]
+"""The last of them only where few edges can be followed: paths are many, and the oracle finds every one."""
 
 
 @dataclass
@@ -36,10 +37,13 @@ def worth(random: Random, name: str) -> float | int:
 
 
 def path(asking: Asking, scope: Scope) -> str:
-    """A path clause; its hops start at a bound node, or at nothing."""
+    """A path clause; its hops start at a bound node, or at nothing. Behind two there is no third."""
     random = asking.random
     nodes = asking.nodes(scope)
-    kind = random.choice(("path", "path", "shortest", "shortest", "all shortest"))
+    before = len(_paths(scope))
+    if before == 2:
+        return ""
+    kind = random.choice(("path", "path", "shortest", "shortest", "all shortest")) if not before else "shortest"
     hops: list[str] = []
     here = random.choice(nodes) if nodes and random.random() < 0.9 else None
     edges: list[EdgeType] = []
@@ -93,9 +97,11 @@ def _hop(
     if random.random() < 0.3:
         followed += random.sample(alike, random.randint(1, len(alike)))
     word = "|".join(one.word for one in followed)
+    bounds = random.choice(_BOUNDS)
     if edge.from_type == edge.to_type and random.random() < 0.3:
         word = f"<{word}>"
-    bounds = random.choice(_BOUNDS)
+    if not word.isalpha() or _paths(scope):
+        bounds = random.choice(_BOUNDS[:5])
     if kind != "path":
         bounds = bounds.replace("{2", "{1")
     return f"${here} {word}{bounds} ${far}", far, followed

@@ -9,7 +9,7 @@ import numpy as np
 
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.frames import Bound, Frame
-from omnigraph.engine.neighbours import NONE, ranges
+from omnigraph.engine.neighbours import NONE, Walkable, ranges
 from omnigraph.engine.path_data import Batch, PathData, Space
 from omnigraph.engine.shortest import Shortest, Wanted
 from omnigraph.engine.simple_paths import Ends, SimplePaths, turned
@@ -140,6 +140,11 @@ class PathFinder:
             reached[frontier] = True
         return np.flatnonzero(reached)
 
+    def _both(self, step: ir.PathStep, direction: ir.Direction) -> tuple[Walkable, Walkable]:
+        edge_type, *also = step.edge_types
+        adjacency = self._work.adjacency(edge_type, tuple(also))
+        return adjacency.neighbours(direction), adjacency.neighbours(TURNED[direction])
+
     def _walk(
         self, sources: Numbers, targets: Numbers | None, pairs: Numbers | None, *, turn: bool, from_end: bool
     ) -> list[Batch]:
@@ -160,6 +165,7 @@ class PathFinder:
             loops=near_type == far_type,
             from_end=from_end,
             weights=weights_of(self._work, self._edges, op.by) if op.by is not None else None,
+            both=self._both(step, direction) if op.by is None and near_type == far_type else None,
         )
         say(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")
         wanted = Wanted()

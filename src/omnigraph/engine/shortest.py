@@ -13,17 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers
-from omnigraph.engine.neighbours import NONE, offsets_of, ranges
+from omnigraph.engine.neighbours import NONE, Walkable, offsets_of, ranges
 from omnigraph.engine.path_data import Batch, Floats, Space
 from omnigraph.engine.trails import Trails
+from omnigraph.engine.watch import checkpoint
 from omnigraph.engine.work import Work
 
 _KEYS_AT_ONCE = 4_000_000
 """Each source walked at once has room for every node."""
+_PAIRS_MAX = 16
+"""So few pairs of ends are looked for from both."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,22 @@ class Wanted:
             return None
         return (np.arange(sources)[:, None] * count + np.flatnonzero(self.nodes)).ravel()
 
+    def few(self, sources: int) -> list[tuple[int, int]] | None:
+        """The pairs of a source and an end, if they are few."""
+        if self.pairs is not None:
+            at, ends = self.pairs
+            return list(zip(at.tolist(), ends.tolist(), strict=True)) if len(at) <= _PAIRS_MAX else None
+        if self.nodes is None or sources > _PAIRS_MAX:
+            return None
+        ends = np.flatnonzero(self.nodes)
+        return list(product(range(sources), ends.tolist())) if sources * len(ends) <= _PAIRS_MAX else None
+
 
 class Shortest:
     """Finds the shortest paths from some nodes over one hop.
 
-    `loops` says that near and far nodes are of one type; `from_end`, that paths end at the sources.
+    `loops` says that near and far nodes are of one type; `from_end`, that paths end at the sources. `both` are the
+    neighbours of nodes as paths go on and as they came, where pairs of ends may be looked for from both.
     """
 
     def __init__(
@@ -82,6 +98,7 @@ class Shortest:
         loops: bool,
         from_end: bool,
         weights: Floats | None = None,
+        both: tuple[Walkable, Walkable] | None = None,
     ) -> None:
         self._work = work
         self._trails = trails
@@ -92,9 +109,14 @@ class Shortest:
         self._loops = loops
         self._from_end = from_end
         self._weights = weights
+        self._both = both
 
     def find(self, sources: Numbers, wanted: Wanted) -> Iterator[Batch]:
         """The paths from each source, owned by its place; they start at the sources, whichever end these are."""
+        few = wanted.few(len(sources)) if self._both is not None else None
+        if few is not None:
+            yield from self._between(sources, few)
+            return
         at_once = max(1, _KEYS_AT_ONCE // max(self._count, 1))
         held = 0
         for first in range(0, len(sources), at_once):
@@ -106,9 +128,26 @@ class Shortest:
                 self._work.room(held)
                 yield replace(batch, owners=batch.owners + first)
 
+    def _between(self, sources: Numbers, pairs: list[tuple[int, int]]) -> Iterator[Batch]:
+        """The paths of a few pairs, one after the other."""
+        assert self._both is not None
+        held = 0
+        for at, end in pairs:
+            source = int(sources[at])
+            met = meeting(*self._both, source, end, self._most) if source != end else None
+            if met is None:
+                continue
+            levels, found = self._walk(sources[at : at + 1], np.array([end]), held, met)
+            for batch in self._read(levels, found, held):
+                held += len(batch.edges)
+                self._work.room(held)
+                yield replace(batch, owners=batch.owners + at)
+
     # -- walking ---------------------------------------------------------------------------------
 
-    def _walk(self, sources: Numbers, wanted: Numbers | None, held: int) -> tuple[list[Level], list[Numbers]]:
+    def _walk(
+        self, sources: Numbers, wanted: Numbers | None, held: int, met: Meeting | None = None
+    ) -> tuple[list[Level], list[Numbers]]:
         """The levels of some sources, and for each level the places of the ends that are asked for."""
         count = self._count
         size = len(sources) * count
@@ -131,7 +170,7 @@ class Shortest:
             wanted = np.flatnonzero(asked) if len(wanted) else wanted
         missing = -1 if wanted is None else len(wanted)
         entries = 0
-        for _ in range(self._most):
+        for hops in range(1, (self._most if met is None else met.distance) + 1):
             level = levels[-1]
             if not len(level.nodes) or not missing:
                 break
@@ -141,6 +180,8 @@ class Shortest:
             sums: Floats | None = None
             if self._weights is None:
                 new = ~seen[keys]
+                if met is not None:
+                    new &= met.left[nodes] <= met.distance - hops
             else:
                 assert level.sums is not None
                 sums = level.sums[positions] + self._weights[edges]
@@ -238,6 +279,42 @@ class Shortest:
                 places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]
                 sums = None if sums is None else sums[once]
         return Batch(nodes, edges, owners, nodes[:, :0], sums)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """How far two nodes are from each other, and how far others are at least from the second."""
+
+    distance: int
+    left: np.ndarray[Any, np.dtype[np.int32]]
+
+
+def meeting(onward: Walkable, backward: Walkable, source: int, target: int, most: int) -> Meeting | None:
+    """Where steps from the source and back from the target meet, the shorter ones first; None when they do not."""
+    left = np.full(onward.count, most + 1, np.int32)
+    left[target] = 0
+    seen = np.zeros(onward.count, bool)
+    seen[source] = True
+    ahead, behind = np.array([source]), np.array([target])
+    steps, known = 0, 0
+    while steps + known < most and len(ahead) and len(behind):
+        checkpoint()
+        if int(onward.degrees(ahead).sum()) <= int(backward.degrees(behind).sum()):
+            far = onward.far(ahead)
+            ahead = np.unique(far[~seen[far]])
+            seen[ahead] = True
+            steps += 1
+            met = bool((left[ahead] <= known).any())
+        else:
+            known += 1
+            far = backward.far(behind)
+            behind = np.unique(far[left[far] > known])
+            left[behind] = known
+            met = bool(seen[behind].any())
+        if met:
+            left[left > known] = known + 1
+            return Meeting(steps + known, left)
+    return None
 
 
 def _needed(levels: list[Level], found: list[Numbers]) -> list[Level]:
