@@ -11,7 +11,7 @@ def same(given: Any, expected: Any, doubt: float = 0.0) -> bool:
     if isinstance(expected, float) and isinstance(given, float):
         return given == expected or math.isclose(given, expected, rel_tol=1e-9, abs_tol=max(doubt, 1e-12))
     if isinstance(expected, dict) and isinstance(given, dict):
-        return list(given) == list(expected) and all(same(given[key], expected[key]) for key in expected)
+        return list(given) == list(expected) and all(same(given[key], expected[key], doubt) for key in expected)
     if isinstance(expected, list) and isinstance(given, list):
-        return len(given) == len(expected) and all(map(same, given, expected))
+        return len(given) == len(expected) and all(same(a, b, doubt) for a, b in zip(given, expected, strict=True))
     return type(given) is type(expected) and given == expected

@@ -36,6 +36,7 @@ import snowballstemmer
 from omnigraph.lang.spans import Name
 from omnigraph.query import ast
 from omnigraph.schema.catalog import Catalog
+from support.oracle_groups import Known, aggregates, changed, hashable, inside, is_aggregate, keys_of, sort_key
 from support.oracle_paths import Paths, Route, Trail
 from support.oracle_unions import (
     Key,
@@ -321,6 +322,10 @@ class _Reading:
         self.paths = Paths(world, Entity)
         self.missing: dict[str, Entity] = {}
         """What a variable that an optional block did not find would have been."""
+        self.ranked = ""
+        self.fused: dict[Key, float] = {}
+        self.reasons: dict[Key, list[dict[str, Any]]] = {}
+        """Of the ranking the rows are ordered by: which variable it is about, and what is known of each candidate."""
 
     def read(self, read: ast.Read) -> Answer:
         self.block = self.plan(read.clauses, {})
@@ -330,13 +335,14 @@ class _Reading:
         limit = self.params[read.limit.name] if isinstance(read.limit, ast.Var) else read.limit
         skip = (self.params[read.skip.name] if isinstance(read.skip, ast.Var) else read.skip) or 0
         exprs = [self.meant(item.expr) for item in read.items]
-        if read.distinct or any(_aggregate(expr) for expr in exprs):
-            out, doubt, ordered = self.aggregate(rows, exprs, read.order, read.having)
+        if read.distinct or any(aggregates(expr) for expr in exprs):
+            out, doubt, ordered = self.aggregate(rows, exprs, read)
         else:
             ordered = bool(read.order)
-            rows, rrf = self.sort(rows, read, None if limit is None else skip + limit)
-            out = [tuple(self.shown(expr, row, rrf) for expr in exprs) for row in rows]
-            doubt = {at: 1e-6 for at, expr in enumerate(exprs) if _is_rank(expr)}
+            rows = self.sort(rows, read, None if limit is None else skip + limit)
+            out = [tuple(self.presented(expr, self.value(expr, row)) for expr in exprs) for row in rows]
+            ranks = [any(_is_rank(call) or call.function == "why" for call in inside(expr)) for expr in exprs]
+            doubt = {at: 1e-6 for at, ranked in enumerate(ranks) if ranked}
         if ordered:
             out = out[skip : None if limit is None else skip + limit]
         return Answer(columns, out, ordered, limit, 0 if ordered else skip, doubt)
@@ -588,7 +594,15 @@ class _Reading:
             case ast.Literal(value=value):
                 return value
             case ast.ListLiteral(items=items):
-                return [self.value(item, row) for item in items]
+                return self.of_one_type(items, [self.value(item, row) for item in items], row)
+            case ast.ObjectLiteral(fields=named):
+                return {field.name.text: self.value(field.value, row) for field in named}
+            case Known(value=value):
+                return value
+            case ast.Call(function="rrf"):
+                return self.fused[_node(row[_ranked(expr)])]
+            case ast.Call(function="why"):
+                return self.reasons[_node(row[self.ranked])]
             case ast.Var(name=name):
                 return self.params[name] if name in self.params else row[name]
             case ast.PropertyOf(var=var, property=prop):
@@ -635,6 +649,17 @@ class _Reading:
             case _:
                 raise AssertionError(expr)
 
+    def of_one_type(self, items: Sequence[ast.Expr], values: list[Any], row: Row) -> list[Any]:
+        """The values of a list: beside a float every number is one, also field by field in objects."""
+        objects = [(item, at) for at, item in enumerate(items) if isinstance(item, ast.ObjectLiteral)]
+        for place, named in enumerate(objects[0][0].fields if objects else ()):
+            column = [item.fields[place].value for item, _ in objects]
+            given = [values[at][named.name.text] for _, at in objects]
+            for (_, at), value in zip(objects, self.of_one_type(column, given, row), strict=True):
+                values[at][named.name.text] = value
+        floats = any(self.scalar(item, row) in ("F32", "F64") for item in items)
+        return [float(value) if floats and type(value) is int else value for value in values]
+
     def arithmetic(self, op: str, left: ast.Expr, right: ast.Expr, row: Row) -> Any:
         """What two values make; None when one is null or nothing comes out."""
         a, b = self.value(left, row), self.value(right, row)
@@ -661,11 +686,13 @@ class _Reading:
                 types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
                 return types[entity.type].properties[prop.text].type.scalar
             case ast.Var(name=name):
-                return self.declared[name]
+                return self.declared.get(name, "I64")
             case ast.Literal(value=int() as number):
                 return "U32" if 0 <= number < 2**63 else "U64" if number >= 0 else "I64"
-            case ast.Literal(kind="decimal") | ast.Call(function="weight"):
+            case ast.Literal(kind="decimal") | ast.Call(function="weight" | "nearest" | "bm25" | "rrf"):
                 return "F64"
+            case Known(scalar=scalar):
+                return scalar
             case ast.Negative(expr=inner):
                 return "F64" if self.scalar(inner, row) in ("F32", "F64") else "I64"
             case ast.Call(function="coalesce", arguments=arguments):
@@ -715,13 +742,17 @@ class _Reading:
             return self.meant(named[0]) if named else expr
         return expr
 
-    def shown(self, expr: ast.Expr, row: Row, rrf: Mapping[Key, float]) -> Any:
-        if isinstance(expr, ast.Call) and expr.function == "rrf":
-            return rrf[_node(row[_ranked(expr)])]
-        return self.presented(expr, self.value(expr, row))
-
     def presented(self, expr: ast.Expr, value: Any) -> Any:
-        """A node as its object, a path as its own."""
+        """What is shown of a value: a node as its object, a path as its own, also inside objects and lists."""
+        match expr:
+            case _ if value is None:
+                return None
+            case ast.ObjectLiteral(fields=named):
+                return {part.name.text: self.presented(part.value, value[part.name.text]) for part in named}
+            case ast.ListLiteral(items=items):
+                return [self.presented(item, part) for item, part in zip(items, value, strict=True)]
+            case ast.Call(function="collect", arguments=(inner,)):
+                return [self.presented(inner, part) for part in value]
         if isinstance(value, Route):
             return self.paths.shown(value)
         if not isinstance(value, Entity):
@@ -730,12 +761,11 @@ class _Reading:
         types = self.block.types[expr.name][1]
         return shown_fields(self.catalog, types, value.type, value.id, self.world.props(value))
 
-    def sort(self, rows: list[Row], read: ast.Read, limit: int | None) -> tuple[list[Row], Mapping[Key, float]]:
+    def sort(self, rows: list[Row], read: ast.Read, limit: int | None) -> list[Row]:
         """The rows in the total order of §11, or of §8.3 behind a rank; rows it drops are gone."""
         keys = [(self.meant(item.expr), item.direction == "desc") for item in read.order]
-        rrf: dict[Key, float] = {}
         if not keys:
-            return rows, rrf
+            return rows
         first = keys[0][0]
         names = sorted(name for name in self.block.types if not name.startswith("_ "))
         names.sort(key=lambda name: self.block.types[name][0] == "path")
@@ -743,39 +773,53 @@ class _Reading:
         place: dict[Key, Any] = {}
         if _is_rank(first):
             assert isinstance(first, ast.Call)
-            place, rrf = self.rank(first, rows, limit)
-            ranked = _ranked(first)
+            place, self.fused = self.rank(first, rows, limit)
+            ranked = self.ranked = _ranked(first)
             rows = [row for row in rows if _node(row[ranked]) in place]
             edges = [name for name in names if self.block.types[name][0] == "edge"]
             names = [ranked, *edges, *(name for name in names if name not in edges)]
             names.sort(key=lambda name: self.block.types[name][0] == "path")
             keys = keys[1:]
-        rows.sort(key=lambda row: [_sort_key(row[name]) for name in names])
+        rows.sort(key=lambda row: [sort_key(row[name]) for name in names])
         for expr, descending in reversed(keys):
-            rows.sort(key=lambda row: _sort_key(self.value(expr, row)), reverse=descending)
+            rows.sort(key=lambda row: sort_key(self.value(expr, row)), reverse=descending)
         if ranked:
             rows.sort(key=lambda row: place[_node(row[ranked])])
-        return rows, rrf
+        return rows
 
     def rank(self, call: ast.Call, rows: list[Row], limit: int | None) -> tuple[dict[Key, Any], dict[Key, float]]:
         """Candidate → where it stands, smaller first, and its fused score; the others are dropped."""
         if call.function != "rrf":
-            return self.arm(call, rows), {}
+            scores = self.arm(call, rows)
+            best = sorted(scores, key=lambda id: (scores[id], id))
+            self.reasons = {id: [_reason(call, scores[id], at, None)] for at, id in enumerate(best, 1)}
+            return scores, {}
         positions = []
         weights = []
         arguments = list(call.arguments)
         last = arguments[-1]
         k = 60 if isinstance(last, ast.Arithmetic) or _is_rank(last) else self.value(arguments.pop(), {})
+        arms: list[tuple[ast.Call, dict[Key, float]]] = []
         for arm in arguments:
             weights.append(Fraction(self.value(arm.right, {})) if isinstance(arm, ast.Arithmetic) else Fraction(1))
             arm = arm.left if isinstance(arm, ast.Arithmetic) else arm
             assert isinstance(arm, ast.Call)
             scores = self.arm(arm, rows)
+            arms.append((arm, scores))
             best = sorted(scores, key=lambda id: (scores[id], id))
             positions.append({id: at for at, id in enumerate(best[:limit] if arm.function == "nearest" else best, 1)})
         every = {id for arm in positions for id in arm}
         both = list(zip(positions, weights, strict=True))
         fused = {id: sum((weight / (k + arm[id]) for arm, weight in both if id in arm), Fraction()) for id in every}
+        self.reasons = {
+            id: [
+                _reason(arm, scores[id], places[id], float(weight / (k + places[id])))
+                if id in places
+                else _reason(arm, None, None, None)
+                for (arm, scores), places, weight in zip(arms, positions, weights, strict=True)
+            ]
+            for id in every
+        }
         place = {id: (-score, *(arm.get(id, math.inf) for arm in positions)) for id, score in fused.items()}
         return place, {id: float(score) for id, score in fused.items()}
 
@@ -790,68 +834,67 @@ class _Reading:
     # -- aggregates (§10) ------------------------------------------------------------------------
 
     def aggregate(
-        self,
-        rows: list[Row],
-        exprs: list[ast.Expr],
-        order: Sequence[ast.SortItem],
-        having: Sequence[ast.Condition],
+        self, rows: list[Row], exprs: list[ast.Expr], read: ast.Read
     ) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
         """The groups in order, how far their values may be off, and whether the order is certain."""
-        keys = [at for at, expr in enumerate(exprs) if not _aggregate(expr)]
+        keys = [key for expr in exprs for key in keys_of(expr, self.depends)]
         groups: dict[Any, list[Row]] = {} if keys else {(): []}
         for row in rows:
-            groups.setdefault(tuple(_hashable(self.value(exprs[at], row)) for at in keys), []).append(row)
-        doubt: dict[int, float] = {}
-        inexact: set[int] = set()
-        out: list[dict[int, Any]] = []
-        for members in groups.values():
-            line: dict[int, Any] = {}
-            for at, expr in enumerate(exprs):
-                if not _aggregate(expr):
-                    line[at] = self.value(expr, members[0])
-                    continue
-                assert isinstance(expr, ast.Call)
-                values = [v for v in (self.value(expr.arguments[0], row) for row in members) if v is not None]
-                if expr.distinct:
-                    values = list(
-                        {_node(value) if isinstance(value, Entity) else value: value for value in values}.values()
-                    )
-                line[at] = _AGGREGATES[expr.function](values)
-                if expr.function in ("sum", "avg") and values:
-                    inexact |= set() if _adds_exactly(values) else {at}
-                    doubt[at] = max(doubt.get(at, 0.0), 1e-9 * float(max(map(abs, values))) * len(values))
-            if all(self.judged(condition.expr, line, exprs) is True for condition in having):
-                out.append(line)
-        for at in reversed(keys):
-            out.sort(key=lambda line: _sort_key(line[at]))
-        sorts = [(exprs.index(self.meant(item.expr)), item.direction == "desc") for item in order]
-        for at, descending in reversed(sorts):
-            out.sort(key=lambda line: _sort_key(line[at]), reverse=descending)
-        shown = [tuple(self.presented(exprs[at], line[at]) for at in range(len(exprs))) for line in out]
-        return shown, doubt, bool(sorts) and inexact.isdisjoint(at for at, _ in sorts)
+            groups.setdefault(tuple(hashable(self.value(key, row)) for key in keys), []).append(row)
+        every = [members for members in groups.values() if self.passes(read.having, members)]
+        lines = [(members, tuple(self.of_group(expr, members) for expr in exprs)) for members in every]
+        if read.distinct and not all(key in exprs for key in keys):
+            lines = list({hashable(list(line)): (members, line) for members, line in reversed(lines)}.values())
+            keys = exprs
+        for key in reversed(keys):
+            lines.sort(key=lambda line: sort_key(self.of_group(key, line[0])))
+        for item in reversed(read.order):
+            reverse = item.direction == "desc"
+            lines.sort(key=lambda line: sort_key(self.of_group(item.expr, line[0])), reverse=reverse)
+        doubt = {at: self.doubt(expr, every) for at, expr in enumerate(exprs)}
+        sure = not any(self.doubt(item.expr, every) for item in read.order)
+        shown = [tuple(map(self.presented, exprs, line)) for _, line in lines]
+        return shown, doubt, bool(read.order) and sure
 
-    def judged(self, expr: ast.Expr, line: dict[int, Any], exprs: list[ast.Expr]) -> Any:
-        """The value of an expression on a group: what the group returns stands for itself."""
-        at = next((at for at, known in enumerate(exprs) if known == self.meant(expr)), None)
-        if at is not None:
-            return line[at]
-        match expr:
-            case ast.Compare(op, left, right):
-                a, b = self.judged(left, line, exprs), self.judged(right, line, exprs)
-                return None if a is None or b is None else compare(op, a, b)
-            case ast.Logic(op, parts):
-                values = [self.judged(part, line, exprs) for part in parts]
-                return any_of(values) if op == "or" else all_of(values)
-            case ast.Not(inner):
-                known = self.judged(inner, line, exprs)
-                return None if known is None else not known
-            case ast.IsNull(inner, negated):
-                return (self.judged(inner, line, exprs) is None) != negated
-            case ast.Arithmetic("/", left, right):
-                a, b = self.judged(left, line, exprs), self.judged(right, line, exprs)
-                return None if a is None or not b else float(a) / float(b)
-            case _:
-                return self.value(expr, {})
+    def depends(self, expr: ast.Expr) -> bool:
+        """Whether an expression says something of the row."""
+        return any(name in self.block.types for name in _variables(expr, self.params))
+
+    def passes(self, having: Sequence[ast.Condition], members: list[Row]) -> bool:
+        return all(self.of_group(condition.expr, members) is True for condition in having)
+
+    def of_group(self, expr: ast.Expr, members: list[Row]) -> Any:
+        """The value of an expression for a group: its aggregates are worked out, and its keys are those of any row."""
+
+        def known(part: Any) -> Any:
+            if isinstance(part, ast.Word) and self.meant(part) is not part:
+                return changed(self.meant(part), known)
+            return self.aggregated(part, members) if is_aggregate(part) else part
+
+        return self.value(changed(expr, known), members[0] if members else {})
+
+    def aggregated(self, call: ast.Call, members: list[Row]) -> Known:
+        (inner,) = call.arguments
+        values = [value for value in (self.value(inner, row) for row in members) if value is not None]
+        if call.distinct:
+            values = list({hashable(value): value for value in values}.values())
+        anything = {name: Entity(kind, min(types, default=""), "") for name, (kind, types) in self.block.types.items()}
+        some = members[0] if members else anything
+        scalar = {"count": "I64", "sum": "F64", "avg": "F64"}.get(call.function) or self.scalar(inner, some)
+        return Known(_AGGREGATES[call.function](values), scalar)
+
+    def doubt(self, expr: ast.Expr, groups: list[list[Row]]) -> float:
+        """How far an item may be off: sums are no more exact than their largest term; 0 where they are exact."""
+        most = 0.0
+        expr = self.meant(expr)
+        for call in inside(expr):
+            if call.function not in ("sum", "avg"):
+                continue
+            for members in groups:
+                values = [v for v in (self.value(call.arguments[0], row) for row in members) if v is not None]
+                if values and not _adds_exactly(values):
+                    most = max(most, 1e-9 * float(max(map(abs, values))) * len(values))
+        return most if is_aggregate(expr) else most * 1e3  # what is computed with a sum is off by more
 
 
 _AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
@@ -860,7 +903,7 @@ _AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
     "avg": lambda values: float(sum(map(Fraction, values)) / len(values)) if values else None,
     "min": lambda values: min(values, default=None),
     "max": lambda values: max(values, default=None),
-    "collect": sorted,
+    "collect": lambda values: sorted(values, key=sort_key),
 }
 
 
@@ -873,12 +916,16 @@ def _adds_exactly(values: list[Any]) -> bool:
 # -- small things ------------------------------------------------------------------------------------
 
 
-def _aggregate(expr: ast.Expr) -> bool:
-    return isinstance(expr, ast.Call) and expr.function in _AGGREGATES
-
-
 def _is_rank(expr: ast.Expr) -> bool:
     return isinstance(expr, ast.Call) and expr.function in ("nearest", "bm25", "rrf")
+
+
+def _reason(arm: ast.Call, score: float | None, place: int | None, share: float | None) -> dict[str, Any]:
+    """Why a candidate is where it is, as far as one ranking goes; scores were turned round to sort by them."""
+    of = arm.arguments[0]
+    assert isinstance(of, ast.PropertyOf)
+    value = -score if arm.function == "bm25" and score is not None else score
+    return {"by": f"{arm.function}({of.property.text})", "rank": place, "score": value, "share": share}
 
 
 def _ranked(call: ast.Call) -> str:
@@ -902,6 +949,10 @@ def _column(item: ast.ReturnItem) -> str:
             return name
         case ast.Call(function=function):
             return function
+        case ast.ObjectLiteral():
+            return "object"
+        case ast.ListLiteral(items=items) if not all(isinstance(item, ast.Literal) for item in items):
+            return "list"
         case ast.Literal() | ast.ListLiteral():
             return "literal"
         case _:
@@ -923,6 +974,9 @@ def _variables(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
         case ast.Call(arguments=parts) | ast.Logic(parts=parts) | ast.ListLiteral(items=parts):
             for part in parts:
                 yield from _variables(part, params)
+        case ast.ObjectLiteral(fields=named):
+            for part in named:
+                yield from _variables(part.value, params)
         case _:
             return
 
@@ -937,22 +991,9 @@ def _distances(source: Key, pairs: Pairs) -> dict[Key, int]:
     return found
 
 
-def _sort_key(value: Any) -> tuple[Any, ...]:
-    """Null is smallest; a node stands where its id does, then its type's name."""
-    if value is None:
-        return (0,)
-    if isinstance(value, Route):
-        return (1, value.ids)
-    return (1, _node(value) if isinstance(value, Entity) else value)
-
-
 def _node(entity: Entity) -> Key:
     """What tells a node, in the order of ids and then of types."""
     return entity.id, entity.type
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _name(like: Name, text: str) -> Name:

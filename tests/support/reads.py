@@ -23,6 +23,7 @@ from omnigraph.types import PropertyType
 from omnigraph.versioning.ids import system_clock
 from support import reads_paths
 from support.oracle import World, read_date, read_datetime, round_f32
+from support.reads_nested import computed, gathered, made
 from support.reads_unions import any_hop, edge_ends, entity_test, entity_value, mixed_hop, several_types, type_of
 
 # -- values ------------------------------------------------------------------------------------------
@@ -852,6 +853,8 @@ class Asking:
         plain = [k for k in keys if "." in k and self.sortable(scope, k)]
         sorts = [key + random.choice(("", " asc", " desc")) for key in plain if random.random() < 0.5]
         order = f"order {{ {', '.join(sorts)} }}" if sorts else ""
+        if random.random() < 0.3:
+            keys.insert(0, made(self, scope))
         return f"return distinct {{ {', '.join(keys)} }} {order}{self.cut() if random.random() < 0.3 else ''}"
 
     def sortable(self, scope: Scope, key: str) -> bool:
@@ -871,6 +874,8 @@ class Asking:
             items.insert(random.randint(0, len(items)), f"{rank} as score")
         elif random.random() < 0.5:
             items.append(f"{rank} as score")
+        if random.random() < 0.4:
+            items.append(random.choice(("why()", "{ w: why(), n: 1 }", f"{{ s: {rank} }}", "[why()]")))
         direction = random.choice(("", "", " asc", " desc")) if not rank.startswith("nearest") else ""
         sorts = [(alias or rank) + direction]
         if random.random() < 0.4:
@@ -927,6 +932,8 @@ class Asking:
                     items.append("$" + random.choice(self.nodes(scope)))
                 case 6:
                     items.append(self.number(scope, None))
+                case 8:
+                    items.append(made(self, scope))
                 case 7:
                     items += [test] if (test := self.condition(scope, list(scope))) else []
                 case 1:
@@ -991,8 +998,14 @@ class Asking:
                 aliases.append(f"n{number}")
             if call.startswith("count"):
                 counts.append(f"n{number}")
+        for number in range(random.choice((0, 0, 1, 2))):
+            item, ordered = computed(self, scope)
+            items.append(f"{item} as m{number}")
+            aliases += [f"m{number}"] if ordered else []
+        if random.random() < 0.2:
+            items.append(f"{made(self, scope)} as made")
         random.shuffle(items)
-        sortable = [key for key in items if "." in key and "(" not in key]
+        sortable = [key for key in items if key.startswith("$") and "." in key]
         chosen = [key for key in [*sortable, *aliases] if random.random() < 0.4]
         random.shuffle(chosen)
         sorts = [key + random.choice(("", " asc", " desc")) for key in chosen]
@@ -1003,7 +1016,8 @@ class Asking:
             tests = [f"{name} {random.choice(_COMPARE)} {random.choice(('0', '1', '2.5'))}" for name in counts]
             tests += [f"{name} is {random.choice(('', 'not '))}null" for name in aliases]
             having = f"having {{ {random.choice((' or ', ' ')).join(random.sample(tests, min(2, len(tests))))} }} "
-        return f"return {{ {', '.join(items)} }} {having}{order}{limit}"
+        word = "return distinct" if random.random() < 0.05 else "return"
+        return f"{word} {{ {', '.join(items)} }} {having}{order}{limit}"
 
     def aggregate(self, scope: Scope) -> str:
         random = self.random
@@ -1015,6 +1029,8 @@ class Asking:
                 whole += [item for item in reads_paths.items(scope) if item.startswith("$")]
             plain = [p for p in self.properties(scope) if not distinct or self.sortable(scope, p)]
             return f"count({distinct}{random.choice([*whole, *whole, *plain, '1'])})"
+        if function == "collect" and random.random() < 0.5:
+            return gathered(self, scope)
         if function == "collect":
             plain = [p for p in self.properties(scope) if self.sortable(scope, p)]
             return f"collect({distinct}{random.choice(plain or ['1'])})"

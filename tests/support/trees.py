@@ -175,6 +175,7 @@ def operators(inner: st.SearchStrategy[q.Expr]) -> st.SearchStrategy[q.Expr]:
         | st.builds(q.Arithmetic, st.sampled_from(("+", "-", "*", "/", "%")), inner, inner)
         | st.builds(q.Negative, inner)
         | _tuples(inner).map(q.ListLiteral)
+        | _tuples(st.builds(q.Field, LOWER, inner)).map(q.ObjectLiteral)
     )
 
 

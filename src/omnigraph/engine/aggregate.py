@@ -6,7 +6,7 @@ none. Values are summed as 64-bit floats; nulls do not count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame, added_up
-from omnigraph.engine.grouped import judged, over_values
+from omnigraph.engine.grouped import Groups, over_values
 from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.totals import total
@@ -25,30 +25,29 @@ from omnigraph.schema.arrow import arrow_type
 
 def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
     """The result of an aggregate query, ordered and cut; keys are fetched for the groups that are left."""
-    keys = [column.expr for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
-    groups, first = _groups(keys, frame, evaluator)
-    heads = frame.take(first, once=True) if keys else frame
-    count = len(first) if keys else 1
-    computed = {
-        index: _aggregate(column.expr, frame, groups if keys else None, count, evaluator)
-        for index, column in enumerate(plan.columns)
-        if isinstance(column.expr, ir.Aggregate)
-    }
+    groups = _grouped(plan, frame, evaluator)
     if plan.having:
-        kept = judged(plan, computed, heads, count, evaluator)
-        computed = {index: array.take(pa.array(kept)) for index, array in computed.items()}
-        heads = heads.take(kept, once=True) if keys else heads
-        count = len(kept)
-    order = _order(plan, computed, heads, count, evaluator)
+        groups.keep(groups.judged(plan.having))
+    if plan.distinct and plan.grouped:
+        groups.keep(groups.first_of_equals([column.expr for column in plan.columns]))
+    order = _order(plan, groups)
     if order is not None:
-        places = pa.array(order)
-        computed = {index: array.take(places) for index, array in computed.items()}
-        heads = heads.take(order, once=True) if keys else heads
-    arrays = [
-        computed[index] if index in computed else evaluator.value(column.expr, heads)
-        for index, column in enumerate(plan.columns)
-    ]
-    return pa.Table.from_arrays(arrays, names=[column.name for column in plan.columns])
+        groups.keep(order)
+    return pa.Table.from_arrays(groups.columns(plan), names=[column.name for column in plan.columns])
+
+
+def _grouped(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> Groups:
+    """The groups; what only shows single values of them is left for later, when fewer groups may be left."""
+    exprs = plan.group_exprs
+    keys = [expr for expr in exprs if not isinstance(expr, ir.Aggregate)]
+    places, first = _groups(keys, frame, evaluator)
+    count = len(first) if keys else 1
+    found = Groups(exprs, frame, places if keys else None, count, evaluator)
+    found.heads = frame.take(first, once=True) if keys else frame
+    for index, expr in enumerate(exprs):
+        if isinstance(expr, ir.Aggregate) and expr.function != "collect":
+            found.computed[index] = _aggregate(expr, frame, found.places, count, evaluator)
+    return found
 
 
 def _groups(keys: Sequence[ir.Expr], frame: Frame, evaluator: Evaluator) -> tuple[Numbers, Numbers]:
@@ -79,7 +78,7 @@ def _dense(codes: Numbers) -> tuple[Numbers, int]:
 def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
     """One aggregate of every group; without groups all rows are one."""
     weight = frame.weight
-    if call.distinct or call.function == "collect":
+    if call.distinct:
         return over_values(call, frame, groups, count, evaluator)
     if isinstance(call.argument, ir.Entity | ir.PathPart):
         return pa.array(_sizes(groups, weight, frame.count, count))
@@ -144,31 +143,23 @@ def _extreme(
     return values.take(places).cast(arrow_type(call.type))
 
 
-def _order(
-    plan: ir.QueryIR, computed: Mapping[int, pa.Array], heads: Frame, count: int, evaluator: Evaluator
-) -> Numbers | None:
+def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:
     """The groups in their final order; None when that is the order they are in."""
-    limit = plan.limit
+    limit, count = plan.limit, groups.count
     if not plan.order_by:
         return None if limit is None or limit >= count else np.arange(limit)
-    wanted: list[tuple[int, bool]] = []
-    for key in plan.order_by:
-        assert isinstance(key.expr, ir.ColumnRef), "the type checker turns every key of a group into a column"
-        wanted.append((key.expr.index, key.descending))
-    wanted += [(index, False) for index in range(len(plan.columns)) if index not in computed]
+    if not count:
+        return None
+    wanted = [(key.expr, key.descending) for key in plan.group_order]
+    shown = [column.expr for column in plan.columns] if plan.distinct and plan.grouped else groups.keys()
+    wanted += [(expr, False) for expr in shown]
 
-    def codes(index: int, descending: bool, rows: Numbers | None) -> np.ndarray[Any, Any]:
-        if index in computed:
-            found = _sortable(computed[index])
-            found = found if rows is None else found[rows]
-        else:
-            found = evaluator.codes(plan.columns[index].expr, heads if rows is None else heads.take(rows, once=True))
+    def codes(expr: ir.Expr, descending: bool, rows: Numbers | None) -> np.ndarray[Any, Any]:
+        found = groups.codes(expr, rows)
         if not descending:
             return found
         return -found if found.dtype.kind == "f" else ~found  # the least integer has no negative
 
-    if not count:
-        return None
     rows: Numbers | None = None
     if limit is not None and 0 < limit < count:
         # Only those that can be among the first by the first key alone are looked at any further.
@@ -176,11 +167,3 @@ def _order(
         rows = np.flatnonzero(first <= np.partition(first, limit - 1)[limit - 1])
     order = np.lexsort([codes(*key, rows) for key in reversed(wanted)])[:limit]
     return order if rows is None else rows[order]
-
-
-def _sortable(values: pa.Array) -> np.ndarray[Any, Any]:
-    """Numbers in the order of the values."""
-    if not values.null_count and (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
-        plain: np.ndarray[Any, Any] = values.to_numpy()
-        return plain
-    return ranks_of(values)

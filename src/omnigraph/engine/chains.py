@@ -37,7 +37,7 @@ _PLAIN = frozenset({"String", "Bool", "I32", "I64", "U32", "U64", "F64"})
 """Types whose values are the same as Arrow and as Python."""
 _KNOWN = (
     ir.Const, ir.ParamRef, ir.Prop, ir.Entity, ir.Compare, ir.Logic, ir.Not, ir.IsNull, ir.Arithmetic, ir.Negative,
-    ir.Function, ir.Aggregate, ir.ColumnRef,
+    ir.Function, ir.Aggregate, ir.ColumnRef, ir.Object, ir.ListOf, ir.GroupValue,
 )  # fmt: skip
 """Expressions that need nothing but their rows."""
 
@@ -92,7 +92,7 @@ def find_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> 
         return None
     place, prop, key = keyed
     others = scan.filters[:place] + scan.filters[place + 1 :]
-    at_end = looked_at(plan.columns)
+    at_end = looked_at(plan.group_exprs)
     if plan.order_by and not plan.is_aggregate:
         at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # rows that are alike otherwise go by ids
     moves = moves_of(scan.var, (*map(ir.Filter, others), *rest), at_end, ())
@@ -123,6 +123,7 @@ def _edge_tables(pipeline: ir.Pipeline, catalog: Catalog) -> Iterator[tuple[str,
 
 def _exprs(plan: ir.QueryIR) -> Iterator[ir.Expr]:
     yield from (column.expr for column in plan.columns)
+    yield from plan.grouped
     yield from (key.expr for key in plan.order_by)
     yield from plan.having
     yield from _conditions(plan.pipeline)

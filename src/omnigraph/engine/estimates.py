@@ -29,7 +29,7 @@ class Estimates:
         self._after: dict[int, float] = {}
         rows = self._run(plan.pipeline, 1.0)
         if plan.is_aggregate:
-            keys = [column for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
+            keys = [expr for expr in plan.group_exprs if not isinstance(expr, ir.Aggregate)]
             rows = rows**0.5 if keys else 1.0
         self.result = min(rows, rows if plan.limit is None else plan.limit)
 

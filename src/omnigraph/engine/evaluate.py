@@ -14,6 +14,7 @@ from omnigraph.engine.arithmetic import arithmetic, function, matching, negative
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.nested import codes_of, put_together
 from omnigraph.engine.path_data import shown
 from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
@@ -165,6 +166,15 @@ class Evaluator:
                 return self.entity(expr, frame)
             case ir.PathPart():
                 return shown(expr, frame.bound[expr.var])
+            case ir.Object() | ir.ListOf():
+                return put_together(expr, lambda part: self.value(part, frame))
+            case ir.GroupValue():
+                return frame.bound[ir.GROUP].column(str(expr.index))
+            case ir.Rrf():
+                # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
+                return frame.bound[ir.RANKED].column("score")
+            case ir.Why():
+                return frame.bound[ir.RANKED].column("why")
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")
 
@@ -219,6 +229,8 @@ class Evaluator:
         if isinstance(expr, ir.Entity):
             bound = frame.bound[expr.var]
             return id_ranks_of(bound)
+        if isinstance(expr, ir.Object | ir.ListOf):
+            return codes_of(expr, lambda part: self.value(part, frame), lambda part: self.codes(part, frame))
         if isinstance(expr, ir.Prop):
             bound = frame.bound[expr.var]
             if frame.count * 4 > bound.data.row_count:

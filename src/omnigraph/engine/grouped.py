@@ -1,8 +1,8 @@
-"""What looks at the single values of a group: `distinct`, `collect`; and what looks at groups as a whole: `having`."""
+"""The groups of a query, and what is said of them: `having`, what is computed from keys and aggregates, `collect`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,113 @@ import pyarrow as pa
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.nested import dense
+from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.selection import RowsData
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
+
+
+class Groups:
+    """Groups of rows: keys, and aggregates as far as they are computed. Keys are read off the first row of each."""
+
+    def __init__(
+        self, exprs: Sequence[ir.Expr], frame: Frame, places: Numbers | None, count: int, evaluator: Evaluator
+    ) -> None:
+        self._exprs = exprs
+        self._frame = frame
+        self._evaluator = evaluator
+        self._kept: Numbers | None = None
+        self.places = places
+        """The group of each row; None when all rows are one."""
+        self.count = count
+        self.heads = frame
+        """The first row of each group; without keys it is whatever rows there are."""
+        self.computed: dict[int, pa.Array] = {}
+
+    # -- which groups ----------------------------------------------------------------------------
+
+    def keep(self, rows: Numbers) -> None:
+        """Go on with these groups, in this order."""
+        self._kept = rows if self._kept is None else self._kept[rows]
+        places = pa.array(rows)
+        self.computed = {index: array.take(places) for index, array in self.computed.items()}
+        if self.places is not None:
+            self.heads = self.heads.take(rows, once=True)
+        self.count = len(rows)
+
+    def judged(self, conditions: Sequence[ir.Condition]) -> Numbers:
+        """The groups of which every condition is true."""
+        frame = self._on(conditions, None)
+        mask = np.ones(self.count, bool)
+        for condition in conditions:
+            mask &= self._evaluator.mask(condition, frame)
+        return np.flatnonzero(mask)
+
+    def first_of_equals(self, exprs: Sequence[ir.Expr]) -> Numbers:
+        """Of the groups that show the same, the first."""
+        numbers = np.zeros(self.count, np.int64)
+        for expr in exprs:
+            codes = dense(self.codes(expr, None))
+            numbers = dense(numbers * (int(codes.max(initial=0)) + 1) + codes)
+        return np.sort(np.unique(numbers, return_index=True)[1])
+
+    # -- what they show --------------------------------------------------------------------------
+
+    def keys(self) -> list[ir.Expr]:
+        """What the groups are told by, in order."""
+        every = enumerate(self._exprs)
+        return [ir.group_column(index, expr) for index, expr in every if not isinstance(expr, ir.Aggregate)]
+
+    def is_key(self, expr: ir.Expr) -> bool:
+        """Whether this is one of the keys."""
+        number = ir.column_number(expr)
+        return number is not None and not isinstance(self._exprs[number], ir.Aggregate)
+
+    def columns(self, plan: ir.QueryIR) -> list[pa.Array]:
+        """The returned columns."""
+        if not plan.grouped:
+            return [self._column(index, None) for index in range(len(self._exprs))]
+        frame = self._on([column.expr for column in plan.columns], None)
+        return [self._evaluator.value(column.expr, frame) for column in plan.columns]
+
+    def codes(self, expr: ir.Expr, rows: Numbers | None) -> np.ndarray[Any, Any]:
+        """Numbers in the order of a value of the groups, or of some of them."""
+        number = ir.column_number(expr)
+        if number is None:
+            return sortable(self._evaluator.value(expr, self._on([expr], rows)))
+        if self.is_key(expr):
+            heads = self.heads if rows is None else self.heads.take(rows, once=True)
+            return self._evaluator.codes(self._exprs[number], heads)
+        return sortable(self._column(number, rows))
+
+    def _column(self, index: int, rows: Numbers | None) -> pa.Array:
+        """A key or an aggregate of every group, or of some."""
+        expr = self._exprs[index]
+        if not isinstance(expr, ir.Aggregate):
+            return self._evaluator.value(expr, self.heads if rows is None else self.heads.take(rows, once=True))
+        if index not in self.computed:
+            self.computed[index] = self._collected(expr)
+        array = self.computed[index]
+        return array if rows is None else array.take(pa.array(rows))
+
+    def _collected(self, call: ir.Aggregate) -> pa.Array:
+        """The single values of the groups that are left."""
+        frame, places = self._frame, self.places
+        if self._kept is not None and places is not None:
+            number = np.full(int(places.max(initial=-1)) + 1, -1, np.int64)
+            number[self._kept] = np.arange(len(self._kept))
+            rows = np.flatnonzero(number[places] >= 0)
+            frame, places = frame.take(rows), number[places[rows]]
+        return over_values(call, frame, places, self.count, self._evaluator)
+
+    def _on(self, exprs: Iterable[ir.Expr], rows: Numbers | None) -> Frame:
+        """The groups, or some of them, as rows of `GROUP`, with the columns these expressions look at."""
+        numbers = {ir.column_number(part) for expr in exprs for part in ir.walk(expr)} - {None}
+        arrays = {str(number): self._column(number, rows) for number in numbers if number is not None}
+        count = self.count if rows is None else len(rows)
+        # A table needs a column to know how many rows it has.
+        return Frame(count, {ir.GROUP: Bound(RowsData(pa.table(arrays or {"": pa.nulls(count)})))})
 
 
 def over_values(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
@@ -52,24 +156,9 @@ def _first_of_runs(groups: Numbers, codes: Numbers) -> np.ndarray[Any, Any]:
     return first
 
 
-def judged(
-    plan: ir.QueryIR, computed: Mapping[int, pa.Array], heads: Frame, count: int, evaluator: Evaluator
-) -> Numbers:
-    """The groups of which every condition behind `having` is true."""
-    wanted = {int(name) for condition in plan.having for name in _columns_of(condition)}
-    arrays = {
-        str(index): computed[index] if index in computed else evaluator.value(plan.columns[index].expr, heads)
-        for index in wanted
-    }
-    # A table needs a column to know how many rows it has.
-    table = pa.table(arrays or {"": pa.nulls(count)})
-    frame = Frame(count, {ir.GROUP: Bound(RowsData(table))})
-    mask = np.ones(count, bool)
-    for condition in plan.having:
-        mask &= evaluator.mask(condition, frame)
-    return np.flatnonzero(mask)
-
-
-def _columns_of(expr: ir.Expr) -> list[str]:
-    found = [expr.name] if isinstance(expr, ir.Prop) and expr.var == ir.GROUP else []
-    return found + [name for part in ir.parts_of(expr) for name in _columns_of(part)]
+def sortable(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Numbers in the order of the values."""
+    if not values.null_count and (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
+        plain: np.ndarray[Any, Any] = values.to_numpy()
+        return plain
+    return ranks_of(values)

@@ -7,17 +7,16 @@ from collections.abc import Iterable
 from omnigraph.query import ir
 
 
-def looked_at(columns: Iterable[ir.Column]) -> frozenset[str]:
-    """The variables the columns of a result are made of.
+def looked_at(exprs: Iterable[ir.Expr]) -> frozenset[str]:
+    """The variables that columns, or keys and aggregates, are made of.
 
     `count($x)` counts rows, whatever `$x` is, so it looks at nothing.
     """
     found: set[str] = set()
-    for column in columns:
-        expr = column.expr
+    for expr in exprs:
         if not isinstance(expr, ir.Aggregate):
             found |= set(ir.variables_of(expr))
-        elif expr.distinct or not isinstance(expr.argument, ir.Entity | ir.PathPart):
+        elif expr.function != "count" or expr.distinct or not isinstance(expr.argument, ir.Entity | ir.PathPart):
             found |= set(ir.variables_of(expr.argument))
     return frozenset(found)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
@@ -19,8 +20,9 @@ from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.match import Match
 from omnigraph.engine.path_data import is_of_paths
 from omnigraph.engine.ranks import id_ranks_of
+from omnigraph.engine.reasons import reasons
 from omnigraph.engine.search import Searcher
-from omnigraph.engine.text import Scores
+from omnigraph.engine.selection import RowsData
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
@@ -42,16 +44,24 @@ class Ordered:
         self._searcher = searcher
         self._match = Match(work, evaluator)
 
-    def rows(self) -> tuple[Frame, Scores | None]:
-        """The rows, and the fused scores they were ordered by, if they were."""
+    def rows(self) -> Frame:
+        """The rows; ranked ones with what is shown of their rank."""
         rank = self._plan.order_by[0].expr if self._plan.order_by else None
         if not isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf):
-            return self._sorted(self._match.rows(self._plan.pipeline), [], None), None
+            return self._sorted(self._match.rows(self._plan.pipeline), [], None)
         frame, keys = self._ranked(rank)
         started = time.perf_counter()
         order = self._order(frame, keys, _variable(rank))
         self._work.profile.note("order", len(order), started)
-        return frame.take(order), -keys[0][order] if isinstance(rank, ir.Rrf) else None
+        shown = {type(part) for column in self._plan.columns for part in ir.walk(column.expr)}
+        told: dict[str, pa.Array] = {}
+        if ir.Rrf in shown:
+            told["score"] = pa.array(-keys[0][order])
+        if ir.Why in shown:
+            bound = frame.bound[_variable(rank)]
+            told["why"] = reasons(rank, bound, keys, order, self._searcher)
+        rows = frame.take(order)
+        return rows.bind(ir.RANKED, RowsData(pa.table(told)), np.arange(len(order))) if told else rows
 
     # -- ranks -----------------------------------------------------------------------------------
 

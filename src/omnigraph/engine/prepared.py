@@ -27,7 +27,7 @@ class Prepared:
 
 def prepare(plan: ir.QueryIR, catalog: Catalog) -> Prepared:
     """Make a plan ready to run."""
-    live = live_after(plan.pipeline, looked_at(plan.columns)) if plan.is_aggregate else None
+    live = live_after(plan.pipeline, looked_at(plan.group_exprs)) if plan.is_aggregate else None
     types = dict(_types(plan.pipeline))
     return Prepared(plan, catalog, types, live, find_chain(plan, catalog, types))
 

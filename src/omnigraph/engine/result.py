@@ -121,7 +121,13 @@ class Result:
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; pandas must be installed."""
         _need("pandas")
-        return pa.Table.from_arrays(_timed(self.to_arrow().columns), names=self.columns).to_pandas()
+        table = pa.Table.from_arrays(_timed(self.to_arrow().columns), names=self.columns)
+        frame = table.to_pandas()
+        for place, column in enumerate(table.columns):
+            if pa.types.is_nested(column.type):
+                # Beside a null inside, a whole number would become a float.
+                frame.isetitem(place, column.to_pandas(integer_object_nulls=True))
+        return frame
 
     def to_polars(self) -> Any:
         """The rows as a polars frame; polars must be installed."""

@@ -34,7 +34,7 @@ def returned_rows(
         return pa.table({})
     types = {op.name: op.type_name for op in plan.ops if op.name is not None and op.type_name in catalog.nodes}
     evaluator = Evaluator(catalog, params, Searcher(catalog, params, None, types), types)
-    return Projection(plan, _product(named), None, evaluator, Watch()).table()
+    return Projection(plan, _product(named), evaluator, Watch()).table()
 
 
 def _product(named: Mapping[str, pa.Table]) -> Frame:

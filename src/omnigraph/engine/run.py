@@ -79,13 +79,12 @@ class Execution:
                 table = table.slice(first, count) if count < table.num_rows else table
                 self.profile.note("group", table.num_rows, started)
                 return table
-            frame, fused = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
+            frame = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
             self._work.check()
             first, count = self._shown(frame.count)
             if count < frame.count:
-                some = np.arange(first, first + count)
-                frame, fused = frame.take(some), fused[some] if fused is not None else None
-            rows = Projection(self.plan, frame, fused, self._evaluator, self._work.watch)
+                frame = frame.take(np.arange(first, first + count))
+            rows = Projection(self.plan, frame, self._evaluator, self._work.watch)
             if len(rows) > _ROWS_AT_ONCE:
                 return rows
             started = time.perf_counter()

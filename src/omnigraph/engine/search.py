@@ -22,7 +22,7 @@ from omnigraph.errors import InputError
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
 
-_NOWHERE = np.iinfo(np.int64).max
+NOWHERE = np.iinfo(np.int64).max
 """The place of what is not in a ranking: behind everything."""
 
 _NONE = np.zeros(0, np.int64)
@@ -48,12 +48,12 @@ class Searcher:
     def matches(self, match: ir.TextMatch, bound: Bound) -> Mask:
         """Which rows' texts match."""
         index = index_of(bound.data, match.prop.name)
-        text = self._constant(match.query)
+        text = self.constant(match.query)
         if text is None:
             return np.zeros(bound.count, bool)
         words = analyse(text)
         if match.function == "fuzzy":
-            edits = self._constant(match.max_edits)
+            edits = self.constant(match.max_edits)
             if edits is None or edits < 0:
                 raise InputError("max_edits of 'fuzzy' must be a whole number of at least 0")
             mask = index.fuzzy(words, int(edits))
@@ -76,7 +76,7 @@ class Searcher:
 
     def _scores(self, rank: ir.Bm25, data: TableData) -> tuple[Scores, Numbers]:
         """The relevance of every row of a table, and the rows where it is above 0."""
-        text = self._constant(rank.query)
+        text = self.constant(rank.query)
         key = (data.key, rank.prop.name, text)
         if self._scored is None or self._scored[0] != key:
             # Ranked rows often show their score as well.
@@ -99,7 +99,7 @@ class Searcher:
         return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
 
     def _query(self, rank: ir.Nearest) -> Query:
-        value = self._constant(rank.query)
+        value = self.constant(rank.query)
         if value is None:
             raise InputError(f"'nearest' on '{rank.prop.name}' was given null to compare with")
         key = (rank.prop, value if isinstance(value, str) else id(value))
@@ -131,7 +131,7 @@ class Searcher:
         A ranking of vectors ends after `limit` entities. So beside such ones only the `limit` best of a single ranking
         of words can come first, and of all others no place is needed but those of entities in another one too.
         """
-        k = self._constant(rank.k)
+        k = self.constant(rank.k)
         if k is None or k < 1:
             raise InputError("k of 'rrf' must be a whole number of at least 1")
         entities, rows_of = _distinct(bound)
@@ -141,13 +141,13 @@ class Searcher:
         chosen = np.unique(np.concatenate(orders))
         parts = np.zeros((len(rank.arms), len(chosen)))
         arms: list[Numbers] = []
-        for arm, order, weight in zip(rank.arms, orders, self._weights(rank), strict=True):
-            places = np.full(len(chosen), _NOWHERE)
+        for arm, order, weight in zip(rank.arms, orders, self.weights(rank), strict=True):
+            places = np.full(len(chosen), NOWHERE)
             places[np.searchsorted(chosen, order)] = np.arange(1, len(order) + 1)
             if isinstance(arm, ir.Bm25) and not whole:
-                missing = np.flatnonzero(places == _NOWHERE)
+                missing = np.flatnonzero(places == NOWHERE)
                 places[missing] = self._places(arm, entities, chosen[missing])
-            held = places != _NOWHERE
+            held = places != NOWHERE
             parts[len(arms)][held] = weight / (k + places[held])
             arms.append(places)
         # Added up by size: equal places in other arms give equal scores, to the last bit.
@@ -155,11 +155,11 @@ class Searcher:
         rows, at = rows_of(chosen)
         return rows, score[at], [places[at] for places in arms]
 
-    def _weights(self, rank: ir.Rrf) -> list[float]:
+    def weights(self, rank: ir.Rrf) -> list[float]:
         """What each arm counts."""
         if not rank.weights:
             return [1.0] * len(rank.arms)
-        weights = [1.0 if weight is None else self._constant(weight) for weight in rank.weights]
+        weights = [1.0 if weight is None else self.constant(weight) for weight in rank.weights]
         if any(weight is None or not weight > 0 for weight in weights):
             raise InputError("a weight of 'rrf' must be a number above 0")
         return weights
@@ -181,7 +181,7 @@ class Searcher:
         own = scores[bound.take(wanted).numbers]
         _, numbers = _holding(bound, held)
         above, equal = standing(scores, numbers, own)
-        places = np.where(own > 0, above + 1, _NOWHERE)
+        places = np.where(own > 0, above + 1, NOWHERE)
         for score in np.unique(own[(own > 0) & (equal > 1)]).tolist():
             # Of equal scores the smaller id comes first.
             tied = np.flatnonzero(own == score)
@@ -194,7 +194,8 @@ class Searcher:
             places[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine.column("id")]
         return places
 
-    def _constant(self, expr: ir.Expr | None) -> Any:
+    def constant(self, expr: ir.Expr | None) -> Any:
+        """The value of a constant or parameter."""
         if isinstance(expr, ir.ParamRef):
             return self._params[expr.name]
         assert isinstance(expr, ir.Const)

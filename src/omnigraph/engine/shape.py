@@ -53,9 +53,12 @@ def shape_of(plan: ir.AnyIR) -> Shape:
     nodes: dict[int, str] = {}
     places: dict[str, int] = {}
     for number, column in enumerate(plan.columns):
-        if isinstance(column.expr, ir.Entity):
-            nodes[number] = column.expr.type_name
-            places.setdefault(column.expr.var, number)
+        expr = column.expr
+        if isinstance(expr, ir.GroupValue) and isinstance(plan, ir.QueryIR):
+            expr = plan.group_exprs[expr.index]
+        if isinstance(expr, ir.Entity):
+            nodes[number] = expr.type_name
+            places.setdefault(expr.var, number)
     hops: list[Hop] = []
     for step in plan.pipeline if isinstance(plan, ir.QueryIR) else ():
         if isinstance(step, ir.Expand) and step.src_var in places and step.dst_var in places:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import type_fault
+from omnigraph.query.nested import refuse_made
 from omnigraph.query.operators import is_null
+from omnigraph.query.paths import no_value
 from omnigraph.query.scopes import Scope
-from omnigraph.types import PropertyType
+from omnigraph.types import ListType, PropertyType
 
 if TYPE_CHECKING:
     from omnigraph.query.expressions import ExpressionChecker
@@ -18,10 +21,16 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) ->
     """`count`, `sum`, `avg`, `min`, `max`, `collect`."""
     function = cast(ir.AggregateFunction, expr.function)
     (inner,) = expr.arguments
-    argument = checker.check(inner, scope)
+    argument = checker.check(inner, scope.rows)
     if isinstance(argument, ir.Aggregate):
         raise type_fault(None, "an aggregate cannot hold an aggregate", inner.span)
+    if any(isinstance(part, ir.Rrf) for part in ir.walk(argument)):
+        raise type_fault("T21", "'rrf' ranks rows and cannot be counted or summarised", inner.span)
+    if isinstance(argument, ir.Made):
+        return _made(checker, expr, argument)
     if isinstance(argument, ir.Entity):
+        if function == "collect":
+            return ir.Aggregate(function, argument, ListType(replace(argument.type, nullable=False)), expr.distinct)
         if function != "count":
             raise type_fault("T8", f"'{function}' needs a value, not a whole node", inner.span, "name a property")
         variable = scope.find(inner.name) if isinstance(inner, ast.Var) else None
@@ -33,8 +42,6 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) ->
         return _of_path(checker, expr, argument)
     assert not isinstance(argument, ir.ColumnRef)
     checker.refuse_blob(inner, argument)
-    if isinstance(argument, ir.Rrf):
-        raise type_fault("T21", "'rrf' ranks rows and cannot be counted or summarised", inner.span)
     if function == "count":
         return ir.Aggregate(function, argument, ir.I64, expr.distinct)
     if isinstance(argument, ir.Rank):
@@ -65,3 +72,14 @@ def _of_path(checker: ExpressionChecker, expr: ast.Call, path: ir.PathPart) -> i
         # Rows without one are not counted.
         return ir.Aggregate("count", ir.Prop(path.var, ir.LENGTH, ir.I64.with_nullable(True)), ir.I64)
     return ir.Aggregate("count", path, ir.I64)
+
+
+def _made(checker: ExpressionChecker, expr: ast.Call, argument: ir.Made) -> ir.Aggregate:
+    """Objects and lists can be collected, and nothing else."""
+    (inner,) = expr.arguments
+    why = next((part for part in ir.walk(argument) if isinstance(part, ir.Why)), None)
+    if expr.function != "collect" or why is not None:
+        raise refuse_made(checker, inner, why or argument)
+    if any(isinstance(part, ir.PathPart) for part in ir.walk(argument)):
+        raise no_value(checker.text(inner), inner.span)
+    return ir.Aggregate("collect", argument, ListType(argument.type), expr.distinct)

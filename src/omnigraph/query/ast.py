@@ -7,7 +7,8 @@ tree needs them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Literal as OneOf
 
 from omnigraph.lang.spans import NOWHERE, Name, Span
@@ -43,6 +44,23 @@ class ListLiteral:
     """`[a, b, …]`; where only constants make sense, the type checker says so."""
 
     items: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`name: value` of an object."""
+
+    name: Name
+    value: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLiteral:
+    """`{ name: value, … }` as a value."""
+
+    fields: tuple[Field, ...]
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -136,7 +154,33 @@ class Negative:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Expr = Literal | ListLiteral | Var | PropertyOf | Call | Word | Compare | Logic | Not | IsNull | Arithmetic | Negative
+Expr = (
+    Literal
+    | ListLiteral
+    | ObjectLiteral
+    | Var
+    | PropertyOf
+    | Call
+    | Word
+    | Compare
+    | Logic
+    | Not
+    | IsNull
+    | Arithmetic
+    | Negative
+)
+
+
+def calls_in(node: object) -> Iterator[Call]:
+    """Every call in an expression, the outer ones first."""
+    if isinstance(node, Call):
+        yield node
+    if isinstance(node, tuple):
+        for part in node:
+            yield from calls_in(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from calls_in(getattr(node, part.name))
 
 
 # -- reads -------------------------------------------------------------------------------------------

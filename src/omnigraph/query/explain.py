@@ -6,7 +6,7 @@ inside the operation; a line of its own is a filter over whole rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from omnigraph.lang.layout import quote
@@ -39,17 +39,20 @@ _Line = tuple[str, Part]
 
 def _read(plan: ir.QueryIR) -> list[_Line]:
     lines = _pipeline(plan.pipeline, 1)
-    keys = [column for column in plan.columns if not isinstance(column.expr, ir.Aggregate)]
-    if plan.distinct and len(keys) == len(plan.columns):
+    keys = [expr for expr in plan.group_exprs if not isinstance(expr, ir.Aggregate)]
+    if plan.distinct and len(keys) == len(plan.group_exprs):
         lines.append(_line(1, "distinct", "rows"))
     elif plan.is_aggregate:
-        lines.append(_line(1, "group", "by " + ", ".join(_expr(c.expr) for c in keys) if keys else "all rows"))
+        lines.append(_line(1, "group", "by " + ", ".join(map(_expr, keys)) if keys else "all rows"))
     for key in plan.order_by[:1]:
         if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf):
             lines.append(_line(1, "rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
     if plan.having:
-        lines.append(_line(1, "having", " and ".join(_expr(c, 2 if len(plan.having) > 1 else 0) for c in plan.having)))
-    shown = [_column(column) for column in plan.columns]
+        judged = [
+            _expr(_spoken(condition, plan.group_exprs), 2 if len(plan.having) > 1 else 0) for condition in plan.having
+        ]
+        lines.append(_line(1, "having", " and ".join(judged)))
+    shown = [_column(column, plan.group_exprs) for column in plan.columns]
     lines.append(_line(1, "return", ", ".join(shown)))
     order = [_sort_key(key, plan) for key in plan.order_by if not isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
     if order:
@@ -160,15 +163,22 @@ def _assignments(values: Iterable[tuple[str, ir.Expr]]) -> str:
     return f"{{ {', '.join(texts)} }}" if texts else ""
 
 
-def _column(column: ir.Column) -> str:
-    text = _expr(column.expr)
+def _column(column: ir.Column, groups: Sequence[ir.Expr] = ()) -> str:
+    text = _expr(_spoken(column.expr, groups))
     named = text if text == f"${column.name}" else f"{text} as {column.name}"
     return f"{named}: {column.type}"
 
 
 def _sort_key(key: ir.SortKey, plan: ir.QueryIR) -> str:
-    name = plan.columns[key.expr.index].name if isinstance(key.expr, ir.ColumnRef) else _expr(key.expr)
+    expr = key.expr
+    name = plan.columns[expr.index].name if isinstance(expr, ir.ColumnRef) else _expr(_spoken(expr, plan.group_exprs))
     return f"{name} {'desc' if key.descending else 'asc'}"
+
+
+def _spoken(expr: ir.Expr, groups: Sequence[ir.Expr]) -> ir.Expr:
+    """What is said of a group, with its keys and aggregates written out."""
+    number = ir.column_number(expr)
+    return ir.with_parts(expr, lambda part: _spoken(part, groups)) if number is None else groups[number]
 
 
 def _rank_var(rank: ir.Rank) -> str:
@@ -205,8 +215,6 @@ def _bare(expr: ir.Expr, own: int) -> str:
         case ir.ParamRef():
             return "now()" if expr.name == ir.NOW else f"${expr.name}"
         case ir.Prop():
-            if expr.var == ir.GROUP:
-                return f"column {int(expr.name) + 1}"
             if expr.name in ("id", ir.TYPE, ir.LENGTH, ir.WEIGHT):
                 return f"{expr.name.removeprefix('#')}(${expr.var})"
             return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
@@ -250,6 +258,14 @@ def _bare(expr: ir.Expr, own: int) -> str:
             return f"rrf({', '.join(arms)}, {_expr(expr.k)})"
         case ir.Aggregate():
             return f"{expr.function}({'distinct ' if expr.distinct else ''}{_expr(expr.argument)})"
+        case ir.Object():
+            return f"{{ {', '.join(f'{name}: {_expr(value)}' for name, value in expr.fields)} }}"
+        case ir.ListOf():
+            return f"[{', '.join(_expr(item) for item in expr.items)}]"
+        case ir.Why():
+            return "why()"
+        case ir.GroupValue():
+            raise AssertionError("what is said of a group is written out")
         case ir.ColumnRef():
             return f"column {expr.index + 1}"
 

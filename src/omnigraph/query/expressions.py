@@ -21,6 +21,7 @@ from omnigraph.query.entities import check_entity_function, node_object
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.functions import AGGREGATE, ENTITY, PATH, TEXT, VALUE
 from omnigraph.query.literals import compatible, literal, literal_hint
+from omnigraph.query.nested import check_list, check_object, refuse_made
 from omnigraph.query.operators import (
     CASELESS,
     check_arithmetic,
@@ -85,8 +86,12 @@ class ExpressionChecker:
                 return self.property(expr, scope)
             case ast.Var():
                 return self.variable(expr, scope)
+            case ast.ListLiteral() if any(not isinstance(item, ast.Literal) for item in expr.items):
+                return check_list(self, expr, scope)
             case ast.Literal() | ast.ListLiteral():
                 return literal(expr)
+            case ast.ObjectLiteral():
+                return check_object(self, expr, scope)
             case ast.Call():
                 return self.call(expr, scope)
             case ast.Compare():
@@ -251,10 +256,12 @@ class ExpressionChecker:
         return type_fault("T7", f"{self.text(expr)} is a whole node and cannot be compared", expr.span, hint)
 
     def operand(self, expr: ast.Expr, scope: Scope) -> ir.Value | ir.Entity:
-        checked = scope.of_group(self.check(expr, scope), self.text(expr), expr.span)
+        checked = self.of_group(expr, scope)
         assert not isinstance(checked, ir.ColumnRef)
         if isinstance(checked, ir.PathPart):
             raise no_value(self.text(expr), expr.span)
+        if isinstance(checked, ir.Made):
+            raise refuse_made(self, expr, checked)
         if isinstance(checked, ir.Rank):
             raise type_fault(
                 None,
@@ -265,6 +272,11 @@ class ExpressionChecker:
         if isinstance(checked, ir.Aggregate):
             raise type_fault(None, "an aggregate cannot stand here", expr.span, "aggregates belong in 'return'")
         return checked
+
+    def of_group(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
+        """What an expression means where groups may be meant."""
+        known = scope.returned(expr)
+        return known or scope.of_group(self.check(expr, scope.within(expr)), self.text(expr), expr.span)
 
     def comparison(self, expr: ast.Compare, left: ir.Value, right: ir.Value) -> ir.CompareOp:
         """Which comparison `expr.op` means for these operands; T7 when there is none."""
@@ -303,6 +315,8 @@ class ExpressionChecker:
         """A function call."""
         if expr.function == "now":
             return ir.ParamRef(ir.NOW, ir.DATETIME)
+        if expr.function == "why":
+            return ir.Why()
         if expr.function in TEXT:
             return check_text_match(self, expr, scope)
         if expr.function in AGGREGATE:

@@ -23,6 +23,7 @@ from omnigraph.query.ast import (
     Condition,
     Delete,
     Expr,
+    Field,
     Hop,
     Insert,
     IsNull,
@@ -33,6 +34,7 @@ from omnigraph.query.ast import (
     Negation,
     Negative,
     Not,
+    ObjectLiteral,
     Optional,
     Param,
     Path,
@@ -132,7 +134,8 @@ class _Formatter:
         self.block("match", read.clauses, read.match_body.start, read.match_body)
         items = [self.return_item(item) for item in read.items]
         word = "return distinct" if read.distinct else "return"
-        self.list(word, items, [item.span for item in read.items], read.return_body, commas=False)
+        objects = [item.expr if isinstance(item.expr, ObjectLiteral) else None for item in read.items]
+        self.list(word, items, [item.span for item in read.items], read.return_body, commas=False, objects=objects)
         if read.having:
             self.block("having", read.having, read.having_body.start, read.having_body)
         if read.order:
@@ -142,18 +145,44 @@ class _Formatter:
             if count is not None:
                 self.printer.item(f"{part} {f'${count.name}' if isinstance(count, Var) else count}", span)
 
-    def list(self, word: str, texts: list[str], spans: list[Span], body: Span, *, commas: bool) -> None:
-        """`word { a, b }` if it fits, else one to a line, with commas only where they are needed."""
+    def list(
+        self,
+        word: str,
+        texts: list[str],
+        spans: list[Span],
+        body: Span,
+        *,
+        commas: bool,
+        objects: Sequence[ObjectLiteral | None] = (),
+    ) -> None:
+        """`word { a, b }` if it fits, else one to a line, with commas only where they are needed.
+
+        `objects` are those that are objects: one that is too long itself is written a field to a line.
+        """
         printer = self.printer
         line = f"{word} {{ {', '.join(texts)} }}" if texts else f"{word} {{}}"
         if printer.fits(line, body):
             printer.item(line, body)
             return
         printer.open(f"{word} {{", body.start, body.start)
-        for text, span, after in zip(texts, spans, [*texts[1:], ""], strict=True):
+        whole = objects or [None] * len(texts)
+        for text, span, object_, after in zip(texts, spans, whole, [*texts[1:], ""], strict=True):
             comma = "," if after and (commas or _goes_on(after)) else ""
-            printer.item(text + comma, span)
+            self.broken("", object_, text + comma, span)
         printer.close(body.end)
+
+    def broken(self, head: str, object_: Expr | None, text: str, span: Span) -> None:
+        """One line, or where that is an object too long for it, a line for each of its fields."""
+        printer = self.printer
+        if not isinstance(object_, ObjectLiteral) or not object_.fields or printer.fits(text, span):
+            printer.item(text, span)
+            return
+        tail = text.removeprefix(head + self.expr(object_))
+        printer.open(f"{head}{{", span.start, object_.span.start)
+        for field in object_.fields:
+            comma = "" if field is object_.fields[-1] else ","
+            self.broken(f"{field.name}: ", field.value, self.field(field) + comma, field.span)
+        printer.close(object_.span.end, f"}}{tail}", last=span.end)
 
     def block(self, word: str, clauses: Sequence[Clause], start: int, body: Span) -> None:
         """`word { clause }` if it is one clause that fits, else one to a line."""
@@ -311,10 +340,15 @@ class _Formatter:
             case Negative():
                 # `-5` is a number with a sign; `-(5)` is a number whose sign is turned.
                 return f"-({self.bare(expr.expr, own)})" if _is_number(expr.expr) else f"-{self.expr(expr.expr, own)}"
+            case ObjectLiteral():
+                return f"{{ {', '.join(self.field(field) for field in expr.fields)} }}" if expr.fields else "{}"
             case ListLiteral():
                 return f"[{', '.join(self.expr(item) for item in expr.items)}]"
             case Literal():
                 return self.literal(expr)
+
+    def field(self, field: Field) -> str:
+        return f"{field.name}: {self.expr(field.value)}"
 
     def literal(self, literal: Literal) -> str:
         match literal.kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Family = Literal["clock", "text", "rank", "aggregate", "value", "entity", "path"]
+Family = Literal["clock", "text", "rank", "why", "aggregate", "value", "entity", "path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ FUNCTIONS: dict[str, Function] = {
         Function("nearest", "rank", 2, 2, "nearest($x.vector, query)"),
         Function("bm25", "rank", 2, 2, "bm25($x.text, query)"),
         Function("rrf", "rank", 2, 9, "rrf(nearest(…), bm25(…)) or rrf(nearest(…), bm25(…) * weight, …, k)"),
+        Function("why", "why", 0, 0, "why()"),
         Function("count", "aggregate", 1, 1, "count($x)"),
         Function("sum", "aggregate", 1, 1, "sum($x.number)"),
         Function("avg", "aggregate", 1, 1, "avg($x.number)"),

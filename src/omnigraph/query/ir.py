@@ -18,9 +18,9 @@ followed by columns, order and limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
@@ -31,7 +31,10 @@ ROW = "row"
 """The variable of a mutation's `where`: the row being looked at."""
 
 GROUP = "#group"
-"""The variable of `having`: the returned row being looked at, its columns named by their numbers."""
+"""The variable of what speaks of groups: a group's keys and aggregates, named by their numbers in `group_exprs`."""
+
+RANKED = "#ranked"
+"""The variable of what is known of a ranked row beside its entities: its fused score, and why it is where it is."""
 
 TYPE = "#type"
 """The property of a variable of several types that says which of them its node is of."""
@@ -172,7 +175,7 @@ class Aggregate:
 
     function: AggregateFunction
     argument: Expr
-    type: PropertyType
+    type: PropertyType | ListType
     distinct: bool = False
     """Each value of a group counts once."""
 
@@ -258,12 +261,77 @@ class PathPart:
     type: ObjectType | ListType
 
 
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Values under names, in their order."""
+
+    fields: tuple[tuple[str, Expr], ...]
+
+    @property
+    def type(self) -> ObjectType:
+        """The fields and their types."""
+        return ObjectType(tuple((name, value.type) for name, value in self.fields))
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """Values of one type, one behind the other."""
+
+    items: tuple[Expr, ...]
+    type: ListType
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What put a row where it is in the ranking the rows are ordered by: an object for each ranker."""
+
+    @property
+    def type(self) -> ListType:
+        """A list of objects."""
+        return WHY
+
+
+@dataclass(frozen=True, slots=True)
+class GroupValue:
+    """A key or an aggregate of a group that is no plain value; a plain one is a `Prop` of `GROUP`."""
+
+    index: int
+    type: ObjectType | ListType
+
+
+WHY = ListType(
+    ObjectType(
+        (
+            ("by", STRING),
+            ("rank", I64.with_nullable(True)),
+            ("score", F64.with_nullable(True)),
+            ("share", F64.with_nullable(True)),
+        )
+    )
+)
+
 Rank = Nearest | Bm25 | Rrf
 Computed = Arithmetic | Negative | Function
-Value = Const | ParamRef | Prop | Compare | TextMatch | Logic | Not | IsNull | Computed | Rank | Aggregate
-Expr = Value | Entity | PathPart | ColumnRef
+Value = Const | ParamRef | Prop | Compare | TextMatch | Logic | Not | IsNull | Computed | Rank
+"""What has the type of a property."""
+Made = Object | ListOf | Why | GroupValue
+"""What is only returned: objects and lists, put together by the query."""
+Expr = Value | Entity | PathPart | Made | Aggregate | ColumnRef
 Condition = Compare | TextMatch | Logic | Not | IsNull | Prop | ParamRef | Const | Computed
 """What can filter: the tests, and any other expression of type Bool."""
+
+
+def group_column(index: int, expr: Expr) -> Prop | GroupValue:
+    """One of the keys and aggregates of a group, as a value of the group."""
+    type_ = expr.type
+    return Prop(GROUP, str(index), type_) if isinstance(type_, PropertyType) else GroupValue(index, type_)
+
+
+def column_number(expr: Expr) -> int | None:
+    """Which of the keys and aggregates of a group an expression is, if that is all it is."""
+    if isinstance(expr, GroupValue):
+        return expr.index
+    return int(expr.name) if isinstance(expr, Prop) and expr.var == GROUP else None
 
 
 def parts_of(expr: Expr) -> tuple[Expr, ...]:
@@ -285,14 +353,48 @@ def parts_of(expr: Expr) -> tuple[Expr, ...]:
             return expr.arms
         case Aggregate():
             return (expr.argument,)
+        case Object():
+            return tuple(value for _, value in expr.fields)
+        case ListOf():
+            return expr.items
         case _:
             return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """An expression and everything it is made of."""
+    yield expr
+    for part in parts_of(expr):
+        yield from walk(part)
+
+
+def with_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with each of the expressions it is made of changed; a rank or a search keeps its own."""
+    match expr:
+        case Compare() | Arithmetic():
+            return replace(expr, left=change(expr.left), right=change(expr.right))
+        case Logic():
+            return replace(expr, parts=tuple(cast(Condition, change(part)) for part in expr.parts))
+        case Not():
+            return Not(cast(Condition, change(expr.part)))
+        case IsNull() | Negative():
+            return replace(expr, value=change(expr.value))
+        case Function():
+            return replace(expr, arguments=tuple(map(change, expr.arguments)))
+        case Object():
+            return Object(tuple((name, change(value)) for name, value in expr.fields))
+        case ListOf():
+            return replace(expr, items=tuple(map(change, expr.items)))
+        case _:
+            return expr
 
 
 def variables_of(expr: Expr) -> Iterator[str]:
     """The variables an expression reads, with repeats."""
     if isinstance(expr, Prop | Entity | PathPart):
         yield expr.var
+    elif isinstance(expr, GroupValue):
+        yield GROUP
     for part in parts_of(expr):
         yield from variables_of(part)
 
@@ -472,11 +574,30 @@ class QueryIR:
     """Equal rows of the result are one."""
     having: tuple[Condition, ...] = ()
     """What must be true of a group, on `GROUP`."""
+    grouped: tuple[Expr, ...] = ()
+    """Keys and aggregates of groups, where some column is computed from them: then all columns are, on `GROUP`."""
+
+    @property
+    def group_exprs(self) -> tuple[Expr, ...]:
+        """What is known of a group: its aggregates, and the keys it is told by."""
+        return self.grouped or tuple(column.expr for column in self.columns)
+
+    @property
+    def group_order(self) -> tuple[SortKey, ...]:
+        """What groups are ordered by, as values of the group."""
+        shown = [
+            column.expr if self.grouped else group_column(index, column.expr)
+            for index, column in enumerate(self.columns)
+        ]
+        return tuple(
+            replace(key, expr=shown[key.expr.index]) if isinstance(key.expr, ColumnRef) else key
+            for key in self.order_by
+        )
 
     @property
     def is_aggregate(self) -> bool:
         """Whether rows are grouped: by what is not an aggregate, and where equal rows are one, by everything."""
-        return self.distinct or any(isinstance(column.expr, Aggregate) for column in self.columns)
+        return self.distinct or any(isinstance(expr, Aggregate) for expr in self.group_exprs)
 
     @property
     def is_cut(self) -> bool:

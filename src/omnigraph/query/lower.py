@@ -54,6 +54,7 @@ def lower_read(read: ResolvedRead) -> QueryIR:
             read.skip.name if isinstance(read.skip, ParamRef) else None,
             read.distinct,
             read.having,
+            read.grouped,
         )
     )
 

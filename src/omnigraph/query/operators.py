@@ -7,6 +7,7 @@ give F64. Which values come out is the engine's; here it is settled which questi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.lang.diagnostics import Fault
@@ -239,13 +240,15 @@ def _coalesce(expr: ast.Call, arguments: list[ir.Value]) -> ir.Function:
         types = listing(str(argument.type) for argument in typed)
         raise type_fault("T26", f"'coalesce' needs values of one type, not {types}", expr.span)
     nullable = all(argument.type.nullable for argument in arguments)
-    return ir.Function("coalesce", tuple(arguments), common_type(typed).with_nullable(nullable))
+    return ir.Function(
+        "coalesce", tuple(arguments), common_type([value.type for value in typed]).with_nullable(nullable)
+    )
 
 
-def common_type(values: list[ir.Value]) -> PropertyType:
+def common_type(types: Sequence[PropertyType]) -> PropertyType:
     """The type that holds values of mutually compatible types."""
-    first = values[0].type
-    scalars = {value.type.scalar for value in values}
+    first = types[0]
+    scalars = {type_.scalar for type_ in types}
     plain = PropertyType(first.scalar, is_list=first.is_list, dim=first.dim)
     if len(scalars) == 1:
         return plain

@@ -25,12 +25,14 @@ from omnigraph.query.ast import (
     Compare,
     CompareOp,
     Expr,
+    Field,
     IsNull,
     ListLiteral,
     Literal,
     Logic,
     Negative,
     Not,
+    ObjectLiteral,
     PropertyOf,
     Query,
     Var,
@@ -227,6 +229,8 @@ class ExpressionParser(FileParser[Query]):
             return self.scalar_literal(token.start)
         if token.text == "[":
             return self.list_literal()
+        if token.text == "{" and self.at_object():
+            return self.object_literal()
         if token.text == "(":
             cursor.enter()
             cursor.take()
@@ -372,6 +376,33 @@ class ExpressionParser(FileParser[Query]):
         cursor.expect("]", " to close the list")
         cursor.leave()
         return ListLiteral(tuple(items), cursor.since(mark))
+
+    def at_object(self) -> bool:
+        """Whether a brace begins an object, and not a block that stands in the wrong place."""
+        first, second = self.cursor.ahead(), self.cursor.ahead(2)
+        return first.text == "}" or (second.text == ":" and first.kind in (LOWER, STRING))
+
+    def object_literal(self) -> ObjectLiteral:
+        """`{ name: value, … }`."""
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.enter()
+        cursor.take()
+        fields: list[Field] = []
+        while not cursor.at("}"):
+            start = cursor.mark
+            if cursor.token.kind == STRING:
+                name = decode_string(cursor.token)
+                raise Fault("a field is named without quotes", cursor.here, hint=f"write {name}: …")
+            name_ = name_of(cursor.expect_lower("a field: 'name: value'"))
+            cursor.expect(":", " and a value")
+            value = self.expression("a value")
+            fields.append(Field(name_, value, cursor.since(start)))
+            if not cursor.accept(","):
+                break
+        cursor.expect("}", " to close the object")
+        cursor.leave()
+        return ObjectLiteral(tuple(fields), cursor.since(mark))
 
     def integer(self, what: str) -> int:
         """A whole number without a sign."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.query.ir import Column, Condition, ParamDecl, ParamRef, PathKind, SortKey
+from omnigraph.query.ir import Column, Condition, Expr, ParamDecl, ParamRef, PathKind, SortKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +87,5 @@ class ResolvedRead:
     skip: int | ParamRef | None = None
     distinct: bool = False
     having: tuple[Condition, ...] = ()
+    grouped: tuple[Expr, ...] = ()
+    """Keys and aggregates, where some column is computed from them."""

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
@@ -21,6 +20,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 _NO_VALUES = {
     "aggregate": "puts rows together, and a write returns each row it touched",
     "rank": "ranks, and a write returns the rows in their order",
+    "why": "explains a ranking, and a write ranks nothing",
     "text": "searches what is stored, and these rows are not yet",
 }
 
@@ -84,7 +84,7 @@ class NamedRows:
             return []
         sound: list[ast.ReturnItem] = []
         for item in write.items:
-            refused = [(call, FUNCTIONS[call.function].family) for call in _calls(item.expr)]
+            refused = [(call, FUNCTIONS[call.function].family) for call in ast.calls_in(item.expr)]
             refused = [(call, family) for call, family in refused if family in _NO_VALUES]
             for call, family in refused[:1]:
                 report(type_fault("T40", f"'{call.function}' {_NO_VALUES[family]}", call.span))
@@ -107,15 +107,3 @@ class _ReturnScope(Scope):
         """The same where a parameter could stand as well."""
         hint = dollar_hint(name.text, [*params, *self.names()]) or f"the names are {listing(f'${n}' for n in self.own)}"
         return type_fault("T40", f"no statement names its rows '${name}'", name.span, hint)
-
-
-def _calls(node: object) -> Iterator[ast.Call]:
-    """Every call in an expression, the outer ones first."""
-    if isinstance(node, ast.Call):
-        yield node
-    if isinstance(node, tuple):
-        for part in node:
-            yield from _calls(part)
-    elif is_dataclass(node):
-        for field in fields(node):
-            yield from _calls(getattr(node, field.name))

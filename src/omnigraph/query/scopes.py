@@ -74,10 +74,25 @@ class Scope:
             return variable
         return self.outer.find(name) if self.outer else None
 
+    @property
+    def rows(self) -> Scope:
+        """What the argument of an aggregate sees: single rows."""
+        return self
+
     def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
         """What an expression means here; only where groups are judged it is something else, or nothing."""
         del text, span
         return expr
+
+    def within(self, expr: ast.Expr) -> Scope:
+        """What a part of an item sees; single rows where no aggregate is in it."""
+        del expr
+        return self
+
+    def returned(self, expr: ast.Expr) -> ir.Expr | None:
+        """What is meant by an item that is written again, where groups are judged."""
+        del expr
+        return None
 
     def names(self) -> list[str]:
         """Every visible name."""

@@ -6,7 +6,7 @@ only types of its own. Every stored type has one that holds its values exactly a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -35,6 +35,8 @@ _NAMES: Mapping[pa.DataType, str] = {
 
 def wire_type(stored: pa.DataType) -> pa.DataType:
     """The Arrow type a stored one travels as."""
+    if pa.types.is_struct(stored):
+        return pa.struct([pa.field(field.name, wire_type(field.type)) for field in stored])
     if pa.types.is_list(stored) or pa.types.is_fixed_size_list(stored):
         return pa.list_(pa.field("element", wire_type(stored.value_type)))
     return _WIRE.get(stored, stored)
@@ -48,6 +50,8 @@ def wire_schema(stored: pa.Schema) -> pa.Schema:
 def spark_name(stored: pa.DataType) -> str:
     """What Spark calls the type a stored one travels as."""
     wire = wire_type(stored)
+    if pa.types.is_struct(wire):
+        return f"struct<{', '.join(f'{quoted(field.name)}: {spark_name(field.type)}' for field in wire)}>"
     return f"array<{spark_name(wire.value_type)}>" if pa.types.is_list(wire) else _NAMES[wire]
 
 
@@ -66,6 +70,8 @@ def to_wire(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     wire = wire_type(column.type)
     if wire == column.type:
         return column
+    if _is_made(wire):
+        return _made(column, wire, lambda part, _: to_wire(part))
     # Of a date with a time of day Arrow makes an instant of the same unit only.
     return column.cast(_in_milliseconds(wire)).cast(wire) if _has_instants(wire) else column.cast(wire)
 
@@ -79,6 +85,8 @@ def from_wire(column: pa.Array | pa.ChunkedArray, stored: pa.DataType) -> pa.Arr
     if pa.types.is_fixed_size_list(stored) and column.null_count == len(column):
         # Of lists that are all null a worker sends no numbers, and Arrow would look for them.
         return pa.nulls(len(column), stored)
+    if _is_made(stored):
+        return _made(column, stored, from_wire)
     if _has_instants(column.type) and _item(stored) == pa.date64():
         # By way of a number: from an instant Arrow would take the time of day away.
         column = column.cast(_in_milliseconds(column.type)).cast(_with_item(column.type, pa.int64()))
@@ -98,6 +106,27 @@ def as_given(batches: Iterable[pa.RecordBatch], type_name: str, catalog: Catalog
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]
         yield pa.record_batch(columns, names=batch.schema.names)
+
+
+def _is_made(type_: pa.DataType) -> bool:
+    """Whether this is an object, or a list of such or of lists."""
+    if pa.types.is_list(type_):
+        return bool(pa.types.is_nested(type_.value_type))
+    return bool(pa.types.is_struct(type_))
+
+
+def _made(
+    column: pa.Array | pa.ChunkedArray, type_: pa.DataType, change: Callable[[pa.Array, pa.DataType], pa.Array]
+) -> pa.Array | pa.ChunkedArray:
+    """An object or list of another type, what is inside it changed."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_made(chunk, type_, change) for chunk in column.chunks], type_)
+    whole = pa.concat_arrays([column])  # a piece of a longer column has its parts elsewhere
+    missing = whole.is_null()
+    if pa.types.is_struct(type_):
+        parts = [change(part, field.type) for part, field in zip(whole.flatten(), type_, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=[*type_], mask=missing)
+    return pa.ListArray.from_arrays(whole.offsets, change(whole.values, type_.value_type), type=type_, mask=missing)
 
 
 def _item(type_: pa.DataType) -> pa.DataType:

@@ -60,6 +60,33 @@ def by_id(expr: Some) -> Some:
     return expr
 
 
+def shown_in(expr: ir.Expr) -> Iterator[ir.Entity]:
+    """The nodes an expression shows as a whole, alone or inside objects and lists."""
+    if isinstance(expr, ir.Entity):
+        yield expr
+    elif isinstance(expr, ir.Object | ir.ListOf) or (isinstance(expr, ir.Aggregate) and expr.function == "collect"):
+        for part in ir.parts_of(expr):
+            yield from shown_in(part)
+
+
+def in_workers(expr: ir.Expr) -> ir.Expr:
+    """The expression as workers evaluate it: nodes that are shown stay, all others are told by their ids."""
+    if isinstance(expr, ir.Object | ir.ListOf):
+        return ir.with_parts(expr, in_workers)
+    return expr if isinstance(expr, ir.Entity) else by_id(expr)
+
+
+def seen_by(expr: ir.Expr) -> Iterator[tuple[str, str]]:
+    """Variable and property of everything an expression looks at."""
+    for node in nodes_of(expr):
+        if isinstance(node, ir.Prop):
+            yield node.var, node.name
+        elif isinstance(node, ir.Entity):
+            yield from ((node.var, name) for name, _ in node.type.fields)
+        elif isinstance(node, ir.GroupValue):
+            yield ir.GROUP, str(node.index)
+
+
 @dataclass(frozen=True)
 class Conditions:
     """Conditions on one variable, judged while its table is read."""

@@ -9,7 +9,7 @@ Ranked searches compare a row with all others and are left to the engine in proc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import count
@@ -27,7 +27,18 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.actions import run_action
 from omnigraph.spark.columns import from_wire, spark_name
-from omnigraph.spark.evaluation import Column, Conditions, Step, StepTasks, by_id, nodes_of, props_of
+from omnigraph.spark.evaluation import (
+    Column,
+    Conditions,
+    Step,
+    StepTasks,
+    by_id,
+    in_workers,
+    nodes_of,
+    props_of,
+    seen_by,
+    shown_in,
+)
 from omnigraph.spark.scans import Scan
 from omnigraph.spark.totals import total_of, total_type
 from omnigraph.spark.walks import Pairs, edge_pairs, reached
@@ -273,8 +284,9 @@ class _Lowering:
     ) -> DataFrame:
         """Let the workers look at values: keep rows, or add columns."""
         frame = rows.frame if rows.frame is not None else self.spark.range(1)
-        conditions, values = by_id((conditions, values))
-        seen = {(prop.var, prop.name): rows.columns[prop.var, prop.name] for prop in props_of((conditions, values))}
+        conditions, values = by_id(conditions), tuple((name, in_workers(value)) for name, value in values)
+        exprs = (*conditions, *(value for _, value in values))
+        seen = {key: rows.columns[key] for expr in exprs for key in seen_by(expr)}
         step = Step(self.job, self.params, seen, conditions, values)
         added = [(name, spark_name(_type_of(expr))) for name, expr in values]
         fields = [*((f.name, f.dataType.simpleString()) for f in frame.schema.fields), *added]
@@ -282,14 +294,16 @@ class _Lowering:
 
     # -- the result ------------------------------------------------------------------------------
 
-    def _valued(self, rows: _Rows, exprs: Iterable[ir.Expr]) -> tuple[_Rows, list[Column]]:
-        """The column of each expression; an entity is known by its id."""
+    def _valued(self, rows: _Rows, exprs: Iterable[ir.Expr], whole: Container[int] = ()) -> tuple[_Rows, list[Column]]:
+        """The column of each expression; a node is known by its id, unless it is one of the `whole` ones."""
         found: list[Column] = []
         computed: list[tuple[str, ir.Expr]] = []
-        for expr in exprs:
+        for number, expr in enumerate(exprs):
             if isinstance(expr, ir.Prop):
                 found.append(rows.columns[expr.var, expr.name])
-            elif isinstance(expr, ir.Entity):
+            elif isinstance(expr, ir.GroupValue):
+                found.append(rows.columns[ir.GROUP, str(expr.index)])
+            elif isinstance(expr, ir.Entity) and number not in whole:
                 found.append(rows.columns[expr.var, _ID])
             else:
                 found.append(Column(self._new_name(), _type_of(expr)))
@@ -312,9 +326,10 @@ class _Lowering:
         return self._result(frame, [self._shown(*one, rows) for one in zip(exprs, found, strict=False)])
 
     def _grouped(self, rows: _Rows) -> pa.Table:
-        exprs = [self._resolved(column.expr) for column in self.plan.columns]
+        exprs = [self._resolved(expr) for expr in self.plan.group_exprs]
         # Of an aggregate the value to aggregate; `count($x)` counts rows, whatever `$x` is.
-        rows, values = self._valued(rows, [e.argument if isinstance(e, ir.Aggregate) else e for e in exprs])
+        arguments = [e.argument if isinstance(e, ir.Aggregate) else e for e in exprs]
+        rows, values = self._valued(rows, arguments, [at for at, e in enumerate(exprs) if self._is_whole(e)])
         assert rows.frame is not None
         shown: list[_Shown] = []
         totals = []
@@ -326,19 +341,37 @@ class _Lowering:
                 shown.append(_Shown(total))
             else:
                 by[value.name] = None
-                shown.append(self._shown(expr, value, rows))
+                shown.append(_Shown(value) if self.plan.grouped else self._shown(expr, value, rows))
         beside = {column.name for one in shown for column in one.fields.values()} - set(by)
         totals += [self.f.first(self.f.col(name)).alias(name) for name in sorted(beside)]
         frame = rows.frame.groupBy(*by).agg(*totals) if totals else rows.frame.select(*by).distinct()
+        groups = _Rows(frame, {(ir.GROUP, str(at)): one.column for at, one in enumerate(shown)})
         if self.plan.having:
-            groups = {(ir.GROUP, str(index)): one.column for index, one in enumerate(shown)}
-            frame = self._step(_Rows(frame, groups), conditions=self.plan.having)
-        if self.plan.order_by:
-            order = []
-            for key in self.plan.order_by:
-                assert isinstance(key.expr, ir.ColumnRef), "the type checker turns every key of a group into a column"
-                order.append(self._sorted(shown[key.expr.index].column.name, key.descending))
-            frame = frame.orderBy(*order, *(self._sorted(name) for name in by))
+            groups = groups.with_frame(self._step(groups, conditions=self.plan.having))
+        return self._of_groups(groups, shown, list(by))
+
+    def _is_whole(self, expr: ir.Expr) -> bool:
+        """Whether a node that is a key or an argument is needed as a whole, and not only told by its id."""
+        if isinstance(expr, ir.Aggregate):
+            return expr.function == "collect"
+        return bool(self.plan.grouped)
+
+    def _of_groups(self, groups: _Rows, shown: list[_Shown], ties: list[str]) -> pa.Table:
+        """What is returned of groups, in its order; `shown` where the columns are keys and aggregates as they are."""
+        exprs = [column.expr for column in self.plan.columns] if self.plan.grouped else []
+        keys = self.plan.group_order
+        groups, found = self._valued(groups, [*exprs, *(key.expr for key in keys)])
+        assert groups.frame is not None
+        frame = groups.frame
+        if exprs:
+            shown = [_Shown(column) for column in found[: len(exprs)]]
+        if exprs and self.plan.distinct:
+            ties = list(dict.fromkeys(one.column.name for one in shown))
+            frame = frame.select(*ties).distinct()
+        if keys:
+            sorts = zip(found[len(exprs) :], keys, strict=True)
+            order = [self._sorted(column.name, key.descending) for column, key in sorts]
+            frame = frame.orderBy(*order, *(self._sorted(name) for name in ties))
         return self._result(frame, shown)
 
     def _sorted(self, name: str, descending: bool = False) -> Any:
@@ -392,15 +425,14 @@ def _carried(plan: ir.QueryIR) -> dict[str, list[str]]:
                 walk(op.inner)
 
     walk(plan.pipeline)
-    note((tuple(column.expr for column in plan.columns), tuple(key.expr for key in plan.order_by)))
-    for column in plan.columns:
-        if isinstance(column.expr, ir.Entity):
-            found.setdefault(column.expr.var, {}).update(dict.fromkeys(name for name, _ in column.expr.type.fields))
+    note((plan.group_exprs, tuple(key.expr for key in plan.order_by)))
+    for entity in (entity for expr in plan.group_exprs for entity in shown_in(expr)):
+        found.setdefault(entity.var, {}).update(dict.fromkeys(name for name, _ in entity.type.fields))
     return {var: list(props) for var, props in found.items()}
 
 
 def _type_of(expr: ir.Expr) -> pa.DataType:
-    assert not isinstance(expr, ir.Entity | ir.ColumnRef), "entities and references have no column of their own"
+    assert not isinstance(expr, ir.ColumnRef), "a reference has no column of its own"
     return arrow_type(expr.type)
 
 

@@ -167,9 +167,9 @@ def streamed(graph, monkeypatch):
     fetched: list[int] = []
     columns = Projection._columns
 
-    def counting(self, frame, fused):
+    def counting(self, frame):
         fetched.append(frame.count)
-        return columns(self, frame, fused)
+        return columns(self, frame)
 
     monkeypatch.setattr(run, "_ROWS_AT_ONCE", 0)
     monkeypatch.setattr(Projection, "_columns", counting)

@@ -59,6 +59,29 @@ PLANS = {
           return  count($p) as count: I64, max($p.name) as last: String?
         """,
     ),
+    "computed from aggregates": (
+        """
+        query mean() {
+            match { $p: Person  $p worksAt $c }
+            return {
+                { at: lower($c.name), people: collect({ n: $p.name }), pair: [count($p), 1] } as all,
+                sum($p.age) / count($p) as mean
+            }
+            having { mean > 30 }
+            order { mean desc, count($p) + 1 }
+        }
+        """,
+        """
+        query mean()
+          scan    $p: Person
+          expand  $p -WorksAt-> $c: Company
+          group   by lower($c.name)
+          having  sum($p.age) / count($p) > 30
+          return  { at: lower($c.name), people: collect({ n: $p.name }), pair: [count($p), 1] } as all: { at: String, \
+people: [{ n: String }], pair: [I64] }, sum($p.age) / count($p) as mean: F64?
+          order   mean desc, count($p) + 1 asc
+        """,
+    ),
     "nearest": (
         """
         query like($q: Vector(3)) {

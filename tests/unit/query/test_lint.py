@@ -341,6 +341,47 @@ def test_a_whole_node_is_described_field_by_field():
     assert (company["kind"], company["nullable"]) == ("object", True)
 
 
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (
+            "{ a: $p.name, b: [$p.age] } as o",
+            {
+                "kind": "object",
+                "fields": [
+                    {"name": "a", "kind": "string", "nullable": False},
+                    {
+                        "name": "b",
+                        "kind": "list",
+                        "item_kind": "int",
+                        "item": {"kind": "int", "nullable": True},
+                        "nullable": False,
+                    },
+                ],
+                "nullable": False,
+            },
+        ),
+        (
+            "collect({ n: $p.age }) as o",
+            {
+                "kind": "list",
+                "item_kind": "object",
+                "item": {
+                    "kind": "object",
+                    "fields": [{"name": "n", "kind": "int", "nullable": True}],
+                    "nullable": False,
+                },
+                "nullable": False,
+            },
+        ),
+        ("count($p) + 1 as o", {"kind": "bigint", "nullable": True}),
+    ],
+)
+def test_what_a_query_puts_together(item, expected):
+    (column,) = operation(f"query q() {{ match {{ $p: Person }} return {{ {item} }} }}")["result"]
+    assert column == {"name": "o", **expected}
+
+
 def touched(text):
     """What a query reads and writes, as `node Person` and the like."""
     found = operation(text)

@@ -81,7 +81,17 @@ ITEMS = {
     "no-code-nested-aggregate": ("sum(count($p))", NO_CODE, "count($p)", "sum($p.age)"),
     "no-code-alias-in-aggregate": ("$p.age as a, sum(a)", NO_CODE, "a", "$p.age as a, sum($p.age)"),
     "no-code-mixed-list": ('["a", 1]', NO_CODE, "1", '["a", "b"]'),
-    "no-code-nested-list": ("[[1], [2]]", NO_CODE, "[1]", "[1, 2]"),
+    "T38-mixed-list": ("[$p.age, $p.name]", "T38", "[$p.age, $p.name]", "[$p.age, 1.5]"),
+    "T38-mixed-objects": ("[{ a: 1 }, { b: 1 }]", "T38", "[{ a: 1 }, { b: 1 }]", "[{ a: 1 }, { a: 2.5 }]"),
+    "T38-field-twice": ("{ a: 1, a: 2 }", "T38", "a", "{ a: 1, b: 2 }"),
+    "T38-no-field": ("{}", "T38", "{}", "{ a: 1 }"),
+    "T38-signs": ("[$p.wealth, $p.age]", "T38", "[$p.wealth, $p.age]", "[$p.wealth, 1]"),
+    "T24-in-an-object": ("{ a: $p.photo }", "T24", "$p.photo", "{ a: $p.name }"),
+    "T39-counted": ("count({ a: 1 })", "T39", "{ a: 1 }", "collect({ a: 1 })"),
+    "T39-computed": ("length([$p.name])", "T39", "[$p.name]", "length($p.name)"),
+    "T39-in-an-object": ("{ a: { b: 1 } is null }", "T39", "{ b: 1 }", "{ a: 1 is null }"),
+    "T39-why": ("why()", "T39", "why()", "now()"),
+    "T21-rrf-in-an-object": (f"{{ s: {RRF} }}", "T21", f"{{ s: {RRF} }}", f"{{ s: {BM25} }}"),
 }  # fmt: skip
 
 # id: (order and limit, its code, what is underlined, the same without the mistake)

@@ -1,0 +1,99 @@
+"""What the oracle needs for groups and for what a query puts together: parts of expressions, and values compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from omnigraph.query import ast
+
+AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value that was worked out already, where the tree had an aggregate."""
+
+    value: Any
+    scalar: str
+
+
+def inside(expr: Any) -> Iterator[ast.Call]:
+    """Every call in an expression, itself included."""
+    if isinstance(expr, ast.Call):
+        yield expr
+    for part in _parts(expr):
+        yield from inside(part)
+
+
+def _parts(expr: Any) -> Iterator[Any]:
+    if isinstance(expr, tuple):
+        yield from expr
+    elif is_dataclass(expr) and not isinstance(expr, type):
+        yield from (getattr(expr, field.name) for field in fields(expr) if field.name != "span")
+
+
+def is_aggregate(expr: Any) -> bool:
+    return isinstance(expr, ast.Call) and expr.function in AGGREGATES
+
+
+def aggregates(expr: Any) -> bool:
+    """Whether an item holds an aggregate anywhere."""
+    return any(is_aggregate(call) for call in inside(expr))
+
+
+def keys_of(expr: Any, depends: Callable[[Any], bool]) -> list[Any]:
+    """The largest parts without an aggregate that depend on the row: what the rows are grouped by."""
+    if is_aggregate(expr):
+        return []
+    if not aggregates(expr):
+        return [expr] if depends(expr) else []
+    return [key for part in _expressions(expr) for key in keys_of(part, depends)]
+
+
+def _expressions(expr: Any) -> list[Any]:
+    match expr:
+        case ast.Compare(left=a, right=b) | ast.Arithmetic(left=a, right=b):
+            return [a, b]
+        case ast.Logic(parts=parts) | ast.Call(arguments=parts) | ast.ListLiteral(items=parts):
+            return list(parts)
+        case ast.Not(expr=inner) | ast.IsNull(expr=inner) | ast.Negative(expr=inner):
+            return [inner]
+        case ast.ObjectLiteral(fields=named):
+            return [field.value for field in named]
+        case _:
+            return []
+
+
+def changed(expr: Any, change: Callable[[Any], Any]) -> Any:
+    """The expression with every part for which `change` gives something else replaced by that."""
+    other = change(expr)
+    if other is not expr:
+        return other
+    if isinstance(expr, tuple):
+        return tuple(changed(part, change) for part in expr)
+    if is_dataclass(expr) and not isinstance(expr, type):
+        parts = {field.name: changed(getattr(expr, field.name), change) for field in fields(expr)}
+        return replace(expr, **parts)
+    return expr
+
+
+def sort_key(value: Any) -> tuple[Any, ...]:
+    """Null is smallest; a node stands where its id does, then its type, an object and a list where their parts do."""
+    if value is None:
+        return (0,)
+    if isinstance(value, dict):
+        return (1, tuple(map(sort_key, value.values())))
+    if isinstance(value, list):
+        return (1, tuple(map(sort_key, value)))
+    if hasattr(value, "ids"):
+        return (1, value.ids)  # a path
+    return (1, (value.id, value.type) if hasattr(value, "id") else value)
+
+
+def hashable(value: Any) -> Any:
+    """Something equal exactly where the value is."""
+    if isinstance(value, dict):
+        return tuple((name, hashable(part)) for name, part in value.items())
+    return tuple(map(hashable, value)) if isinstance(value, list) else value
