@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import pyarrow as pa
+
 Job = TypeVar("Job")
 Work = TypeVar("Work")
 Done = TypeVar("Done")
@@ -51,6 +53,11 @@ def shares(items: Sequence[Work], runner: Runner) -> list[Sequence[Work]]:
     return [items[first : first + step] for first in range(0, len(items), step)]
 
 
+def give_back_memory() -> None:
+    """Return to the system what a task freed, or a process that runs many grows for a while yet."""
+    pa.default_memory_pool().release_unused()
+
+
 class InlineRunner:
     """A loop in this process: for unit tests, and for who wants no cluster."""
 
@@ -71,5 +78,6 @@ class InlineRunner:
         """See `Runner`."""
         for number, piece in enumerate(work, 1):
             yield task(job, piece)
+            give_back_memory()
             if self._watch is not None:
                 self._watch(Progress(step, number, len(work)))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
-from omnigraph.pipeline.runner import Watch
+from omnigraph.pipeline.runner import Watch, give_back_memory
 from omnigraph.spark.actions import run_action
 from omnigraph.spark.session import is_connect
 
@@ -100,6 +100,7 @@ class _Packed:
         for batch in batches:
             for place in batch.column(0).to_pylist():
                 answer = _answer(task, job, pickle.loads(self._work[place]))  # noqa: S301
+                give_back_memory()
                 yield pa.record_batch([pa.array([place], pa.int64()), pa.array([answer], pa.binary())], schema=_ANSWER)
 
 
