@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import kernels, moves, ordered, parts, postings, run, shortest, vectors
+from omnigraph.engine import distances, kernels, moves, ordered, parts, postings, run, shortest, vectors
 from omnigraph.engine.result import Result
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.parser import parse_queries
@@ -124,7 +124,7 @@ def as_if_large(monkeypatch):
         (ordered, "_AHEAD", 2),
         (run, "_ROWS_AT_ONCE", 3),
         (shortest, "_KEYS_AT_ONCE", 9),
-        (shortest, "_PAIRS_MAX", 0),
+        (distances, "_PAIRS_MAX", 0),
         (moves, "ROWS_MAX", 2),
     ):
         assert hasattr(module, name)

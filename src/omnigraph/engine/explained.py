@@ -52,8 +52,10 @@ class Explained:
             states = dict.fromkeys(self._adjacency(edge_type, op.direction) for edge_type in op.edge_types)
             yield f"adjacency {', '.join(states)}"
         if isinstance(op, ir.FindPaths):
-            states = dict.fromkeys(self._adjacency(edge_type, "ends") for edge_type in op.edge_types)
-            yield f"edges by node {', '.join(states)}"
+            nodes_only = op.measured and op.by is None
+            kind = op.steps[0].direction if nodes_only else "ends"
+            states = dict.fromkeys(self._adjacency(edge_type, kind) for edge_type in op.edge_types)
+            yield f"{'adjacency' if nodes_only else 'edges by node'} {', '.join(states)}"
         conditions: tuple[ir.Condition, ...] = ()
         if isinstance(op, ir.NodeScan):
             conditions = op.filters

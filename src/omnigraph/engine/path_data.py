@@ -147,6 +147,20 @@ class PathData(TableData):
         return counts, every[ranges(self._starts[numbers] + numbers * more, counts)]
 
 
+class MeasuredPaths(PathData):
+    """Paths of which only the lengths and the weights are known."""
+
+    def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
+        self.key = ("", 0)
+        self._lengths = lengths
+        self._weights = weights
+        self._derived = {}
+
+    def _column(self, name: str) -> pa.Array:
+        # Their ids tell nothing apart: a path is the only one between its ends.
+        return pa.nulls(self.row_count, pa.large_binary()) if name == "id" else super()._column(name)
+
+
 def is_of_paths(bound: Bound) -> bool:
     """Whether a variable is bound to paths."""
     data = bound.data.base if isinstance(bound.data, WithNone) else bound.data

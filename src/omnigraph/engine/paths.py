@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from omnigraph.engine.data import Numbers
+from omnigraph.engine.distances import Wanted
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import NONE, Walkable, ranges
-from omnigraph.engine.path_data import Batch, PathData, Space
-from omnigraph.engine.shortest import Shortest, Wanted
+from omnigraph.engine.path_data import MeasuredPaths, PathData, Space
+from omnigraph.engine.shortest import Shortest
 from omnigraph.engine.simple_paths import Ends, SimplePaths, turned
 from omnigraph.engine.trails import TURNED, Trails, weights_of
 from omnigraph.engine.watch import say
@@ -111,12 +112,8 @@ class PathFinder:
         if turn:
             assert targets is not None
             sources, targets, pairs = targets, sources, None if pairs is None else pairs[:, ::-1]
-        batches = self._walk(sources, targets, pairs, turn=turn, from_end=from_end)
-        batches = turned(batches) if from_end else batches
-        data = PathData(self._nodes, self._edges, batches, weighted=op.by is not None)
-        at_near, at_far = (-1, 0) if op.back else (0, -1)
-        ours = _joined([batch.nodes[:, at_near] for batch in batches]) - self._nodes.start(op.src_type)
-        theirs = _joined([batch.nodes[:, at_far] for batch in batches]) - self._nodes.start(step.dst_type)
+        starts, ends, data = self._walk(sources, targets, pairs, turn=turn, from_end=from_end)
+        ours, theirs = (ends, starts) if turn else (starts, ends)
         if far is None:
             return near, Found(data, ours, {step.dst_var: theirs})
         width = self._work.table(f"node:{step.dst_type}").row_count
@@ -147,8 +144,8 @@ class PathFinder:
 
     def _walk(
         self, sources: Numbers, targets: Numbers | None, pairs: Numbers | None, *, turn: bool, from_end: bool
-    ) -> list[Batch]:
-        """The shortest paths from sources to targets, or between pairs of them, as they are walked."""
+    ) -> tuple[Numbers, Numbers, PathData]:
+        """The shortest paths from sources to targets, or between pairs; and where each was walked from and to."""
         op = self._op
         (step,) = op.steps
         near_type, far_type, direction = op.src_type, step.dst_type, step.direction
@@ -175,13 +172,23 @@ class PathFinder:
             nodes = np.zeros(count, bool)
             nodes[targets] = True
             wanted = Wanted(nodes)
+        if op.measured and near_type == far_type:
+            measured = list(shortest.measure(sources, wanted))
+            weights = [part.weights for part in measured if part.weights is not None]
+            data = MeasuredPaths(
+                _joined([part.lengths for part in measured]),
+                np.concatenate([np.zeros(0), *weights]) if op.by is not None else None,
+            )
+            at = _joined([part.at for part in measured])
+            return sources[at], _joined([part.ends for part in measured]), data
+        batches = list(shortest.find(sources, wanted))
+        starts, ends = (_joined([batch.nodes[:, at] for batch in batches]) for at in (0, -1))
         near, far = self._nodes.start(near_type), self._nodes.start(far_type)
-        found = []
-        for batch in shortest.find(sources, wanted):
-            nodes = batch.nodes + far
-            nodes[:, 0] += near - far
-            found.append(replace(batch, nodes=nodes))
-        return found
+        for batch in batches:
+            batch.nodes[:, 0] += near
+            batch.nodes[:, 1:] += far
+        batches = turned(batches) if from_end else batches
+        return starts, ends, PathData(self._nodes, self._edges, batches, weighted=op.by is not None)
 
 
 def _joined(parts: list[Numbers]) -> Numbers:

@@ -13,22 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any
 
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers
+from omnigraph.engine.distances import Measured, Meeting, Wanted, distances, meeting
 from omnigraph.engine.neighbours import NONE, Walkable, offsets_of, ranges
 from omnigraph.engine.path_data import Batch, Floats, Space
 from omnigraph.engine.trails import Trails
-from omnigraph.engine.watch import checkpoint
 from omnigraph.engine.work import Work
 
 _KEYS_AT_ONCE = 4_000_000
 """Each source walked at once has room for every node."""
-_PAIRS_MAX = 16
-"""So few pairs of ends are looked for from both."""
 
 
 @dataclass(frozen=True)
@@ -48,35 +44,6 @@ class Level:
     def only(self, kept: Numbers | Mask) -> Level:
         """The same nodes with some of the edges."""
         return replace(self, into=self.into[kept], back=self.back[kept], edges=self.edges[kept])
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which ends are asked for: some nodes from whatever source, or for each source its own."""
-
-    nodes: Mask | None = None
-    pairs: tuple[Numbers, Numbers] | None = None
-    """(source, node) of each."""
-
-    def keys(self, first: int, sources: int, count: int) -> Numbers | None:
-        """The keys of what is asked of some sources; None when that is everything."""
-        if self.pairs is not None:
-            at = self.pairs[0] - first
-            here = (at >= 0) & (at < sources)
-            return at[here] * count + self.pairs[1][here]
-        if self.nodes is None:
-            return None
-        return (np.arange(sources)[:, None] * count + np.flatnonzero(self.nodes)).ravel()
-
-    def few(self, sources: int) -> list[tuple[int, int]] | None:
-        """The pairs of a source and an end, if they are few."""
-        if self.pairs is not None:
-            at, ends = self.pairs
-            return list(zip(at.tolist(), ends.tolist(), strict=True)) if len(at) <= _PAIRS_MAX else None
-        if self.nodes is None or sources > _PAIRS_MAX:
-            return None
-        ends = np.flatnonzero(self.nodes)
-        return list(product(range(sources), ends.tolist())) if sources * len(ends) <= _PAIRS_MAX else None
 
 
 class Shortest:
@@ -113,40 +80,52 @@ class Shortest:
 
     def find(self, sources: Numbers, wanted: Wanted) -> Iterator[Batch]:
         """The paths from each source, owned by its place; they start at the sources, whichever end these are."""
-        few = wanted.few(len(sources)) if self._both is not None else None
-        if few is not None:
-            yield from self._between(sources, few)
-            return
-        at_once = max(1, _KEYS_AT_ONCE // max(self._count, 1))
         held = 0
-        for first in range(0, len(sources), at_once):
-            some = sources[first : first + at_once]
-            keys = wanted.keys(first, len(some), self._count)
-            levels, found = self._walk(some, keys, held)
+        for first, levels, found in self._in_turn(sources, wanted):
             for batch in self._read(levels, found, held):
                 held += len(batch.edges)
                 self._work.room(held)
                 yield replace(batch, owners=batch.owners + first)
 
-    def _between(self, sources: Numbers, pairs: list[tuple[int, int]]) -> Iterator[Batch]:
-        """The paths of a few pairs, one after the other."""
-        assert self._both is not None
+    def measure(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+        """How far the ends that are asked for are from each source, where it does not matter by which path."""
         held = 0
-        for at, end in pairs:
-            source = int(sources[at])
-            met = meeting(*self._both, source, end, self._most) if source != end else None
-            if met is None:
-                continue
-            levels, found = self._walk(sources[at : at + 1], np.array([end]), held, met)
-            for batch in self._read(levels, found, held):
-                held += len(batch.edges)
-                self._work.room(held)
-                yield replace(batch, owners=batch.owners + at)
+        for measured in self._lengths(sources, wanted) if self._weights is None else self._sums(sources, wanted):
+            held += len(measured.ends)
+            self._work.room(held)
+            yield measured
+
+    def _lengths(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+        assert self._both is not None
+        return distances(*self._both, sources, wanted, self._most)
+
+    def _sums(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+        for first, levels, found in self._in_turn(sources, wanted):
+            for number, places in enumerate(found, 1):
+                level = levels[number]
+                assert level.sums is not None
+                lengths = np.full(len(places), number)
+                yield Measured(level.at[places] + first, level.nodes[places], lengths, level.sums[places])
 
     # -- walking ---------------------------------------------------------------------------------
 
+    def _in_turn(self, sources: Numbers, wanted: Wanted) -> Iterator[tuple[int, list[Level], list[Numbers]]]:
+        """For some sources after others, or for a few pairs: (the first source, levels, what is found in each)."""
+        few = wanted.few(len(sources)) if self._both is not None else None
+        if few is not None:
+            assert self._both is not None
+            for at, end in few:
+                met = meeting(*self._both, int(sources[at]), end, self._most)
+                if met is not None:
+                    yield at, *self._walk(sources[at : at + 1], np.array([end]), met)
+            return
+        at_once = max(1, _KEYS_AT_ONCE // max(self._count, 1))
+        for first in range(0, len(sources), at_once):
+            some = sources[first : first + at_once]
+            yield first, *self._walk(some, wanted.keys(first, len(some), self._count))
+
     def _walk(
-        self, sources: Numbers, wanted: Numbers | None, held: int, met: Meeting | None = None
+        self, sources: Numbers, wanted: Numbers | None, met: Meeting | None = None
     ) -> tuple[list[Level], list[Numbers]]:
         """The levels of some sources, and for each level the places of the ends that are asked for."""
         count = self._count
@@ -174,7 +153,7 @@ class Shortest:
             level = levels[-1]
             if not len(level.nodes) or not missing:
                 break
-            self._work.room(held + entries + self._trails.count(level.nodes))
+            self._work.room(entries + self._trails.count(level.nodes))
             positions, edges, nodes = self._trails.expand(level.nodes)
             keys = level.at[positions] * count + nodes
             sums: Floats | None = None
@@ -279,42 +258,6 @@ class Shortest:
                 places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]
                 sums = None if sums is None else sums[once]
         return Batch(nodes, edges, owners, nodes[:, :0], sums)
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """How far two nodes are from each other, and how far others are at least from the second."""
-
-    distance: int
-    left: np.ndarray[Any, np.dtype[np.int32]]
-
-
-def meeting(onward: Walkable, backward: Walkable, source: int, target: int, most: int) -> Meeting | None:
-    """Where steps from the source and back from the target meet, the shorter ones first; None when they do not."""
-    left = np.full(onward.count, most + 1, np.int32)
-    left[target] = 0
-    seen = np.zeros(onward.count, bool)
-    seen[source] = True
-    ahead, behind = np.array([source]), np.array([target])
-    steps, known = 0, 0
-    while steps + known < most and len(ahead) and len(behind):
-        checkpoint()
-        if int(onward.degrees(ahead).sum()) <= int(backward.degrees(behind).sum()):
-            far = onward.far(ahead)
-            ahead = np.unique(far[~seen[far]])
-            seen[ahead] = True
-            steps += 1
-            met = bool((left[ahead] <= known).any())
-        else:
-            known += 1
-            far = backward.far(behind)
-            behind = np.unique(far[left[far] > known])
-            left[behind] = known
-            met = bool(seen[behind].any())
-        if met:
-            left[left > known] = known + 1
-            return Meeting(steps + known, left)
-    return None
 
 
 def _needed(levels: list[Level], found: list[Numbers]) -> list[Level]:

@@ -13,7 +13,7 @@ from threading import local
 import numpy as np
 
 from omnigraph.engine import kernels
-from omnigraph.engine.data import Numbers
+from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.neighbours import (
     NONE,
     U64,
@@ -27,6 +27,7 @@ from omnigraph.engine.neighbours import (
     pack,
     unbounded,
 )
+from omnigraph.engine.watch import checkpoint
 
 _SOURCES_FIRST, _SOURCES_MAX = 16, 65_536
 _STEPS_AT_ONCE = 8_000_000
@@ -175,6 +176,24 @@ def reach_from(
                 looped[:] = contains(loops, np.array([source]))
             found.append(frontier[looped])
     return np.concatenate(found) if found else NONE
+
+
+def levels_from(neighbours: Walkable, source: int, most: int, asked: Mask | None = None) -> list[Numbers]:
+    """The nodes at distance 1, 2, … up to `most` from one; no further than to the last of those that are asked for."""
+    marks = _marks(neighbours.count)
+    mark = marks.next()
+    frontier = np.array([source])
+    marks.stamp[source] = mark
+    levels: list[Numbers] = []
+    left = -1 if asked is None else int(asked.sum()) - int(asked[source])
+    while left and len(levels) < most:
+        checkpoint()
+        frontier = _step(neighbours, frontier, marks, mark)
+        if not len(frontier):
+            break
+        levels.append(frontier)
+        left -= 0 if asked is None else int(asked[frontier].sum())
+    return levels
 
 
 def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:

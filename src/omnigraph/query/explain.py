@@ -108,7 +108,7 @@ def _target(var: str, type_name: str, *, bound: bool) -> str:
 def _find_paths(op: ir.FindPaths) -> str:
     walks = [_walk(op.src_var, steps) for steps in (op.ahead, op.back) if steps]
     by = f" by {op.by}" if op.by else ""
-    every = "all " if op.kind == "all shortest" else ""
+    every = "all " if op.kind == "all shortest" else "measured " if op.measured else ""
     conditions = [condition for step in op.steps for condition in step.filters]
     return f"{every}${op.var}: {', '.join(walks)}{by}{_where((*conditions, *op.filters))}"
 

@@ -494,6 +494,8 @@ class FindPaths:
     by: str | None = None
     filters: tuple[Condition, ...] = ()
     """What must be true of the path alone."""
+    measured: bool = False
+    """Nobody looks at what is on a path: its ends and its length or weight are enough."""
 
     @property
     def steps(self) -> tuple[PathStep, ...]:

@@ -62,6 +62,49 @@ def test_the_same_path_is_found_from_either_side(grid):
     assert from_start == to_end == every
 
 
+@pytest.fixture(scope="module")
+def tangle(tmp_path_factory):
+    """Towns and roads at random, some of them several times."""
+    graph = og.init(tmp_path_factory.mktemp("paths") / "tangle", SCHEMA, sync=False, environ={})
+    draw = random.Random(11)
+    names = [f"t{number}" for number in range(60)]
+    records = [{"type": "Town", "data": {"name": name}} for name in names]
+    for number in range(130):
+        ends = {"from": draw.choice(names), "to": draw.choice(names)}
+        data = {"id": f"r{draw.randrange(10**6)}-{number}", "km": draw.randrange(4)}
+        records.append({"edge": draw.choice(("Road", "Rail")), **ends, "data": data})
+    graph.load(records, mode="merge")
+    return graph
+
+
+@pytest.mark.parametrize("hop", ["road{1,9}", "road|rail{1,4}", "<rail>{1,5}", "<road|rail>{1,3}"])
+@pytest.mark.parametrize("kind", ["shortest", "all shortest"])
+def test_a_pair_that_is_looked_for_from_both_ends_has_the_same_paths(tangle, monkeypatch, hop, kind):
+    every = f"$p: {kind} {{ $a {hop} $b }}"
+    expected: dict[tuple[str, str], list[list[str]]] = {}
+    for row in ask(tangle, every, "return { $a.name, $b.name, edges($p) as e } order { $a.name }"):
+        expected.setdefault((row["a.name"], row["b.name"]), []).append([edge["id"] for edge in row["e"]])
+    for a, b in [*random.Random(3).sample(sorted(expected), 12), ("t1", "t1"), ("t2", "t3")]:
+        pair = f'$a: Town {{ name: "{a}" }} $b: Town {{ name: "{b}" }} {every}'
+        found = [[edge["id"] for edge in row["e"]] for row in ask(tangle, pair, "return { edges($p) as e }")]
+        assert sorted(found) == sorted(expected.get((a, b), []))
+
+
+@pytest.mark.parametrize("by", ["", " by km"])
+@pytest.mark.parametrize("hop", ["road{1,9}", "<road|rail>{1,3}"])
+@pytest.mark.parametrize(
+    "ends", ["", "$b: Town", '$b: Town { name: "t5" }', "$a: Town $a.name < $b.name", '$b.name > "t4"']
+)
+def test_what_is_only_measured_is_as_long_as_what_is_seen(tangle, hop, ends, by):
+    match = f"$p: shortest {{ $a {hop} $b }}{by} {ends}"
+    asked = "$a.name, $b.name, length($p) as n" + (", weight($p) as km" if by else "")
+    measured = ask(tangle, match, f"return {{ {asked} }} order {{ $a.name, $b.name }}")
+    seen = ask(tangle, match, f"return {{ {asked}, edges($p) as e }} order {{ $a.name, $b.name }}")
+    assert measured == [{name: row[name] for name in row if name != "e"} for row in seen]
+    assert all(row["n"] == len(row["e"]) for row in seen)
+    assert seen
+
+
 def test_sources_are_walked_in_turns(grid, monkeypatch):
     every = ("$p: shortest { $a road{1,30} $b }", "return { $a.name, $b.name, $p } order { $a.name, $b.name }")
     together = ask(grid, *every)
@@ -154,6 +197,9 @@ def test_results_take_every_form(grid):
 def test_plans_and_profiles_show_the_search(grid):
     match = '$b: Town { name: "t0303" } $p: shortest { $a road{1,9} $b } by km'
     text = f"query q() {{ match {{ {match} }} return {{ weight($p) }} }}"
-    assert "shortest $p: $b <-Road{1,9}- $a: Town by km" in grid.explain(text)
+    assert "shortest measured $p: $b <-Road{1,9}- $a: Town by km" in grid.explain(text)
     assert "edges by node" in grid.explain(text)
+    assert "shortest $p: $b <-Road{1,9}- $a: Town by km" in grid.explain(text.replace("weight($p)", "nodes($p)"))
+    assert "shortest all $p" in grid.explain(text.replace("shortest", "all shortest"))
+    assert "adjacency" in grid.explain(text.replace(" by km", "").replace("weight", "length"))
     assert "from 15 nodes" in grid.profile(text)

@@ -10,14 +10,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from omnigraph.query.ir import AntiJoin, LeftJoin, Pipeline, QueryIR
+from omnigraph.query.rewrites.measure_paths import measure_paths
 from omnigraph.query.rewrites.push_down_filters import push_down_filters
 
 RULES: tuple[Callable[[Pipeline], Pipeline], ...] = (push_down_filters,)
 
 
 def rewrite(query: QueryIR) -> QueryIR:
-    """Apply every rule to every pipeline of the query."""
-    return replace(query, pipeline=_pipeline(query.pipeline))
+    """Apply every rule to every pipeline of the query, then what needs to see the whole of it."""
+    return measure_paths(replace(query, pipeline=_pipeline(query.pipeline)))
 
 
 def _pipeline(pipeline: Pipeline) -> Pipeline:
