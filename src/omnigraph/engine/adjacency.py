@@ -33,10 +33,10 @@ from omnigraph.engine.grown import (
     grow,
     removed_pairs,
 )
+from omnigraph.engine.layered import Layered
 from omnigraph.engine.neighbours import (
     I32,
     EdgeRows,
-    Layered,
     Neighbours,
     build,
     build_edge_rows,

@@ -16,14 +16,12 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.carried import Layout, carry, lost, lost_places
 from omnigraph.engine.data import Numbers, TableData
+from omnigraph.engine.layered import Layered, Renumbered, build_few
 from omnigraph.engine.neighbours import (
     I32,
     NONE,
     U64,
-    Layered,
     Neighbours,
-    Renumbered,
-    build_few,
     contains,
     distinct,
     high,

@@ -1,8 +1,7 @@
 """Who is next to whom, as compressed rows: `offsets[n]` to `offsets[n + 1]` in `targets`.
 
-`Neighbours` is a whole adjacency, made once. `Few` is a small one, which costs what it holds. `Layered` is a
-whole one and what was added since. All three answer the same questions. Far ends of a node are each there once;
-in `Neighbours` and `Few` they ascend.
+`Neighbours` is a whole adjacency, made once; `omnigraph.engine.layered` has others that answer the same questions. Far
+ends of a node are each there once; in `Neighbours` they ascend.
 """
 
 from __future__ import annotations
@@ -129,173 +128,6 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
-class Few:
-    """The far ends of a few nodes, of however many there are."""
-
-    count: int
-    sources: Numbers
-    """Those that have any, ascending."""
-    rows: Neighbours
-    """Their far ends, by place in `sources`."""
-
-    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Walkable`."""
-        at, places = self._find(sources)
-        positions, targets = self.rows.expand(places, room)
-        return at[positions], targets
-
-    def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Walkable`."""
-        return self.rows.far(self._find(sources)[1], room)
-
-    def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Walkable`."""
-        at, places = self._find(sources)
-        degrees = np.zeros(len(sources), np.int64)
-        degrees[at] = self.rows.degrees(places)
-        return degrees
-
-    def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Walkable`."""
-        totals = np.zeros(self.count, np.int64)
-        totals[self.sources] = self.rows.totals(values)
-        return totals
-
-    def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Walkable`."""
-        at, places = self._find(sources)
-        found = np.zeros(len(sources), bool)
-        found[at] = self.rows.connected(places, targets[at])
-        return found
-
-    def _find(self, sources: Numbers) -> tuple[Numbers, Numbers]:
-        """(which of the sources have any far ends, their places)."""
-        places = np.searchsorted(self.sources, sources)
-        inside = np.minimum(places, len(self.sources) - 1)
-        at = np.flatnonzero(self.sources[inside] == sources) if len(self.sources) else NONE
-        return at, places[at]
-
-
-@dataclass(frozen=True)
-class Renumbered:
-    """The nodes at one end, which had other numbers when an adjacency was made; -1 is a node that was not there."""
-
-    now: Numbers
-    """Then → now."""
-    then: Numbers
-    """Now → then."""
-
-
-@dataclass(frozen=True)
-class Layered:
-    """The far ends as they were, without those removed since, with those added: a commit costs what it changed.
-
-    The base and what was removed of it speak of nodes by the numbers they had then, `added` by those they have now.
-    """
-
-    base: Neighbours
-    added: Few
-    removed: Few | None = None
-    near_moved: Renumbered | None = None
-    far_moved: Renumbered | None = None
-
-    @property
-    def count(self) -> int:
-        """As in `Walkable`."""
-        return self.added.count
-
-    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Walkable`."""
-        if room is not unbounded:
-            room(int(self.degrees(sources).sum()))
-        positions, targets = self._old(sources)
-        more, others = self.added.expand(sources)
-        if not len(more):
-            return positions, targets
-        return np.concatenate([positions, more]), np.concatenate([targets, others])
-
-    def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Walkable`."""
-        return self.expand(sources, room)[1]
-
-    def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Walkable`."""
-        degrees = self.added.degrees(sources)
-        old, known = self._known(sources)
-        before = self.base.degrees(known)
-        if self.removed is not None:
-            before = before - self.removed.degrees(known)
-        degrees[slice(None) if old is None else old] += before
-        return degrees
-
-    def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Walkable`."""
-        then = values
-        if values is not None and self.far_moved is not None:
-            there = self.far_moved.now >= 0
-            then = np.zeros(len(there), values.dtype)
-            then[there] = values[self.far_moved.now[there]]
-        before = self.base.totals(then)
-        if self.removed is not None:
-            before = before - self.removed.totals(then)
-        totals = self.added.totals(values)
-        if self.near_moved is None:
-            totals[: self.base.count] += before
-        else:
-            known = np.flatnonzero(self.near_moved.then >= 0)
-            totals[known] += before[self.near_moved.then[known]]
-        return totals
-
-    def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Walkable`."""
-        found = self.added.connected(sources, targets)
-        old, known = self._known(sources)
-        ends = targets if old is None else targets[old]
-        if self.far_moved is not None:
-            ends = self.far_moved.then[ends]
-        before = self.base.connected(known, ends)
-        if self.removed is not None:
-            before &= ~self.removed.connected(known, ends)
-        found[slice(None) if old is None else old] |= before
-        return found
-
-    def whole(self) -> Neighbours:
-        """All layers in one, as if it had been made so."""
-        if self.removed is not None or self.near_moved is not None or self.far_moved is not None:
-            return build(*self.expand(np.arange(self.count)), self.count)
-        base, few = self.base, self.added.rows
-        near = np.repeat(self.added.sources, np.diff(few.offsets))
-        offsets = np.full(self.count + 1, len(base.targets), np.int64)
-        offsets[: base.count + 1] = base.offsets
-        places = Neighbours(offsets, base.targets).places(near, few.targets)
-        grown = np.insert(base.targets, places, few.targets)
-        offsets[1:] += np.cumsum(np.bincount(near, minlength=self.count))
-        return Neighbours(offsets, grown)
-
-    def _old(self, sources: Numbers) -> tuple[Numbers, Numbers]:
-        """What is left of the base: (position in `sources`, far end)."""
-        old, known = self._known(sources)
-        positions, targets = self.base.expand(known)
-        if self.removed is not None:
-            kept = ~self.removed.connected(known[positions], targets)
-            positions, targets = positions[kept], targets[kept]
-        if self.far_moved is not None:
-            targets = self.far_moved.now[targets]
-        return positions if old is None else old[positions], targets
-
-    def _known(self, sources: Numbers) -> tuple[Numbers | None, Numbers]:
-        """(which of the sources the base knows, by what number); None when it knows them all."""
-        if self.near_moved is not None:
-            then = self.near_moved.then[sources]
-            old = np.flatnonzero(then >= 0)
-            return old, then[old]
-        if not len(sources) or int(sources.max()) < self.base.count:
-            return None, sources
-        old = np.flatnonzero(sources < self.base.count)
-        return old, sources[old]
-
-
-@dataclass(frozen=True)
 class EdgeRows:
     """For each node the edges at it, and the node at the other end."""
 
@@ -328,12 +160,6 @@ def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Neighbours:
     """Compressed rows of some pairs, in any order and however often each is there."""
     pairs = distinct(pack(near, far))
     return Neighbours(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
-
-
-def build_few(near: Numbers, far: Numbers, count: int) -> Few:
-    """The same for a few pairs."""
-    sources, places = np.unique(near, return_inverse=True)
-    return Few(count, sources, build(places, far, len(sources)))
 
 
 def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:

@@ -14,6 +14,7 @@ import numpy as np
 
 from omnigraph.engine import kernels
 from omnigraph.engine.data import Mask, Numbers
+from omnigraph.engine.layered import Layered
 from omnigraph.engine.neighbours import (
     NONE,
     U64,
@@ -198,19 +199,23 @@ def levels_from(neighbours: Walkable, source: int, most: int, asked: Mask | None
 
 def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
     """The far ends of a frontier that were not met before, each once."""
-    loops = kernels.find("walks") if isinstance(neighbours, Neighbours) else None
-    if loops is not None:
-        assert isinstance(neighbours, Neighbours)
-        found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, marks.stamp, mark)
+    loops = kernels.find("walks")
+    if loops is not None and isinstance(neighbours, Neighbours):
+        found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, NONE, marks.stamp, mark)
         return found
+    if loops is not None and isinstance(neighbours, Layered):
+        base, (known, others) = neighbours.base, neighbours.apart(frontier)
+        moved = NONE if neighbours.far_moved is None else neighbours.far_moved.now
+        found = loops.step(base.offsets, base.targets, known, moved, marks.stamp, mark)
+        return np.concatenate([found, _unmet(neighbours.far(others), marks, mark)]) if len(others) else found
     if len(frontier) <= _FEW:
-        return _step_twin(neighbours, frontier, marks, mark)
+        return _unmet(neighbours.far(frontier), marks, mark)
     with kernels.twin():
-        return _step_twin(neighbours, frontier, marks, mark)
+        return _unmet(neighbours.far(frontier), marks, mark)
 
 
-def _step_twin(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
-    targets = neighbours.far(frontier)
+def _unmet(targets: Numbers, marks: _Marks, mark: int) -> Numbers:
+    """Those without the mark, each once, now marked."""
     new = targets[marks.stamp[targets] != mark]
     marks.stamp[new] = mark
     # Of equal ones that one stays whose number was written last.

@@ -7,9 +7,11 @@ from random import Random
 import numpy as np
 import pytest
 
+from omnigraph.engine import kernels
 from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.data import DataCache
-from omnigraph.engine.neighbours import EdgeRows, Few, Layered, Neighbours, Renumbered, build_few
+from omnigraph.engine.layered import Few, Layered, Renumbered, build_few
+from omnigraph.engine.neighbours import EdgeRows, Neighbours
 from omnigraph.engine.walks import reach, reach_counts
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
@@ -106,6 +108,49 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
     loops = np.array(sorted({a for a, b in before + added if a == b}), np.int64)
     positions, targets = reach(layered, loops, sources, 1, 3)
     assert as_pairs(sources, positions, targets) == sorted(related(before + added, count, 1, 3))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("seed", range(30))
+def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled, monkeypatch):
+    monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+    if compiled:
+        assert kernels.load()
+    random = Random(seed)
+    known = random.randint(1, 12)
+    count = known + random.randrange(3)
+    places = random.sample(range(count), known)
+    gone = {number for number in range(known) if random.random() < 0.2}
+    now = [-1 if number in gone else place for number, place in enumerate(places)]
+    then = [now.index(place) if place in now else -1 for place in range(count)]
+    moved = Renumbered(np.array(now), np.array(then))
+    before = sorted(set(some_pairs(random, known)))
+    lost = [pair for pair in before if gone & set(pair) or random.random() < 0.2]
+    left = [(now[a], now[b]) for a, b in before if (a, b) not in lost]
+    alive = [place for place in range(count) if then[place] >= 0 or place not in places]
+    added = [(random.choice(alive), random.choice(alive)) for _ in range(3)] if alive else []
+    fresh = sorted({pair for pair in added if pair not in left})
+    removed = few(lost, known) if lost else None
+    layered = Layered(compressed(before, known), few(fresh, count), removed, moved, moved)
+    whole = compressed(left + fresh, count)
+    sources = np.array([random.choice(alive) for _ in range(6)] if alive else [], np.int64)
+    assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
+    assert sorted(layered.far(sources).tolist()) == sorted(whole.far(sources).tolist())
+    assert layered.degrees(sources).tolist() == whole.degrees(sources).tolist()
+    targets = np.array([random.choice(alive) for _ in sources], np.int64)
+    assert layered.connected(sources, targets).tolist() == whole.connected(sources, targets).tolist()
+    loops = np.array(sorted({a for a, b in left + fresh if a == b}), np.int64)
+    for source in sources[:3]:
+        one = np.array([source])
+        assert sorted(reach(layered, loops, one, 1, 3)[1].tolist()) == sorted(
+            reach(whole, loops, one, 1, 3)[1].tolist()
+        )
+    with pytest.raises(OverflowError):
+        layered.expand(sources, refuse)
+
+
+def refuse(rows: int) -> None:
+    raise OverflowError(rows)
 
 
 def test_when_all_far_ends_are_gone_nothing_is_left_to_count():

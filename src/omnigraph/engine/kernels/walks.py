@@ -35,9 +35,10 @@ def common_counts(  # type: ignore[no-untyped-def]
     return counts
 
 
-@njit([int64[::1](_I64, _I32, _I64, int32[::1], int32)], nogil=True, cache=True)
-def step(offsets, targets, frontier, stamp, mark):  # type: ignore[no-untyped-def]
-    """The far ends of a frontier that have not this mark yet, each once, now marked."""
+@njit([int64[::1](_I64, _I32, _I64, _I64, int32[::1], int32)], nogil=True, cache=True)
+def step(offsets, targets, frontier, moved, stamp, mark):  # type: ignore[no-untyped-def]
+    """The far ends of a frontier that have not this mark yet, each once, now marked; by their new numbers, if moved."""
+    is_moved = len(moved) > 0
     steps = 0
     for source in frontier:
         steps += offsets[source + 1] - offsets[source]
@@ -45,7 +46,7 @@ def step(offsets, targets, frontier, stamp, mark):  # type: ignore[no-untyped-de
     count = 0
     for source in frontier:
         for place in range(offsets[source], offsets[source + 1]):
-            target = targets[place]
+            target = moved[targets[place]] if is_moved else np.int64(targets[place])
             if stamp[target] != mark:
                 stamp[target] = mark
                 found[count] = target
