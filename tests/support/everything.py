@@ -119,6 +119,17 @@ query add($e: String, $at: DateTime?) {
     update Person set { bio: "x", at: now(), photo: "base64:AA==" } where email = $e
 }
 
+query join($e: String, $n: I64) {
+    atomic {
+        upsert Person { email: $e } new { name: "n", marks: [], big: 7, active: true } existing { age: 1 } as $p
+        insert Team { number: 1, name: lower($e) + "!" } as $t
+        insert MemberOf { from: $p to: $t, role: "lead" } as $m
+        update Person set { wage: wage * 2 } where wage > $n and not active as $paid
+        delete Knows where from = $e or weight is null as $gone
+    }
+    return { $p, id($t) as team, $m.role, $paid.wage / 2 as was, was, $gone.weight now(), }
+}
+
 query drop($e: String) {
     delete Person where email = $e
     delete Knows where from = $e

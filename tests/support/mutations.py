@@ -176,11 +176,14 @@ class Mutating(Asking):
         random, scope = self.random, self.named
         items = []
         for _ in range(random.randint(1, 4)):
-            match random.randrange(9):
+            match random.randrange(10):
                 case 0 | 1 if self.nodes(scope):
                     items.append("$" + random.choice(self.nodes(scope)))
                 case 2:
                     items.append(self.number(scope, None))
+                case 6 if self.nodes(scope):
+                    node, number = random.choice(self.nodes(scope)), self.number(scope, None)
+                    items.append(f"{{ who: ${node}, some: [{number}, {number}], type: type(${node}) }}")
                 case 5:
                     items.append(f"{random.choice(('id', 'type'))}(${random.choice(list(scope))})")
                 case 3:

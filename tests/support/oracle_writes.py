@@ -109,17 +109,6 @@ class _Statement(_Reading):
         return found
 
 
-class _Returning(_Reading):
-    """Evaluates what is returned of rows that statements left."""
-
-    def presented(self, expr: ast.Expr, value: Any) -> Any:
-        """A node as its object: its id, and every property but Blobs by name."""
-        del expr
-        if not isinstance(value, Kept):
-            return value
-        return {"id": value.id, **{name: value.values[name] for name in sorted(value.values)}}
-
-
 class _Writing:
     def __init__(
         self,
@@ -271,12 +260,25 @@ class _Writing:
 
     def returned(self, items: Sequence[ast.ReturnItem]) -> Iterator[tuple[Any, ...]]:
         """Every combination of the named rows, in the order of the statements and then of the ids."""
-        reading = _Returning(Moments(self.catalog, {}, {}), self.params, self.declared, self.now_ms)
+        reading = _Reading(Moments(self.catalog, {}, {}), self.params, self.declared, self.now_ms)
         reading.items = items
         exprs = [reading.meant(item.expr) for item in items]
         for rows in product(*self.named.values()):
             row = dict(zip(self.named, rows, strict=True))
-            yield tuple(reading.shown(expr, row, {}) for expr in exprs)
+            yield tuple(shown(reading.value(expr, row)) for expr in exprs)
+
+
+def shown(value: Any) -> Any:
+    """A node as its object, its id and every property but Blobs by name, also inside objects and lists."""
+    match value:
+        case Kept():
+            return {"id": value.id, **{name: value.values[name] for name in sorted(value.values)}}
+        case dict():
+            return {name: shown(part) for name, part in value.items()}
+        case list():
+            return [shown(part) for part in value]
+        case _:
+            return value
 
 
 def key_id(type_: NodeType, values: Props) -> str:
