@@ -1,0 +1,84 @@
+"""The plan of a change: operations in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.query.ir.expressions import Condition, Expr
+from omnigraph.query.ir.reads import Column, ParamDecl
+
+#
+# `name` is the variable of the rows an operation touched, if it has one.
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    """Add a node, or replace the one with the same key; properties not named become null."""
+
+    type_name: str
+    values: tuple[tuple[str, Expr], ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEdge:
+    """Add an edge between two nodes given by their ids."""
+
+    type_name: str
+    source: Expr
+    target: Expr
+    values: tuple[tuple[str, Expr], ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNodes:
+    """Set properties of the nodes that match."""
+
+    type_name: str
+    values: tuple[tuple[str, Expr], ...]
+    where: Condition
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteNodes:
+    """Remove the nodes that match, and every edge at them."""
+
+    type_name: str
+    where: Condition
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEdges:
+    """Remove the edges that match."""
+
+    type_name: str
+    where: Condition
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertNode:
+    """Add a node with this key and `new`; if there is one, set `existing` of it instead."""
+
+    type_name: str
+    key: tuple[tuple[str, Expr], ...]
+    new: tuple[tuple[str, Expr], ...]
+    existing: tuple[tuple[str, Expr], ...]
+    name: str | None = None
+
+
+MutationOp = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges | UpsertNode
+
+
+@dataclass(frozen=True, slots=True)
+class MutationIR:
+    """A change: operations in order, published as one commit."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+    ops: tuple[MutationOp, ...]
+    columns: tuple[Column, ...] = ()
+    """What it returns of the rows its operations named."""
