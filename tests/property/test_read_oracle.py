@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import distances, kernels, moves, ordered, parts, postings, run, shortest, vectors
+from omnigraph.engine import distances, kernels, moves, ordered, parts, postings, run, shortest, trails, vectors
 from omnigraph.engine.result import Result
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.parser import parse_queries
@@ -125,6 +125,7 @@ def as_if_large(monkeypatch):
         (run, "_ROWS_AT_ONCE", 3),
         (shortest, "_KEYS_AT_ONCE", 9),
         (distances, "_PAIRS_MAX", 0),
+        (trails, "_SUM_MAX", -1.0),
         (moves, "ROWS_MAX", 2),
     ):
         assert hasattr(module, name)

@@ -11,10 +11,10 @@ from omnigraph.engine.data import Numbers
 from omnigraph.engine.distances import Wanted
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import NONE, Walkable, ranges
-from omnigraph.engine.path_data import MeasuredPaths, PathData, Space
+from omnigraph.engine.path_data import Floats, MeasuredPaths, PathData, Space
 from omnigraph.engine.shortest import Shortest
 from omnigraph.engine.simple_paths import Ends, SimplePaths, turned
-from omnigraph.engine.trails import TURNED, Trails, weights_of
+from omnigraph.engine.trails import TURNED, Trails, add_exactly, weights_of
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
@@ -98,13 +98,17 @@ class PathFinder:
     # -- shortest paths --------------------------------------------------------------------------
 
     def _shortest(self, frame: Frame) -> tuple[Numbers, Found]:
-        """Walks from the side with fewer nodes to start from; but sums are made from the start of a path on."""
+        """Walks from the side with fewer nodes, unless sums depend on it: they are made from the start of a path on."""
         op = self._op
         (step,) = op.steps
         near = frame.bound[op.src_var].numbers
         far = frame.bound[step.dst_var].numbers if step.dst_bound else None
         sources, targets = np.unique(near), self._targets(step, far)
-        turn = bool(op.back) if op.by is not None else targets is not None and len(targets) < len(sources)
+        weights = weights_of(self._work, self._edges, op.by) if op.by is not None else None
+        if weights is None or add_exactly(weights, step.max_hops):
+            turn = targets is not None and len(targets) < len(sources)
+        else:
+            turn = bool(op.back)
         if turn and targets is None:
             targets = self._reaching(step, sources)
         pairs = None if far is None else np.unique(np.column_stack([near, far]), axis=0)
@@ -112,7 +116,7 @@ class PathFinder:
         if turn:
             assert targets is not None
             sources, targets, pairs = targets, sources, None if pairs is None else pairs[:, ::-1]
-        starts, ends, data = self._walk(sources, targets, pairs, turn=turn, from_end=from_end)
+        starts, ends, data = self._walk(sources, targets, pairs, weights, turn=turn, from_end=from_end)
         ours, theirs = (ends, starts) if turn else (starts, ends)
         if far is None:
             return near, Found(data, ours, {step.dst_var: theirs})
@@ -143,7 +147,14 @@ class PathFinder:
         return adjacency.neighbours(direction), adjacency.neighbours(TURNED[direction])
 
     def _walk(
-        self, sources: Numbers, targets: Numbers | None, pairs: Numbers | None, *, turn: bool, from_end: bool
+        self,
+        sources: Numbers,
+        targets: Numbers | None,
+        pairs: Numbers | None,
+        weights: Floats | None,
+        *,
+        turn: bool,
+        from_end: bool,
     ) -> tuple[Numbers, Numbers, PathData]:
         """The shortest paths from sources to targets, or between pairs; and where each was walked from and to."""
         op = self._op
@@ -161,7 +172,7 @@ class PathFinder:
             every=op.kind == "all shortest",
             loops=near_type == far_type,
             from_end=from_end,
-            weights=weights_of(self._work, self._edges, op.by) if op.by is not None else None,
+            weights=weights,
             both=self._both(step, direction) if op.by is None and near_type == far_type else None,
         )
         say(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")
@@ -174,10 +185,10 @@ class PathFinder:
             wanted = Wanted(nodes)
         if op.measured and near_type == far_type:
             measured = list(shortest.measure(sources, wanted))
-            weights = [part.weights for part in measured if part.weights is not None]
+            sums = [part.weights for part in measured if part.weights is not None]
             data = MeasuredPaths(
                 _joined([part.lengths for part in measured]),
-                np.concatenate([np.zeros(0), *weights]) if op.by is not None else None,
+                np.concatenate([np.zeros(0), *sums]) if op.by is not None else None,
             )
             at = _joined([part.at for part in measured])
             return sources[at], _joined([part.ends for part in measured]), data

@@ -12,6 +12,9 @@ from omnigraph.engine.work import Work
 from omnigraph.errors import InputError
 from omnigraph.query import ir
 
+_STEP, _SUM_MAX = 2.0**20, 2.0**33
+"""Multiples of one part in a million add up exactly as long as their sum stays below; with more digits they do not."""
+
 TURNED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 
 
@@ -41,6 +44,13 @@ class Trails:
 def weights_of(work: Work, space: Space, by: str) -> Floats:
     """What every edge of a space has of a property; NaN where it has nothing, and is not followed."""
     return np.concatenate([_weights(work.table(type_.table_key), by, type_.name) for type_ in space.types])
+
+
+def add_exactly(weights: Floats, edges: int) -> bool:
+    """Whether so many weights make the same sum in whatever order they are added."""
+    known = weights[~np.isnan(weights)]
+    steps = known * _STEP
+    return float(known.max(initial=0.0)) * edges <= _SUM_MAX and bool((steps == np.floor(steps)).all())
 
 
 def _weights(edges: TableData, by: str, type_name: str) -> Floats:

@@ -27,9 +27,8 @@ def parse_path(cursor: Cursor, hop: Callable[[], Hop]) -> Path:
     start = cursor.expect("{", f" and the hops of the path: {kind} {{ $a edge $b }}").start
     hops: list[Hop] = []
     while not hops or not cursor.at("}"):
-        if cursor.token.kind != VAR:
-            hint = "conditions stand behind the path" if hops else None
-            raise cursor.fault("a hop of the path ('$a edge $b')", hint=hint)
+        if cursor.token.kind != VAR or cursor.ahead().text == ".":
+            raise cursor.fault("a hop of the path ('$a edge $b')", hint="conditions stand behind the path")
         hops.append(hop())
     cursor.take()
     body = cursor.since(start)

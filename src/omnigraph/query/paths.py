@@ -190,7 +190,8 @@ def length_of(variable: Variable) -> ir.Prop:
 def no_value(text: str, span: Span) -> Fault:
     """T36: a path, or the list of what is in it, where a value is needed."""
     hint = "'length' tells how long it is; its nodes and edges can be returned"
-    return type_fault("T36", f"{text} is a path, which cannot be compared, computed with or grouped by", span, hint)
+    message = f"{text} has what is on a path, which cannot be compared, computed with or grouped by"
+    return type_fault("T36", message, span, hint)
 
 
 def _known(variable: Variable) -> PathType:

@@ -16,7 +16,7 @@ from omnigraph.query.ir import Aggregate, AntiJoin, Expr, FindPaths, LeftJoin, P
 
 def measure_paths(query: QueryIR) -> QueryIR:
     """Return the query with the paths marked that are only measured."""
-    shown = {var for column in query.columns for var in _shown(column.expr)}
+    shown = {var for expr in query.group_exprs for var in _shown(expr)}
     tied = bool(query.order_by) and not query.is_aggregate
     return replace(query, pipeline=_marked(query.pipeline, shown, tied=tied))
 
@@ -25,7 +25,7 @@ def _shown(expr: Expr) -> Iterator[str]:
     """The paths an expression looks at; counting them does not."""
     if isinstance(expr, PathPart):
         yield expr.var
-    if not isinstance(expr, Aggregate):
+    if not isinstance(expr, Aggregate) or expr.function != "count":
         for part in parts_of(expr):
             yield from _shown(part)
 
