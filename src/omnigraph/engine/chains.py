@@ -19,6 +19,7 @@ from omnigraph.engine.cut import cut
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.keyed import id_tests
 from omnigraph.engine.liveness import looked_at
 from omnigraph.engine.moves import Move, Rows, TooMany, bound_by, moves_of, room
 from omnigraph.engine.ordered import column_expr, row_order
@@ -88,7 +89,7 @@ def find_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> 
     if not plan.pipeline or not all(map(_is_known, _exprs(plan))):
         return None
     scan, *rest = plan.pipeline
-    if not isinstance(scan, ir.NodeScan) or (keyed := _key_of(scan, catalog)) is None:
+    if not isinstance(scan, ir.NodeScan) or (keyed := next(id_tests(scan, catalog), None)) is None:
         return None
     place, prop, key = keyed
     others = scan.filters[:place] + scan.filters[place + 1 :]
@@ -101,16 +102,6 @@ def find_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> 
     tables = {var: f"node:{type_}" for var, type_ in types.items()}
     tables |= dict(_edge_tables(plan.pipeline, catalog))
     return Chain(scan.var, key, prop.type, tables, types, moves, _end(plan, scan.var, tuple(at_end)))
-
-
-def _key_of(scan: ir.NodeScan, catalog: Catalog) -> tuple[int, ir.Prop, ir.Const | ir.ParamRef] | None:
-    """Which of a scan's conditions gives its key, and the key."""
-    for place, test in enumerate(scan.filters):
-        if not isinstance(test, ir.Compare) or test.op != "=" or not isinstance(test.left, ir.Prop):
-            continue
-        if catalog.node(scan.type_name).key == (test.left.name,) and isinstance(test.right, ir.Const | ir.ParamRef):
-            return place, test.left, test.right
-    return None
 
 
 def _edge_tables(pipeline: ir.Pipeline, catalog: Catalog) -> Iterator[tuple[str, str]]:

@@ -240,6 +240,16 @@ class Evaluator:
         return ranks_of(self.value(expr, frame))
 
 
+def against_constant(condition: ir.Expr) -> tuple[ir.Prop, Op, ir.Const | ir.ParamRef] | None:
+    """A condition that compares a property with a constant, as if the property came first; None when it does not."""
+    if not isinstance(condition, ir.Compare) or condition.op not in _ORDERED:
+        return None
+    left, right, op = condition.left, condition.right, cast(Op, condition.op)
+    if isinstance(left, ir.Const | ir.ParamRef):
+        left, right, op = right, left, flipped(op)
+    return (left, op, right) if isinstance(left, ir.Prop) and isinstance(right, ir.Const | ir.ParamRef) else None
+
+
 def _of(values: Numbers, bound: Bound) -> Numbers:
     """Something known of every row of a table, for the rows of a variable."""
     return values if bound.whole else values[bound.numbers]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from omnigraph.engine import persisted
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.estimates import Estimates, about
+from omnigraph.engine.keyed import id_tests
 from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.work import Profile, Step
 from omnigraph.query import ir
@@ -75,15 +77,8 @@ class Explained:
         return self._state(("adjacency", *(self._snapshot.tables[key].folder for key in keys), kind))
 
     def _by_key(self, scan: ir.NodeScan) -> bool:
-        keys = [("id",), *(self._catalog.nodes[member].key for member in self._catalog.members(scan.type_name))]
-        return any(
-            isinstance(condition, ir.Compare)
-            and condition.op == "="
-            and isinstance(condition.left, ir.Prop)
-            and (condition.left.name,) in keys
-            and isinstance(condition.right, ir.Const | ir.ParamRef)
-            for condition in scan.filters
-        )
+        scans = (replace(scan, type_name=member) for member in self._catalog.members(scan.type_name))
+        return any(any(True for _ in id_tests(one, self._catalog)) for one in scans)
 
     def _ranking(self) -> str:
         rank = self._plan.order_by[0].expr

@@ -14,6 +14,7 @@ from omnigraph.engine.counting import count_ahead
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.keyed import id_tests
 from omnigraph.engine.neighbours import NONE, Neighbours
 from omnigraph.engine.optional import joined, present
 from omnigraph.engine.paths import PathFinder
@@ -120,23 +121,14 @@ class Match:
         return found
 
     def _by_key(self, op: ir.NodeScan, data: TableData) -> tuple[Bound, tuple[ir.Condition, ...]] | None:
-        """The one row a scan can find when its key is given, and the other conditions; None when it is not.
-
-        An id is its key spelt out, so nothing is left to compare.
-        """
-        key = self._work.catalog.nodes[op.type_name].key
-        names = ("id", *key) if len(key) == 1 else ("id",)
-        for place, condition in enumerate(op.filters):
-            if not isinstance(condition, ir.Compare) or condition.op != "=":
-                continue
-            left, right = condition.left, condition.right
-            if isinstance(left, ir.Prop) and left.name in names and isinstance(right, ir.Const | ir.ParamRef):
-                id_ = spelt(self._evaluator.constant(right), left.type)
-                if id_ is not None:
-                    say("found by its key")
-                    row = find(data, id_)
-                    numbers = np.array([] if row is None else [row], np.int64)
-                    return Bound(data, numbers), op.filters[:place] + op.filters[place + 1 :]
+        """The one row a scan can find when its key is given, and the other conditions; None when it is not."""
+        for place, prop, key in id_tests(op, self._work.catalog):
+            id_ = spelt(self._evaluator.constant(key), prop.type)
+            if id_ is not None:
+                say("found by its key")
+                row = find(data, id_)
+                numbers = np.array([] if row is None else [row], np.int64)
+                return Bound(data, numbers), op.filters[:place] + op.filters[place + 1 :]
         return None
 
     def _expand(self, op: ir.Expand, frame: Frame) -> Frame:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers, TableData
-from omnigraph.engine.evaluate import Evaluator
-from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
+from omnigraph.engine.evaluate import Evaluator, against_constant
+from omnigraph.engine.filters import make_test
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.liveness import live_after
 from omnigraph.engine.neighbours import contains
@@ -237,8 +237,8 @@ def _judge(condition: ir.Condition) -> Judge:
     def evaluate(rows: Rows) -> Mask:
         return rows.evaluator().mask(condition, rows.frame(variables))
 
-    compared = _comparison(condition)
-    if compared is None:
+    compared = against_constant(condition)
+    if compared is None or compared[0].type.is_list or not (compared[0].type.is_integer or compared[0].type.is_float):
         return evaluate
     prop, op, right = compared
 
@@ -249,18 +249,6 @@ def _judge(condition: ir.Condition) -> Judge:
         return evaluate(rows) if numbers is None else test.of_numbers(numbers)
 
     return compare
-
-
-def _comparison(condition: ir.Condition) -> tuple[ir.Prop, Op, ir.Const | ir.ParamRef] | None:
-    """A condition as the comparison of a number with a constant."""
-    if not isinstance(condition, ir.Compare) or condition.op not in NUMPY:
-        return None
-    left, right, op = condition.left, condition.right, cast(Op, condition.op)
-    if isinstance(left, ir.Const | ir.ParamRef):
-        left, right, op = right, left, flipped(op)
-    if not isinstance(left, ir.Prop) or not isinstance(right, ir.Const | ir.ParamRef) or left.type.is_list:
-        return None
-    return (left, op, right) if left.type.is_integer or left.type.is_float else None
 
 
 def _meets(start: str, op: ir.Expand) -> Judge:

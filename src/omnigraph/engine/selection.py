@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.engine.data import Codes, Numbers, TableData
-from omnigraph.engine.evaluate import Evaluator
-from omnigraph.engine.filters import Op, Test, flipped, make_test
+from omnigraph.engine.evaluate import Evaluator, against_constant
+from omnigraph.engine.filters import Test, make_test
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.search import Searcher
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
-
-_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class RowsData(TableData):
@@ -106,14 +104,11 @@ def select(where: ir.Condition, evaluator: Evaluator) -> Selection:
 
 
 def _test(condition: ir.Condition, evaluator: Evaluator) -> Test | None:
-    if not isinstance(condition, ir.Compare) or condition.op not in _COMPARISONS:
+    compared = against_constant(condition)
+    if compared is None:
         return None
-    left, right, op = condition.left, condition.right, cast(Op, condition.op)
-    if isinstance(left, ir.Const | ir.ParamRef):
-        left, right, op = right, left, flipped(op)
-    if not isinstance(left, ir.Prop) or not isinstance(right, ir.Const | ir.ParamRef):
-        return None
-    return make_test(left.name, left.type, op, evaluator.constant(right))
+    prop, op, constant = compared
+    return make_test(prop.name, prop.type, op, evaluator.constant(constant))
 
 
 def _columns_of(expr: ir.Expr) -> list[str]:

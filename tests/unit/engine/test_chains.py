@@ -94,6 +94,17 @@ def test_a_key_that_is_a_number(graph, number, found):
     assert len(graph.query(text)) == found
 
 
+@pytest.mark.parametrize("id_", ["full", "nobody"])
+def test_an_id_is_as_good_as_a_key(graph, id_):
+    text = (
+        f'query q() {{ match {{ $p: P id($p) = "{id_}" $p knows $q }} return {{ $q.name, $p.n }} order {{ $q.name }} }}'
+    )
+    assert is_chain(graph, text)
+    fast, slow = both(graph, text)
+    assert fast.to_pylist() == slow.to_pylist()
+    assert len(fast) == (2 if id_ == "full" else 0)
+
+
 # -- hops --------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,25 @@
+"""Which node a scan means, where one of its conditions says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from omnigraph.query import ir
+from omnigraph.schema.catalog import Catalog
+
+
+def id_tests(scan: ir.NodeScan, catalog: Catalog) -> Iterator[tuple[int, ir.Prop, ir.Const | ir.ParamRef]]:
+    """The conditions that give the id of the one node a scan of a type can find: (place, property, constant).
+
+    An id is its key spelt out, so after a look for the id nothing of such a condition is left to compare.
+    """
+    type_ = catalog.nodes.get(scan.type_name)
+    if type_ is None:
+        return
+    names = ("id", *type_.key) if len(type_.key) == 1 else ("id",)
+    for place, test in enumerate(scan.filters):
+        if not isinstance(test, ir.Compare) or test.op != "=":
+            continue
+        left, right = test.left, test.right
+        if isinstance(left, ir.Prop) and left.name in names and isinstance(right, ir.Const | ir.ParamRef):
+            yield place, left, right
