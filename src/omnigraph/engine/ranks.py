@@ -16,8 +16,9 @@ _FEW = 256
 
 
 def id_ranks(data: TableData) -> Numbers:
-    """The place of every row's id in the order of ids."""
-    return data.derived("ranks:id", lambda: _ranks_in(data))
+    """The place of every row in the order of its ids; of a union's, equal ids of two types have two places."""
+    # Not the ranks of the ids themselves, which are kept under the column's name.
+    return data.derived("ranks of rows", lambda: _ranks_in(data))
 
 
 def _ranks_in(data: TableData) -> Numbers:

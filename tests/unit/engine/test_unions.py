@@ -96,3 +96,19 @@ def test_a_picture_tells_types_apart(graph):
     nodes = {(dot.key, dot.kind) for dot in html._shape().dots([c.to_pylist() for c in html.to_arrow().columns])}
     assert ("A:n1", "A") in nodes
     assert ("B:n1", "B") in nodes
+
+
+@pytest.mark.parametrize("first", ["node", "id"])
+def test_nodes_and_their_ids_are_ordered_each_their_own_way(tmp_path, first):
+    """Whichever is asked for first must not be taken for the other."""
+    graph = og.init(tmp_path / "graph", SCHEMA, environ={}, sync=False)
+    graph.load([{"type": type_, "data": {"name": name}} for type_ in "BA" for name in ("x", "y")], mode="merge")
+    queries = {
+        "node": "query q() { match { $d: A|B } return { $d, count($d) as n } order { n } }",
+        "id": "query q() { match { $d: A|B } return { id($d) as id, count($d) as n } order { id } }",
+    }
+    expected = {"node": [("x", "A"), ("x", "B"), ("y", "A"), ("y", "B")], "id": [("x", 2), ("y", 2)]}
+    for name in (first, "id" if first == "node" else "node"):
+        rows = graph.query(queries[name])
+        found = [(r["d"]["id"], r["d"]["type"]) if name == "node" else (r["id"], r["n"]) for r in rows]
+        assert found == expected[name]
