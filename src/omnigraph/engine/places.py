@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +28,7 @@ _ENTRY_BYTES = 150
 
 _HASHED_BYTES = 64
 """Of an id only so many bytes count: its hash says where to look, its text whether it is there."""
-_START, _STEP = 0x9E3779B97F4A7C15, 0x100000001B3
-_WORD = (1 << 64) - 1
-_HIGH = _WORD ^ 0xFFFFFFFF
+_HIGH = 0xFFFFFFFF << 32
 
 
 class Index:
@@ -37,8 +36,7 @@ class Index:
 
     def __init__(self, ids: pa.Array) -> None:
         self._ids = ids
-        hashes = hash_all(ids) & np.uint64(_HIGH)
-        self._packed = np.sort(hashes | np.arange(len(ids), dtype=np.uint64))
+        self._packed = np.sort(hash_all(ids) | np.arange(len(ids), dtype=np.uint64))
         self.nbytes = int(self._packed.nbytes + ids.nbytes)
 
     def __len__(self) -> int:
@@ -46,7 +44,7 @@ class Index:
 
     def find(self, id_: str) -> int | None:
         """The row of an id."""
-        wanted = hash_one(id_) & _HIGH
+        wanted = hash_one(id_)
         packed = self._packed
         place = int(packed.searchsorted(np.uint64(wanted)))
         while place < len(packed):
@@ -61,12 +59,8 @@ class Index:
 
 
 def hash_one(id_: str) -> int:
-    """A hash of a text."""
-    text = id_.encode()
-    found = len(text) * _START & _WORD
-    for byte in text[:_HASHED_BYTES]:
-        found = (found ^ byte) * _STEP & _WORD
-    return found
+    """A hash of a text: 32 bits, above as many zeros."""
+    return crc32(id_.encode()[:_HASHED_BYTES]) << 32
 
 
 def hash_all(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -77,11 +71,23 @@ def hash_all(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
     starts = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1].astype(np.int64)
     text = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
     lengths, starts = np.diff(starts), starts[:-1]
-    found = lengths.astype(np.uint64) * np.uint64(_START)
+    found = np.full(len(ids), 0xFFFFFFFF, np.uint32)
     for at in range(min(int(lengths.max()), _HASHED_BYTES)):
         rows = slice(None) if lengths.min() > at else np.flatnonzero(lengths > at)
-        found[rows] = (found[rows] ^ text[starts[rows] + at]) * np.uint64(_STEP)
-    return found
+        some = found[rows]
+        found[rows] = _CRC[(some ^ text[starts[rows] + at]) & 0xFF] ^ (some >> 8)
+    return (found ^ np.uint32(0xFFFFFFFF)).astype(np.uint64) << np.uint64(32)
+
+
+def _crc_table() -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """What a byte does to a checksum, for each byte there is."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1)
+    return table.astype(np.uint32)
+
+
+_CRC = _crc_table()
 
 
 @dataclass(frozen=True)
