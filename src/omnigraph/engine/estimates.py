@@ -112,7 +112,7 @@ class Estimates:
         prop = next((side for side in (condition.left, condition.right) if isinstance(side, ir.Prop)), None)
         if condition.op == "=" and prop is not None:
             node = self._catalog.nodes.get(self._types.get(prop.var, ""))
-            if node is not None and node.key == (prop.name,):
+            if node is not None and (prop.name == "id" or node.key == (prop.name,)):
                 return 1 / max(self._count(node.table_key), 1)
             if prop.type.scalar == "Bool":
                 return 0.5

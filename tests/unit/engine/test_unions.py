@@ -112,3 +112,12 @@ def test_nodes_and_their_ids_are_ordered_each_their_own_way(tmp_path, first):
         rows = graph.query(queries[name])
         found = [(r["d"]["id"], r["d"]["type"]) if name == "node" else (r["id"], r["n"]) for r in rows]
         assert found == expected[name]
+
+
+def test_found_by_id(graph):
+    text = "query q($id: String?) { match { $a: A id($a) = $id } return { $a.n } }"
+    assert [row["a.n"] for row in graph.query(text, params={"id": "n2"})] == [2]
+    assert [*graph.query(text, params={"id": "n9"}), *graph.query(text)] == []
+    assert "found by its key" in graph.explain(text)
+    several = text.replace("$a: A", "$a: Named")
+    assert [row["a.n"] for row in graph.query(several, params={"id": "n2"})] == [2, 2]
