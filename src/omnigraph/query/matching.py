@@ -24,8 +24,8 @@ from omnigraph.query.paths import check_path
 from omnigraph.query.patterns import check_match
 from omnigraph.query.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional, ResolvedPath
 from omnigraph.query.scopes import Scope, Variable
-from omnigraph.query.unions import any_edge, bound_type
-from omnigraph.schema.catalog import Catalog, EdgeType, union_name
+from omnigraph.query.unions import Route, any_edge, bound_type
+from omnigraph.schema.catalog import Catalog, EdgeType
 
 _Place = tuple[int, int]
 """The number of a clause, and of a hop in it: a path has several."""
@@ -252,39 +252,32 @@ class MatchChecker:
             least, most = self.hop_bounds(hop, several=True)
             ends = (self.end_type(block, hop.left), self.end_type(block, hop.right))
             route = any_edge(self.catalog, hop, *ends, least, most)
-            edges, left_is_source = [self.catalog.edges[name] for name in route.edges], True
-            left_type, right_type = route.left, route.right
         else:
-            edges, left_is_source = self.named_edges(block, hop)
-            least, most = self.hop_bounds(hop, several=edges[0].from_type == edges[0].to_type)
-            from_, to = union_name(edge.from_type for edge in edges), union_name(edge.to_type for edge in edges)
-            left_type, right_type = (from_, to) if left_is_source else (to, from_)
-        left = self.endpoint(block, hop.left, left_type, number)
-        right = self.endpoint(block, hop.right, right_type, number)
+            route = self.named_edges(block, hop)
+            least, most = self.hop_bounds(hop, several=route.edges[0].from_type == route.edges[0].to_type)
+        left = self.endpoint(block, hop.left, route.left, number)
+        right = self.endpoint(block, hop.right, route.right, number)
         assert left.type_name is not None
         assert right.type_name is not None
         edge_var = block.own.get(hop.edge_var.text) if hop.edge_var else None
-        first, *others = (edge.name for edge in edges)
-        ends_alike = {(edge.from_type, edge.to_type) for edge in edges}
-        own = (edges[0].from_type, edges[0].to_type) if left_is_source else (edges[0].to_type, edges[0].from_type)
-        plain = len(ends_alike) == 1 and (left.type_name, right.type_name) == own
+        first, *others = (edge.name for edge in route.edges)
         return ResolvedHop(
             left.ir_name,
             left.type_name,
             right.ir_name,
             right.type_name,
             first,
-            left_is_source,
+            route.left_is_source,
             hop.undirected,
             least,
             most,
             edge_var.ir_name if edge_var and edge_var.kind == "edge" else None,
             tuple(others),
-            across=not plain or (hop.undirected and own[0] != own[1]),
+            across=not route.leads_between(left.type_name, right.type_name, undirected=hop.undirected),
         )
 
-    def named_edges(self, block: _Block, hop: ast.Hop) -> tuple[list[EdgeType], bool]:
-        """The edge types a hop names, and whether its left end is their source."""
+    def named_edges(self, block: _Block, hop: ast.Hop) -> Route:
+        """Where the edges lead that a hop names."""
         edge = self.known_edge(hop.edge)
         if hop.undirected and edge.from_type != edge.to_type:
             raise type_fault(
@@ -302,7 +295,7 @@ class MatchChecker:
         if hop.also and hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
             message = f"'${hop.edge_var}' would be an edge of one type or another"
             raise type_fault("T33", message, hop.edge_var.span, "drop the edge variable, or the alternatives")
-        return list(found.values()), left_is_source
+        return Route(tuple(found.values()), left_is_source)
 
     def alternative(
         self, block: _Block, hop: ast.Hop, edge: EdgeType, other: EdgeType, left_is_source: bool, name: Name

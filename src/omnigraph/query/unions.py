@@ -15,7 +15,7 @@ from omnigraph.lang.spans import Name
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast
 from omnigraph.query.faults import type_fault
-from omnigraph.schema.catalog import Catalog, UnionType, union_name
+from omnigraph.schema.catalog import Catalog, EdgeType, UnionType, union_name
 
 
 def bound_type(catalog: Catalog, names: Iterable[Name]) -> str:
@@ -63,19 +63,37 @@ def not_shared(catalog: Catalog, union: UnionType, property_: Name) -> Fault:
     return type_fault("T34", message, property_.span, hint)
 
 
-# -- edges of any type -------------------------------------------------------------------------------
+# -- where edges lead --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class AnyEdge:
-    """Where a hop over any edge leads: the edge types it follows, and what its ends are."""
+class Route:
+    """The edge types a hop follows, and from which side; `ends` are what its ends are unless they are bound."""
 
-    edges: tuple[str, ...]
-    left: str
-    right: str
+    edges: tuple[EdgeType, ...]
+    left_is_source: bool
+    ends: tuple[str, str] | None = None
+
+    @property
+    def left(self) -> str:
+        """What the left end is unless it is bound."""
+        return self.ends[0] if self.ends else union_name(left for left, _ in self._sides())
+
+    @property
+    def right(self) -> str:
+        """What the right end is unless it is bound."""
+        return self.ends[1] if self.ends else union_name(right for _, right in self._sides())
+
+    def leads_between(self, left: str, right: str, *, undirected: bool) -> bool:
+        """Whether ends of these types are simply those of the edges, all of which lead between these two."""
+        return self._sides() == {(left, right)} and (left == right or not undirected)
+
+    def _sides(self) -> set[tuple[str, str]]:
+        ends = {(edge.from_type, edge.to_type) for edge in self.edges}
+        return ends if self.left_is_source else {(to, from_) for from_, to in ends}
 
 
-def any_edge(catalog: Catalog, hop: ast.Hop, left: str | None, right: str | None, least: int, most: int) -> AnyEdge:
+def any_edge(catalog: Catalog, hop: ast.Hop, left: str | None, right: str | None, least: int, most: int) -> Route:
     """The edge types that fit the ends; an end without a type is of whatever types the edges lead to."""
     if hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
         message = f"'${hop.edge_var}' would be an edge of any type"
@@ -94,12 +112,12 @@ def any_edge(catalog: Catalog, hop: ast.Hop, left: str | None, right: str | None
     if not starts:
         raise _leads_nowhere(catalog, hop, left, right)
     if most > 1:
-        followed = tuple(catalog.edges)
+        followed = tuple(catalog.edges.values())
     else:
         pairs = {(a, b) for a, b in ways if a in starts and b in ends}
         pairs |= {(b, a) for a, b in pairs} if hop.undirected else set()
-        followed = tuple(edge.name for edge in catalog.edges.values() if (edge.from_type, edge.to_type) in pairs)
-    return AnyEdge(followed, left or union_name(starts), right or union_name(ends))
+        followed = tuple(edge for edge in catalog.edges.values() if (edge.from_type, edge.to_type) in pairs)
+    return Route(followed, True, (left or union_name(starts), right or union_name(ends)))
 
 
 def _reached(ways: set[tuple[str, str]], starts: frozenset[str], least: int, most: int) -> frozenset[str]:
