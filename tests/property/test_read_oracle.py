@@ -68,7 +68,8 @@ def ask(subject: Subject, random: Random) -> str | None:
     result: Result | None = None
     try:
         result = subject.graph.query(asked.text, params=asked.params, **point.where)
-        pages = in_pages(subject, asked, point, random) if tree.body.order and random.random() < 0.3 else None
+        paged = tree.body.order and len(result) < 100 and random.random() < 0.3
+        pages = in_pages(subject, asked, point, random) if paged else None
     except InputError as error:
         if error.code != "negative_weight":
             raise

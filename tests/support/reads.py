@@ -548,7 +548,7 @@ class Asking:
 
     def binding(self, scope: Scope) -> str:
         name, spelt = self.new_name(scope), self.random.choice(list(self.catalog.nodes))
-        if self.random.random() < 0.3:
+        if self.random.random() < (0.1 if self.nodes(scope) else 0.4):  # nothing may connect it to the others
             spelt = several_types(self)
         scope[name] = type_ = self.catalog.node(type_of(self.catalog, spelt))
         return f"${name}: {spelt}{self.pattern(type_)}"
@@ -615,7 +615,7 @@ class Asking:
     def fresh_hop(self, scope: Scope) -> str:
         """A hop neither of whose ends is bound."""
         edge = self.random.choice(list(self.catalog.edges.values()))
-        if self.random.random() < 0.15:
+        if self.random.random() < (0.03 if self.nodes(scope) else 0.2):
             return any_hop(self, scope, self.new_name(scope), self.random.choice(("_", self.new_name(scope))))
         left = "_" if self.random.random() < 0.2 else self.new_name(scope)
         if left != "_":
