@@ -175,9 +175,8 @@ def _plan_warnings(catalog: Catalog, plan: ir.AnyIR) -> Iterable[str]:
                         f"the hop over '{hop.edge_types[0]}' never matches: its ends are of different types, "
                         f"so it cannot be {hop.min_hops} long"
                     )
-            type_name = op.type_name if isinstance(op, ir.NodeScan) else getattr(op, "dst_type", None)
-            if type_name is not None and not catalog.members(type_name):
-                yield f"nothing matches: no node type implements {listing(type_name.split('|'))}"
+            if isinstance(op, ir.NodeScan) and not catalog.members(op.type_name):
+                yield f"nothing matches: no node type implements {listing(op.type_name.split('|'))}"
 
 
 def _finding_order(finding: Finding) -> tuple[int, str, str, str]:
