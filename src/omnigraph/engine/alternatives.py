@@ -10,6 +10,7 @@ import numpy as np
 from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.neighbours import NONE, Neighbours, build
+from omnigraph.engine.watch import checkpoint, say
 from omnigraph.query.ir import Direction
 
 
@@ -65,12 +66,14 @@ class Mixed(Several):
 
     def _together(self, direction: Direction) -> Neighbours:
         ways: list[Direction] = ["out", "in"] if direction == "both" else [direction]
+        say(f"edges of {len(self._parts)} types put together")
         pairs = [self._pairs(at, way) for at in range(len(self._parts)) for way in ways]
         near = np.concatenate([near for near, _ in pairs])
         far = np.concatenate([far for _, far in pairs])
         return build(near, far, self._space.row_count)
 
     def _pairs(self, at: int, direction: Direction) -> tuple[Numbers, Numbers]:
+        checkpoint()
         near, far = self._parts[at].whole(direction).everything()
         source, target = self._starts[at]
         return (near + target, far + source) if direction == "in" else (near + source, far + target)

@@ -121,3 +121,9 @@ def test_found_by_id(graph):
     assert "found by its key" in graph.explain(text)
     several = text.replace("$a: A", "$a: Named")
     assert [row["a.n"] for row in graph.query(several, params={"id": "n2"})] == [2, 2]
+
+
+def test_a_profile_says_how(graph):
+    text = "query q() { match { $x: A $x -> $y } return { id($y) } }"
+    assert "edges of 2 types put together" in graph.profile(text)
+    assert "put together" not in graph.profile(text)
