@@ -370,7 +370,7 @@ class _Reading:
                 ]
                 hops += leaps
                 types[clause.var.text] = ("path", frozenset())
-                steps.append(Trail(clause, leaps))
+                steps.append(Trail(clause, leaps, types))
             elif isinstance(clause, ast.Condition):
                 steps.append(clause)
         while hops:

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.query import ast
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType
+from support.oracle_unions import Types, is_any, named_edges
 
 if TYPE_CHECKING:
     from support.oracle import Entity, World, _Leap
@@ -50,6 +51,8 @@ class Trail:
 
     clause: ast.Path
     leaps: list[_Leap]
+    types: Mapping[str, tuple[str, Types]]
+    """What the variables are, once all hops are looked at."""
 
     @property
     def names(self) -> list[str]:
@@ -84,21 +87,20 @@ class Paths:
         return self.known[trail, start]
 
     def starts(self, trail: Trail, row: Mapping[str, Any]) -> list[Entity]:
-        first = trail.leaps[0]
-        if first.left in row:
-            return [row[first.left]]
-        type_ = self.ends(first)[0]
-        return [self.entity("node", type_, id) for id in self.world.nodes[type_]]
+        first = trail.names[0]
+        if first in row:
+            return [row[first]]
+        return [self.entity("node", type_, id) for type_ in trail.types[first][1] for id in self.world.nodes[type_]]
 
-    def ends(self, leap: _Leap) -> tuple[str, str]:
-        """The types of a hop's left and right end."""
-        edge = self.catalog.find_edge(leap.hop.edge.text)
-        assert edge is not None
-        return (edge.from_type, edge.to_type) if leap.forward else (edge.to_type, edge.from_type)
-
-    def edge_names(self, leap: _Leap) -> list[str]:
-        found = [self.catalog.find_edge(name.text) for name in (leap.hop.edge, *leap.hop.also)]
-        return list(dict.fromkeys(edge.name for edge in found if edge))
+    def followed(self, trail: Trail, leap: _Leap) -> list[EdgeType]:
+        """The edge types of a hop; of one over any edge all there are, or of a single step those that fit its ends."""
+        edges = list({edge.name: edge for edge in named_edges(self.catalog, leap.hop)}.values())
+        bounds = leap.hop.bounds or ast.Bounds(1, 1)
+        if not is_any(leap.hop) or bounds.max != 1:
+            return edges
+        ends = trail.types[leap.left][1], trail.types[leap.right][1]
+        ways = [ends, ends[::-1]] if leap.hop.undirected else [ends]
+        return [e for e in edges if any(e.from_type in left and e.to_type in right for left, right in ways)]
 
     def walk(
         self,
@@ -115,25 +117,28 @@ class Paths:
             return
         leap = trail.leaps[at]
         bounds = leap.hop.bounds or ast.Bounds(1, 1)
-        left, right = self.ends(leap)
-        most = bounds.max if left == right else min(bounds.max or 0, 1)
+        first = named_edges(self.catalog, leap.hop)[0]
+        several = is_any(leap.hop) or first.from_type == first.to_type
+        most = bounds.max if several else min(bounds.max or 0, 1)
         assert most is not None
-        if hops >= bounds.min:
+        if hops >= bounds.min and nodes[-1].type in trail.types[leap.right][1]:
             yield from self.walk(trail, at + 1, {**names, leap.right: nodes[-1]}, nodes, edges)
         if hops < most:
-            for edge, node in self.onward(leap, nodes[-1]):
+            for edge, node in self.onward(trail, leap, nodes[-1]):
                 if node not in nodes:
                     yield from self.walk(trail, at, names, (*nodes, node), (*edges, edge), hops + 1)
 
-    def onward(self, leap: _Leap, here: Entity) -> Iterator[tuple[Entity, Entity]]:
-        far = self.ends(leap)[1]
-        for name in self.edge_names(leap):
-            for id, row in self.world.edges[name].items():
-                near, other = (row["src"], row["dst"]) if leap.forward else (row["dst"], row["src"])
-                ends = {(near, other), (other, near)} if leap.hop.undirected else {(near, other)}
-                for one, two in ends:
-                    if one == here.id:
-                        yield self.entity("edge", name, id), self.entity("node", far, two)
+    def onward(self, trail: Trail, leap: _Leap, here: Entity) -> Iterator[tuple[Entity, Entity]]:
+        for edge in self.followed(trail, leap):
+            for id, row in self.world.edges[edge.name].items():
+                source = self.entity("node", edge.from_type, row["src"])
+                target = self.entity("node", edge.to_type, row["dst"])
+                ways = {(source, target)} if leap.forward else {(target, source)}
+                if leap.hop.undirected:
+                    ways |= {(far, near) for near, far in ways}
+                for near, far in ways:
+                    if near == here:
+                        yield self.entity("edge", edge.name, id), far
 
     def weight(self, trail: Trail, edges: Sequence[Entity]) -> float | None:
         if trail.clause.by is None:
@@ -168,10 +173,8 @@ class Paths:
         return best
 
     def sound_weights(self, trail: Trail, by: str) -> None:
-        rows = [
-            row for leap in trail.leaps for name in self.edge_names(leap) for row in self.world.edges[name].values()
-        ]
-        weights = [row[by] for row in rows if row[by] is not None]
+        names = [edge.name for leap in trail.leaps for edge in self.followed(trail, leap)]
+        weights = [row[by] for name in names for row in self.world.edges[name].values() if row[by] is not None]
         if any(weight < 0 for weight in weights):
             raise NegativeWeight
         steps = [Fraction(weight) * 2**20 for weight in weights]
@@ -185,7 +188,8 @@ class Paths:
         return {"nodes": self.nodes(route), "edges": self.edges(route), "length": len(route), **weight}
 
     def nodes(self, route: Route) -> list[dict[str, Any]]:
-        types = list(dict.fromkeys(type_ for leap in route.trail.leaps for type_ in self.ends(leap)))
+        edges = [edge for leap in route.trail.leaps for edge in self.followed(route.trail, leap)]
+        types = list(dict.fromkeys(end for edge in edges for end in (edge.from_type, edge.to_type)))
         names = self.shared([self.catalog.nodes[type_] for type_ in types])
         several = len(types) > 1
         return [
@@ -194,7 +198,8 @@ class Paths:
         ]
 
     def edges(self, route: Route) -> list[dict[str, Any]]:
-        types = list(dict.fromkeys(name for leap in route.trail.leaps for name in self.edge_names(leap)))
+        trail = route.trail
+        types = list(dict.fromkeys(edge.name for leap in trail.leaps for edge in self.followed(trail, leap)))
         names = self.shared([self.catalog.edges[type_] for type_ in types])
         return [
             {

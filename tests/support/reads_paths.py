@@ -44,10 +44,35 @@ def path(asking: Asking, scope: Scope) -> str:
     if before == 2:
         return ""
     kind = random.choice(("path", "path", "shortest", "shortest", "all shortest")) if not before else "shortest"
-    hops: list[str] = []
     here = random.choice(nodes) if nodes and random.random() < 0.9 else None
+    hops, edges = _any_edge(asking, scope, here, before) if random.random() < 0.2 else _hops(asking, scope, here, kind)
+    if not hops:
+        return ""
+    weights = [name for name in WEIGHTS if all(name in edge.properties for edge in edges)]
+    by = random.choice(weights) if weights and kind != "path" and random.random() < 0.7 else None
+    name = asking.new_name(scope)
+    scope[name] = PathVariable(by is not None)
+    if len(hops) == 1 and "->" not in hops[0] and random.random() < 0.3:
+        left, *middle, right = hops[0].split(" ")
+        if len({edges[0].from_type, edges[0].to_type}) == 1 or random.random() < 0.5:
+            hops = [" ".join([right, *middle, left])]
+    return f"${name}: {kind} {{ {' '.join(hops)} }}" + (f" by {by}" if by else "")
+
+
+def _any_edge(asking: Asking, scope: Scope, here: str | None, before: int) -> tuple[list[str], list[EdgeType]]:
+    """One hop over any edge."""
+    from support.reads_unions import any_hop  # noqa: PLC0415 (it knows paths, too)
+
+    far = asking.random.choice(("_", *asking.nodes(scope), asking.new_name(scope), asking.new_name(scope)))
+    bounds = ["", "{1,1}"] if before else ["", "{1,1}", "{1,2}", "{1,2}"]
+    return [any_hop(asking, scope, here or asking.new_name(scope), far, bounds)], list(asking.catalog.edges.values())
+
+
+def _hops(asking: Asking, scope: Scope, here: str | None, kind: str) -> tuple[list[str], list[EdgeType]]:
+    """Hops that connect, and the edges they follow."""
+    hops: list[str] = []
     edges: list[EdgeType] = []
-    for _ in range(random.choice((1, 1, 2, 3)) if kind == "path" else 1):
+    for _ in range(asking.random.choice((1, 1, 2, 3)) if kind == "path" else 1):
         hop, here, followed = _hop(asking, scope, here, kind, last=True)
         if hop is None:
             break
@@ -55,17 +80,7 @@ def path(asking: Asking, scope: Scope) -> str:
         edges += followed
         if here == "_":
             break
-    if not hops:
-        return ""
-    weights = [name for name in WEIGHTS if all(name in edge.properties for edge in edges)]
-    by = random.choice(weights) if weights and kind != "path" and random.random() < 0.7 else None
-    name = asking.new_name(scope)
-    scope[name] = PathVariable(by is not None)
-    if len(hops) == 1 and random.random() < 0.3:
-        left, *middle, right = hops[0].split(" ")
-        if len({edges[0].from_type, edges[0].to_type}) == 1 or random.random() < 0.5:
-            hops = [" ".join([right, *middle, left])]
-    return f"${name}: {kind} {{ {' '.join(hops)} }}" + (f" by {by}" if by else "")
+    return hops, edges
 
 
 def _hop(

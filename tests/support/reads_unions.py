@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.query import ast
@@ -42,10 +43,10 @@ def edge_ends(asking: Asking, scope: Scope, left: str, edge: EdgeType, right: st
     return (edge.from_type, edge.to_type) if forward else (edge.to_type, edge.from_type)
 
 
-def any_hop(asking: Asking, scope: Scope, near: str, far: str) -> str:
+def any_hop(asking: Asking, scope: Scope, near: str, far: str, bounds: Sequence[str] = _ANY_BOUNDS) -> str:
     """A hop over any edge; an end it introduces is known by what the edges lead to."""
     random = asking.random
-    arrow = random.choice(("->", "->", "<->")) + random.choice(_ANY_BOUNDS)
+    arrow = random.choice(("->", "->", "<->")) + random.choice(bounds)
     left, right = (near, far) if random.random() < 0.5 else (far, near)
     text = f"${left} {arrow} ${right}"
     (query,) = parse_queries(f"query q() {{ match {{ {text} }} return {{ 1 }} }}").queries

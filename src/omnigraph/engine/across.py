@@ -51,7 +51,7 @@ def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None
     if not ends <= {*work.catalog.members(op.dst_type)}:
         return None
     near, _, adjacency = _walkable(work, op)
-    numbers = sources if near == op.src_type else _moved(work, sources, op.src_type, near)
+    numbers = sources if near == op.src_type else moved(work, sources, op.src_type, near)
     there = np.flatnonzero(numbers >= 0)
     counts = np.zeros(len(sources), np.int64)
     neighbours = adjacency.neighbours(op.direction)
@@ -85,12 +85,12 @@ def _renumbered(work: Work, frame: Frame, name: str, given: str, wanted: str, ne
     bound = frame.bound[name]
     if given == wanted:
         return Frame(frame.count, {**frame.bound, new: bound}, frame.weight)
-    numbers = _moved(work, bound.numbers, given, wanted)
+    numbers = moved(work, bound.numbers, given, wanted)
     kept = np.flatnonzero(numbers >= 0)
     return frame.take(kept, once=True).bind(new, work.table(f"node:{wanted}"), numbers[kept], once=bound.once)
 
 
-def _moved(work: Work, numbers: Numbers, given: str, wanted: str) -> Numbers:
+def moved(work: Work, numbers: Numbers, given: str, wanted: str) -> Numbers:
     """The numbers nodes have in another union; -1 for one that is not in it."""
     before, after = _begins(work, given), _begins(work, wanted)
     if not before:

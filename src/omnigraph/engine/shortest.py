@@ -49,8 +49,8 @@ class Level:
 class Shortest:
     """Finds the shortest paths from some nodes over one hop.
 
-    `loops` says that near and far nodes are of one type; `from_end`, that paths end at the sources. `both` are the
-    neighbours of nodes as paths go on and as they came, where pairs of ends may be looked for from both.
+    `from_end` says that paths end at the sources. `both` are the neighbours of nodes as walked and back: without
+    weights, a few pairs of ends are looked for from both.
     """
 
     def __init__(
@@ -62,10 +62,9 @@ class Shortest:
         most: int,
         *,
         every: bool,
-        loops: bool,
         from_end: bool,
-        weights: Floats | None = None,
-        both: tuple[Walkable, Walkable] | None = None,
+        weights: Floats | None,
+        both: tuple[Walkable, Walkable],
     ) -> None:
         self._work = work
         self._trails = trails
@@ -73,7 +72,6 @@ class Shortest:
         self._count = count
         self._most = most
         self._every = every
-        self._loops = loops
         self._from_end = from_end
         self._weights = weights
         self._both = both
@@ -96,7 +94,6 @@ class Shortest:
             yield measured
 
     def _lengths(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
-        assert self._both is not None
         return distances(*self._both, sources, wanted, self._most)
 
     def _sums(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
@@ -111,9 +108,8 @@ class Shortest:
 
     def _in_turn(self, sources: Numbers, wanted: Wanted) -> Iterator[tuple[int, list[Level], list[Numbers]]]:
         """For some sources after others, or for a few pairs: (the first source, levels, what is found in each)."""
-        few = wanted.few(len(sources)) if self._both is not None else None
+        few = wanted.few(len(sources)) if self._weights is None else None
         if few is not None:
-            assert self._both is not None
             for at, end in few:
                 met = meeting(*self._both, int(sources[at]), end, self._most)
                 if met is not None:
@@ -133,7 +129,7 @@ class Shortest:
         at = np.arange(len(sources))
         none = None if self._weights is None else np.zeros(len(sources))
         levels = [Level(at, sources, none, NONE, NONE, NONE)]
-        own = at * count + sources if self._loops else NONE
+        own = at * count + sources
         seen = np.zeros(size, bool)
         seen[own] = True
         best = np.zeros(0)
@@ -252,7 +248,7 @@ class Shortest:
             nodes = np.column_stack([before.nodes[places], nodes[rows]])
             edges = np.column_stack([level.edges[entries], edges[rows]])
             owners, sums = owners[rows], None if sums is None else sums[rows]
-            if self._every and self._loops and self._weights is not None:
+            if self._every and self._weights is not None:
                 # Edges that weigh nothing may lead in a circle.
                 once = ~(nodes[:, 1:] == nodes[:, :1]).any(axis=1)
                 places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]

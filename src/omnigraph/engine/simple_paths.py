@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers
-from omnigraph.engine.path_data import Batch, Space
-from omnigraph.engine.trails import TURNED, Trails
+from omnigraph.engine.path_data import Batch
+from omnigraph.engine.trails import TURNED, Terrain
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
 
@@ -25,11 +25,11 @@ class Ends:
     allowed: Mask | None = None
     of_owner: Numbers | None = None
 
-    def nodes(self, count: int) -> Numbers | None:
+    def nodes(self) -> Numbers | None:
         """All nodes it may end at; None when that is every node."""
         if self.of_owner is not None:
             return np.unique(self.of_owner)
-        return None if self.allowed is None else np.flatnonzero(self.allowed[:count])
+        return None if self.allowed is None else np.flatnonzero(self.allowed)
 
     def fit(self, owners: Numbers, nodes: Numbers) -> Mask | None:
         """Which paths have arrived; None when all have."""
@@ -42,41 +42,37 @@ class Ends:
 class SimplePaths:
     """Enumerates the paths of one operation."""
 
-    def __init__(self, work: Work, nodes: Space, edges: Space) -> None:
+    def __init__(self, work: Work, terrain: Terrain) -> None:
         self._work = work
-        self._nodes = nodes
-        self._edges = edges
+        self._terrain = terrain
         self._held = 0
 
-    def start(self, type_name: str, nodes: Numbers) -> list[Batch]:
+    def start(self, nodes: Numbers) -> list[Batch]:
         """For each node the path that has not left it yet; the node's place owns it."""
-        count = len(nodes)
-        first = (nodes + self._nodes.start(type_name)).reshape(count, 1)
-        none = np.zeros((count, 0), np.int64)
-        return [Batch(first, none, np.arange(count), none)]
+        none = np.zeros((len(nodes), 0), np.int64)
+        return [Batch(nodes.reshape(-1, 1), none, np.arange(len(nodes)), none)]
 
-    def follow(self, batches: list[Batch], near_type: str, step: ir.PathStep, ends: Ends) -> list[Batch]:
+    def follow(self, batches: list[Batch], step: ir.PathStep, ends: Ends) -> list[Batch]:
         """The paths one hop further; paths of one length are together."""
         by_length: dict[int, list[Batch]] = {}
         for batch in batches:
-            for longer in self._longer(batch, near_type, step, ends):
+            for longer in self._longer(batch, step, ends):
                 by_length.setdefault(longer.edges.shape[1], []).append(longer)
         return [_together(by_length[length]) for length in sorted(by_length)]
 
-    def _longer(self, batch: Batch, near_type: str, step: ir.PathStep, ends: Ends) -> Iterator[Batch]:
-        trails = Trails(self._work, self._edges, step.edge_types, step.direction)
-        near, far = self._nodes.start(near_type), self._nodes.start(step.dst_type)
+    def _longer(self, batch: Batch, step: ir.PathStep, ends: Ends) -> Iterator[Batch]:
+        trails = self._terrain.trails(step, step.direction)
         left = self._edges_left(step, ends)
         for hops in range(1, step.max_hops + 1):
-            here = batch.nodes[:, -1] - near
+            here = batch.nodes[:, -1]
             self._work.room(self._held + trails.count(here))
             positions, edges, nodes = trails.expand(here)
-            new = ~(batch.nodes[positions] == (nodes + far)[:, None]).any(axis=1)
+            new = ~(batch.nodes[positions] == nodes[:, None]).any(axis=1)
             if left is not None:
                 new &= left[nodes] <= step.max_hops - hops
             positions, edges, nodes = positions[new], edges[new], nodes[new]
             batch = Batch(
-                np.column_stack([batch.nodes[positions], nodes + far]),
+                np.column_stack([batch.nodes[positions], nodes]),
                 np.column_stack([batch.edges[positions], edges]),
                 batch.owners[positions],
                 batch.stops[positions],
@@ -93,14 +89,12 @@ class SimplePaths:
 
     def _edges_left(self, step: ir.PathStep, ends: Ends) -> Numbers | None:
         """For each node how many edges it is from where the hop may end; None when that would help nothing."""
-        count = self._work.table(f"node:{step.dst_type}").row_count
-        targets = ends.nodes(count)
+        targets = ends.nodes()
         if targets is None or step.max_hops <= 1:
             return None
-        left = np.full(count, step.max_hops, np.int64)
+        left = np.full(self._terrain.count, step.max_hops, np.int64)
         left[targets] = 0
-        edge_type, *also = step.edge_types
-        neighbours = self._work.adjacency(edge_type, tuple(also)).neighbours(TURNED[step.direction])
+        neighbours = self._terrain.neighbours(step, TURNED[step.direction])
         frontier = targets
         for distance in range(1, step.max_hops):
             reached = neighbours.far(frontier)

@@ -1,16 +1,24 @@
-"""The edges a step of a path may take, each by itself: parallel edges make different paths."""
+"""What paths run over: nodes and edges of several types numbered together, and the edges at each node.
+
+Edges are taken each by itself, because parallel ones make different paths.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow.compute as pc
 
+from omnigraph.engine.across import moved
+from omnigraph.engine.alternatives import Mixed
 from omnigraph.engine.data import Numbers, TableData
-from omnigraph.engine.neighbours import EdgeRows
+from omnigraph.engine.neighbours import EdgeRows, Walkable
 from omnigraph.engine.path_data import Floats, Space
 from omnigraph.engine.work import Work
 from omnigraph.errors import InputError
 from omnigraph.query import ir
+from omnigraph.schema.catalog import union_name
 
 _STEP, _SUM_MAX = 2.0**20, 2.0**33
 """Multiples of one part in a million add up exactly as long as their sum stays below; with more digits they do not."""
@@ -18,27 +26,104 @@ _STEP, _SUM_MAX = 2.0**20, 2.0**33
 TURNED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 
 
-class Trails:
-    """The edges of some types by the nodes at their near ends."""
+class Terrain:
+    """The nodes and edges of one operation, each with a number of its own."""
 
-    def __init__(self, work: Work, space: Space, edge_types: tuple[str, ...], direction: ir.Direction) -> None:
-        self._parts: list[tuple[int, EdgeRows]] = [
-            (space.start(name), work.adjacency(name).edge_rows(direction)) for name in edge_types
-        ]
+    def __init__(self, work: Work, op: ir.FindPaths) -> None:
+        self._work = work
+        edges = [work.catalog.edges[name] for name in op.edge_types]
+        ends = {end for edge in edges for end in (edge.from_type, edge.to_type)}
+        given = {
+            member
+            for name in (op.src_type, *(step.dst_type for step in op.steps))
+            for member in work.catalog.members(name)
+        }
+        self._name = union_name(ends | given)
+        nodes = [work.catalog.nodes[name] for name in work.catalog.members(self._name)]
+        self.nodes = Space([(node, work.table(node.table_key)) for node in nodes])
+        self.edges = Space([(edge, work.table(edge.table_key)) for edge in edges])
+        self.count = int(self.nodes.offsets[-1])
+        """How many nodes there are."""
+
+    def inside(self, type_name: str, numbers: Numbers) -> Numbers:
+        """What nodes that a variable of this type calls by these numbers are called here."""
+        return numbers if type_name == self._name else moved(self._work, numbers, type_name, self._name)
+
+    def outside(self, type_name: str, numbers: Numbers) -> Numbers:
+        """The other way round."""
+        return numbers if type_name == self._name else moved(self._work, numbers, self._name, type_name)
+
+    def trails(self, step: ir.PathStep, direction: ir.Direction) -> Trails:
+        """The edges a step may take, walked in a direction."""
+        ways: list[_Way] = []
+        for name in step.edge_types:
+            edge = self._work.catalog.edges[name]
+            both = direction == "both" and edge.from_type != edge.to_type
+            for way in ("out", "in") if both else (direction,):
+                near, far = (edge.to_type, edge.from_type) if way == "in" else (edge.from_type, edge.to_type)
+                start = self.nodes.start(near)
+                end = start + self._work.table(f"node:{near}").row_count
+                rows = self._work.adjacency(name).edge_rows(way)
+                ways.append(
+                    _Way(rows, self.edges.start(name), start, end, self.nodes.start(far), self.count == end - start)
+                )
+        return Trails(ways)
+
+    def neighbours(self, step: ir.PathStep, direction: ir.Direction) -> Walkable:
+        """Who is next to whom by the edges a step may take."""
+        if len(self.nodes.types) == 1:
+            first, *also = step.edge_types
+            return self._work.adjacency(first, tuple(also)).neighbours(direction)
+        edges = [self._work.catalog.edges[name] for name in step.edge_types]
+        starts = [(self.nodes.start(edge.from_type), self.nodes.start(edge.to_type)) for edge in edges]
+        space = self._work.table(f"node:{self._name}")
+        return Mixed([self._work.adjacency(edge.name) for edge in edges], starts, space).neighbours(direction)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The edges of one type in one direction."""
+
+    rows: EdgeRows
+    edge: int
+    """Where edges of the type begin, …"""
+    near: int
+    near_end: int
+    """… the nodes they lead from begin and end, …"""
+    far: int
+    """… and those they lead to begin."""
+    alone: bool
+    """There are no other nodes."""
+
+    def here(self, nodes: Numbers) -> tuple[Numbers | None, Numbers]:
+        """(which of some nodes edges of the type can lead from, their numbers in their table); None when all."""
+        if self.alone:
+            return None, nodes
+        at = np.flatnonzero((nodes >= self.near) & (nodes < self.near_end))
+        return at, nodes[at] - self.near
+
+
+class Trails:
+    """The edges at each node."""
+
+    def __init__(self, ways: list[_Way]) -> None:
+        self._ways = ways
 
     def expand(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """For each node its edges: (position in `nodes`, edge, far end)."""
-        found = [(start, *rows.expand(nodes)) for start, rows in self._parts]
+        found: list[tuple[Numbers, Numbers, Numbers]] = []
+        for way in self._ways:
+            at, here = way.here(nodes)
+            positions, edges, far = way.rows.expand(here)
+            found.append((positions if at is None else at[positions], edges + way.edge, far + way.far))
         if len(found) == 1:
-            start, positions, edges, far = found[0]
-            return positions, edges + start, far
-        positions = np.concatenate([part[1] for part in found])
-        edges = np.concatenate([part[2] + part[0] for part in found])
-        return positions, edges, np.concatenate([part[3] for part in found])
+            return found[0]
+        positions, edges, far = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return positions, edges, far
 
     def count(self, nodes: Numbers) -> int:
         """How many edges `expand` would find."""
-        return sum(int(rows.degrees(nodes).sum()) for _, rows in self._parts)
+        return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._ways)
 
 
 def weights_of(work: Work, space: Space, by: str) -> Floats:

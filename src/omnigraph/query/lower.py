@@ -148,4 +148,4 @@ def _step(hop: ResolvedHop, bound: set[str], *, forward: bool) -> PathStep:
     dst, type_name = (hop.right, hop.right_type) if forward else (hop.left, hop.left_type)
     direction: Direction = "both" if hop.undirected else "out" if forward == hop.left_is_source else "in"
     edges = (hop.edge_type, *hop.also)
-    return PathStep(dst, type_name, edges, direction, hop.min_hops, hop.max_hops, dst in bound)
+    return PathStep(dst, type_name, edges, direction, hop.min_hops, hop.max_hops, dst in bound, across=hop.across)

@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 def check_path(catalog: Catalog, path: ast.Path, hops: Sequence[ResolvedHop], variable: Variable) -> ResolvedPath:
     """A path whose hops are sound by themselves; says in the variable what it can hold."""
     _refuse_edge_variables(path)
-    _refuse_several_types(path, hops)
     _connect(path)
     if path.kind != "path":
         _one_hop(path, hops)
     edges = dict.fromkeys(edge for hop in hops for edge in (hop.edge_type, *hop.also))
-    nodes = dict.fromkeys(node for hop in hops for node in (hop.left_type, hop.right_type))
+    nodes = dict.fromkeys(end for name in edges for end in (catalog.edges[name].from_type, catalog.edges[name].to_type))
     if path.by is not None:
         _weigh(path, path.by, [catalog.edges[name] for name in edges])
     variable.path = PathType(
@@ -48,13 +47,6 @@ def _refuse_edge_variables(path: ast.Path) -> None:
         if hop.edge_var is not None:
             hint = f"'edges(${path.var})' has the edges of the path"
             raise type_fault("T36", "a hop of a path names no edge", hop.edge_var.span, hint)
-
-
-def _refuse_several_types(path: ast.Path, hops: Sequence[ResolvedHop]) -> None:
-    for hop, resolved in zip(path.hops, hops, strict=True):
-        if resolved.across or hop.edge.text == ast.ANY_EDGE:
-            hint = "name the edges, and give each node one type"
-            raise type_fault("T36", "a hop of a path leads from nodes of one type to nodes of one type", hop.span, hint)
 
 
 def _connect(path: ast.Path) -> None:

@@ -80,6 +80,8 @@ class PathStep:
     max_hops: int = 1
     dst_bound: bool = False
     filters: tuple[Condition, ...] = ()
+    across: bool = False
+    """Edges may lead to nodes of other types than `dst_type`."""
 
 
 @dataclass(frozen=True, slots=True)
