@@ -145,7 +145,16 @@ def write(frame: Any, graph: Graph, type_name: str = "Person", how: str = "appen
 
 
 def left_over(graph: Graph) -> list[str]:
-    return [path.name for path in Path(graph.uri, "__staging").glob("*")]
+    """What a write that is over leaves beside the rows of the tables."""
+    root = Path(graph.uri)
+    used = {
+        file.path
+        for key in graph.snapshot().tables
+        for fragment in graph.snapshot().table(key).dataset.get_fragments()
+        for file in fragment.metadata.files
+    }
+    unused = [path for path in root.glob("*/*/data/*.lance") if path.name not in used]
+    return [path.name for path in (*root.joinpath("__staging").glob("*"), *unused)]
 
 
 def test_an_append_is_one_commit(source: Any, graph: Graph) -> None:
@@ -193,6 +202,23 @@ def test_wrong_rows_change_nothing(
     with pytest.raises(Exception, match=message):
         write(source.createDataFrame(rows, columns), graph, type_name)
     assert graph.commits()[0].id == before
+    assert left_over(graph) == []
+
+
+@pytest.mark.parametrize("broken", [3, 39])
+def test_a_task_that_fails_leaves_nothing(source: Any, graph: Graph, broken: int) -> None:
+    before = graph.commits()[0].id
+    name = f"if(id = {broken}, raise_error('no such day'), concat('p', id)) as name"
+    with pytest.raises(Exception, match="no such day"):
+        write(source.range(0, 40, 1, 4).selectExpr(name), graph)
+    assert graph.commits()[0].id == before
+    assert left_over(graph) == []
+
+
+def test_rules_hold_across_partitions(source: Any, graph: Graph) -> None:
+    twice = source.range(0, 40, 1, 4).selectExpr("concat('p', id % 39) as name")
+    with pytest.raises(Exception, match=r"@unique violation on Person\.name"):
+        write(twice, graph)
     assert left_over(graph) == []
 
 

@@ -8,8 +8,9 @@ A frame is of one snapshot, chosen when it is made and kept with it. A partition
 chosen by a schema and rows by the option `filter`: what Spark itself would push down it keeps for later queries of the
 same frame, with wrong results in every release so far, so nothing is taken from it.
 
-A write is one commit. The executors check rows and write pieces; the driver judges what rows mean together and
-publishes, by the same rules as every other load.
+A write is one commit. The executors check rows, write pieces and deal keys; what rows mean together is judged where
+Spark lets a write end, a process beside the driver that has no session: from the keys, a bucket at a time, by the same
+rules as every other load.
 """
 
 from __future__ import annotations
