@@ -4,7 +4,7 @@ A row of the match is a row of a frame: the ids of its variables, and those of t
 asks for. Scans, and whatever looks at values, run in the workers (`scans`, `evaluation`); what Spark does is what it
 is good at: joins by id, distinct pairs, groups, order and limit.
 
-Ranked searches compare a row with all others and are left to the engine in process.
+Ranked searches, nodes of several types and paths are left to the engine in process.
 """
 
 from __future__ import annotations
@@ -61,32 +61,32 @@ def run_on_spark(
     watch: Watch | None = None,
 ) -> pa.Table:
     """The result of a read on the snapshot `job` pins; equal to what `engine.run` gives."""
-    _refuse_ranks(plan)
-    _refuse_unions(plan, catalog)
+    _refuse(plan, catalog)
     plan = cut(plan, params)
     return _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch).run()
 
 
-def _refuse_ranks(plan: ir.QueryIR) -> None:
-    # Anywhere at all: a worker sees some rows only, and would rank by those.
-    if any(isinstance(node, ir.Nearest | ir.Bm25 | ir.Rrf) for node in nodes_of(plan)):
+def _refuse(plan: ir.QueryIR, catalog: Catalog) -> None:
+    """Refuse what is left to the engine in process, wherever in the plan it is."""
+    for node in nodes_of(plan):
+        match node:
+            case ir.Nearest() | ir.Bm25() | ir.Rrf():
+                # A worker sees some rows only, and would rank by those.
+                what = "ranks by a search"
+            case ir.NodeScan() if node.type_name not in catalog.nodes:
+                # Frames tell nodes by their id alone.
+                what = "asks for nodes of several types"
+            case ir.Expand() if node.src_type is not None:
+                what = "asks for nodes of several types"
+            case ir.FindPaths():
+                what = "looks for paths"
+            case _:
+                continue
         raise InputError(
-            f"query '{plan.name}' ranks by a search, which Spark does not do",
+            f"query '{plan.name}' {what}, which Spark does not do",
             code="not_on_spark",
             hint="run it with engine='memory'",
         )
-
-
-def _refuse_unions(plan: ir.QueryIR, catalog: Catalog) -> None:
-    # Frames tell nodes by their id alone.
-    for node in nodes_of(plan):
-        union = isinstance(node, ir.NodeScan) and node.type_name not in catalog.nodes
-        if union or (isinstance(node, ir.Expand) and node.src_type is not None):
-            raise InputError(
-                f"query '{plan.name}' asks for nodes of several types, which Spark does not do",
-                code="not_on_spark",
-                hint="run it with engine='memory'",
-            )
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,7 @@ class _Lowering:
                 case ir.Expand():
                     rows = self._expand(op, rows)
                 case ir.FindPaths():
-                    raise InputError(
-                        f"query '{self.plan.name}' looks for paths, which Spark does not do",
-                        code="not_on_spark",
-                        hint="run it with engine='memory'",
-                    )
+                    raise AssertionError("paths are refused before")
                 case ir.Filter():
                     rows = rows.with_frame(self._step(rows, conditions=(op.condition,)))
                 case ir.AntiJoin():

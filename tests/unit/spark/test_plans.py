@@ -15,34 +15,23 @@ node B { name: String @key }
 edge Ab: A -> B
 edge Aa: A -> A
 """
-RANKED = {
-    "returned": "return { $a.name, bm25($a.text, \"x\") as score }",
-    "ordered by": "return { $a.name } order { nearest($a.place, [1.0, 2.0]) } limit 3",
+RANKED, SEVERAL, PATHS = "ranks by a search", "nodes of several types", "looks for paths"
+REFUSED = {
+    "a rank that is returned": ("match { $a: A } return { $a.name, bm25($a.text, \"x\") as score }", RANKED),
+    "a rank that orders": ("match { $a: A } return { $a.name } order { nearest($a.place, [1, 2]) } limit 3", RANKED),
+    "several types that are bound": ("match { $a: A|B } return { $a.name }", SEVERAL),
+    "several types that are reached": ("match { $a: A  $a -> $x } return { $a.name }", SEVERAL),
+    "several types somewhere inside": ("match { $a: A  not { $a ab|aa $_ } } return { $a.name }", SEVERAL),
+    "a path": ("match { $a: A  $p: path { $a aa{1,3} $b } } return { length($p) as n }", PATHS),
+    "no path": ("match { $a: A  not { $p: path { $a aa{1,3} $b } } } return { $a.name }", PATHS),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("returned", RANKED.values(), ids=RANKED)
-def test_a_rank_is_refused_wherever_it_is(returned: str) -> None:
+@pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_is_left_to_the_engine_in_process_is_refused(text: str, why: str) -> None:
     catalog = compile_schema(SCHEMA)
-    plan: Any = compile_query(catalog, f"query q() {{ match {{ $a: A }} {returned} }}")
+    plan: Any = compile_query(catalog, f"query q() {{ {text} }}")
     nothing: Any = None
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"query 'q' .*{why}.*, which Spark does not do") as caught:
         run_on_spark(nothing, plan, catalog, nothing, {}, now_ms=0)
-    assert caught.value.code == "not_on_spark"
-
-
-SEVERAL = {
-    "bound": "$a: A|B",
-    "reached": "$a: A  $a -> $x",
-    "somewhere inside": "$a: A  not { $a ab|aa $_ }",
-}
-
-
-@pytest.mark.parametrize("match", SEVERAL.values(), ids=SEVERAL)
-def test_nodes_of_several_types_are_refused(match: str) -> None:
-    catalog = compile_schema(SCHEMA)
-    plan: Any = compile_query(catalog, f"query q() {{ match {{ {match} }} return {{ $a.name }} }}")
-    nothing: Any = None
-    with pytest.raises(InputError, match="nodes of several types") as caught:
-        run_on_spark(nothing, plan, catalog, nothing, {}, now_ms=0)
-    assert caught.value.code == "not_on_spark"
+    assert (caught.value.code, caught.value.hint) == ("not_on_spark", "run it with engine='memory'")
