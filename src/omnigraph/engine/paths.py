@@ -11,10 +11,10 @@ from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.distances import Wanted
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.neighbours import NONE, ranges
-from omnigraph.engine.path_data import Floats, MeasuredPaths, PathData
+from omnigraph.engine.path_data import MeasuredPaths, PathData
 from omnigraph.engine.shortest import Shortest
 from omnigraph.engine.simple_paths import Ends, SimplePaths, turned
-from omnigraph.engine.trails import TURNED, Terrain, add_exactly, weights_of
+from omnigraph.engine.trails import TURNED, Terrain, Weights
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
@@ -96,8 +96,8 @@ class PathFinder:
         bound = self._nodes_of(frame)
         near, far = bound[op.src_var], bound.get(step.dst_var)
         sources, targets = np.unique(near), self._targets(step, far)
-        weights = weights_of(self._work, self._terrain.edges, op.by) if op.by is not None else None
-        if weights is None or add_exactly(weights, step.max_hops):
+        weights = Weights.of(self._work, self._terrain.edges, op.by) if op.by is not None else None
+        if weights is None or weights.add_exactly(step.max_hops):
             turn = targets is not None and len(targets) < len(sources)
         else:
             turn = bool(op.back)
@@ -138,7 +138,7 @@ class PathFinder:
         sources: Numbers,
         targets: Numbers | None,
         pairs: Numbers | None,
-        weights: Floats | None,
+        weights: Weights | None,
         *,
         turn: bool,
     ) -> tuple[Numbers, Numbers, PathData]:
@@ -155,7 +155,7 @@ class PathFinder:
             step.max_hops,
             every=op.kind == "all shortest",
             from_end=from_end,
-            weights=weights,
+            weights=weights.values if weights is not None else None,
             both=(terrain.neighbours(step, direction), terrain.neighbours(step, TURNED[direction])),
         )
         say(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")

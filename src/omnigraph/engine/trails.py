@@ -126,23 +126,39 @@ class Trails:
         return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._ways)
 
 
-def weights_of(work: Work, space: Space, by: str) -> Floats:
-    """What every edge of a space has of a property; NaN where it has nothing, and is not followed."""
-    return np.concatenate([_weights(work.table(type_.table_key), by, type_.name) for type_ in space.types])
+@dataclass(frozen=True)
+class Weights:
+    """What edges have of a property; NaN where they have nothing, and are not followed."""
+
+    values: Floats
+    largest: float
+    even: bool
+    """All are multiples of one small step."""
+
+    @classmethod
+    def of(cls, work: Work, space: Space, by: str) -> Weights:
+        """Those of every edge of a space."""
+        found = [_weights(work.table(type_.table_key), by, type_.name) for type_ in space.types]
+        if len(found) == 1:
+            return found[0]
+        values = np.concatenate([weights.values for weights in found])
+        return cls(values, max(weights.largest for weights in found), all(weights.even for weights in found))
+
+    @property
+    def nbytes(self) -> int:
+        """What they take in memory."""
+        return int(self.values.nbytes)
+
+    def add_exactly(self, edges: int) -> bool:
+        """Whether so many of them make the same sum in whatever order they are added."""
+        return self.even and self.largest * edges <= _SUM_MAX
 
 
-def add_exactly(weights: Floats, edges: int) -> bool:
-    """Whether so many weights make the same sum in whatever order they are added."""
-    known = weights[~np.isnan(weights)]
-    steps = known * _STEP
-    return float(known.max(initial=0.0)) * edges <= _SUM_MAX and bool((steps == np.floor(steps)).all())
-
-
-def _weights(edges: TableData, by: str, type_name: str) -> Floats:
+def _weights(edges: TableData, by: str, type_name: str) -> Weights:
     return edges.derived(f"weights:{edges.column_key(by)}", lambda: _read_weights(edges, by, type_name))
 
 
-def _read_weights(edges: TableData, by: str, type_name: str) -> Floats:
+def _read_weights(edges: TableData, by: str, type_name: str) -> Weights:
     column = edges.column(by)
     known = column.is_valid().to_numpy(zero_copy_only=False)
     values: Floats = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)
@@ -154,5 +170,7 @@ def _read_weights(edges: TableData, by: str, type_name: str) -> Floats:
             code="negative_weight",
             hint="mend the edge, or weigh by another property",
         )
+    steps = values * _STEP
+    even = bool((steps == np.floor(steps)).all())
     values[~known] = np.nan
-    return values
+    return Weights(values, float(np.nanmax(values)) if known.any() else 0.0, even)
