@@ -156,7 +156,7 @@ class PathFinder:
             every=op.kind == "all shortest",
             from_end=from_end,
             weights=weights.values if weights is not None else None,
-            both=(terrain.neighbours(step, direction), terrain.neighbours(step, TURNED[direction])),
+            both=lambda: (terrain.neighbours(step, direction), terrain.neighbours(step, TURNED[direction])),
         )
         say(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")
         wanted = Wanted()

@@ -11,7 +11,7 @@ from its start; only edges on a shortest path to where somebody asked for are lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,7 +49,7 @@ class Level:
 class Shortest:
     """Finds the shortest paths from some nodes over one hop.
 
-    `from_end` says that paths end at the sources. `both` are the neighbours of nodes as walked and back: without
+    `from_end` says that paths end at the sources. `both` gives the neighbours of nodes as walked and back: without
     weights, a few pairs of ends are looked for from both.
     """
 
@@ -64,7 +64,7 @@ class Shortest:
         every: bool,
         from_end: bool,
         weights: Floats | None,
-        both: tuple[Walkable, Walkable],
+        both: Callable[[], tuple[Walkable, Walkable]],
     ) -> None:
         self._work = work
         self._trails = trails
@@ -94,7 +94,7 @@ class Shortest:
             yield measured
 
     def _lengths(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
-        return distances(*self._both, sources, wanted, self._most)
+        return distances(*self._both(), sources, wanted, self._most)
 
     def _sums(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
         for first, levels, found in self._in_turn(sources, wanted):
@@ -111,7 +111,7 @@ class Shortest:
         few = wanted.few(len(sources)) if self._weights is None else None
         if few is not None:
             for at, end in few:
-                met = meeting(*self._both, int(sources[at]), end, self._most)
+                met = meeting(*self._both(), int(sources[at]), end, self._most)
                 if met is not None:
                     yield at, *self._walk(sources[at : at + 1], np.array([end]), met)
             return
@@ -124,80 +124,33 @@ class Shortest:
         self, sources: Numbers, wanted: Numbers | None, met: Meeting | None = None
     ) -> tuple[list[Level], list[Numbers]]:
         """The levels of some sources, and for each level the places of the ends that are asked for."""
-        count = self._count
-        size = len(sources) * count
-        at = np.arange(len(sources))
-        none = None if self._weights is None else np.zeros(len(sources))
-        levels = [Level(at, sources, none, NONE, NONE, NONE)]
-        own = at * count + sources
-        seen = np.zeros(size, bool)
-        seen[own] = True
-        best = np.zeros(0)
-        if self._weights is not None:
-            best = np.full(size, np.inf)
-            best[own] = -1.0  # nothing is lighter, so nothing comes back
-        slot = np.empty(size, np.int64)
-        asked = np.ones(0, bool)
-        if wanted is not None:
-            asked = np.zeros(size, bool)
-            asked[wanted] = True
-            asked[own] = False
-            wanted = np.flatnonzero(asked) if len(wanted) else wanted
-        missing = -1 if wanted is None else len(wanted)
-        entries = 0
+        known = _Known(sources, self._count, wanted, weighted=self._weights is not None)
+        nothing = None if self._weights is None else np.zeros(len(sources))
+        levels = [Level(np.arange(len(sources)), sources, nothing, NONE, NONE, NONE)]
+        held = 0
         for hops in range(1, (self._most if met is None else met.distance) + 1):
             level = levels[-1]
-            if not len(level.nodes) or not missing:
+            if not len(level.nodes) or known.has_all:
                 break
-            self._work.room(entries + self._trails.count(level.nodes))
+            self._work.room(held + self._trails.count(level.nodes))
             positions, edges, nodes = self._trails.expand(level.nodes)
-            keys = level.at[positions] * count + nodes
+            keys = level.at[positions] * self._count + nodes
             sums: Floats | None = None
             if self._weights is None:
-                new = ~seen[keys]
+                new = known.first_met(keys)
                 if met is not None:
                     new &= met.left[nodes] <= met.distance - hops
             else:
                 assert level.sums is not None
                 sums = level.sums[positions] + self._weights[edges]
-                limit = self._limit(best, wanted, len(sources))[level.at[positions]]
-                new = (sums <= best[keys]) & (sums <= limit) if self._every else (sums < best[keys]) & (sums < limit)
-                np.minimum.at(best, keys[new], sums[new])
-                new &= sums == best[keys]
-            positions, edges, nodes, keys = positions[new], edges[new], nodes[new], keys[new]
-            slot[keys] = np.arange(len(keys))
-            first = np.flatnonzero(slot[keys] == np.arange(len(keys)))
-            slot[keys[first]] = np.arange(len(first))
-            seen[keys] = True
-            if self._weights is None and wanted is not None:
-                missing -= int(asked[keys[first]].sum())
-            entries += len(edges)
-            levels.append(
-                Level(
-                    level.at[positions[first]],
-                    nodes[first],
-                    None if sums is None else sums[new][first],
-                    slot[keys],
-                    positions,
-                    edges,
-                )
-            )
-        return levels, [self._found(level, best, asked if wanted is not None else None) for level in levels[1:]]
-
-    def _limit(self, best: Floats, wanted: Numbers | None, sources: int) -> Floats:
-        """For each source the sum no path needs to pass: the largest to what is asked for, once all is reached."""
-        limit = np.full(sources, np.inf)
-        if wanted is not None:
-            limit[:] = -np.inf
-            np.maximum.at(limit, wanted // self._count, best[wanted])
-        return limit
-
-    def _found(self, level: Level, best: Floats, asked: Mask | None) -> Numbers:
-        keys = level.at * self._count + level.nodes
-        right = np.ones(len(keys), bool) if asked is None else asked[keys]
-        if level.sums is not None:
-            right &= level.sums == best[keys]
-        return np.flatnonzero(right)
+                new = known.lightest(keys, sums, level.at[positions], ties=self._every)
+                sums = sums[new]
+            positions, edges, nodes = positions[new], edges[new], nodes[new]
+            first, into = known.note(keys[new])
+            held += len(edges)
+            sums = None if sums is None else sums[first]
+            levels.append(Level(level.at[positions[first]], nodes[first], sums, into, positions, edges))
+        return levels, [known.found(level) for level in levels[1:]]
 
     # -- reading back ----------------------------------------------------------------------------
 
@@ -254,6 +207,77 @@ class Shortest:
                 places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]
                 sums = None if sums is None else sums[once]
         return Batch(nodes, edges, owners, nodes[:, :0], sums)
+
+
+class _Known:
+    """What is known so far of every node of every source, and which of them are asked for."""
+
+    def __init__(self, sources: Numbers, count: int, wanted: Numbers | None, *, weighted: bool) -> None:
+        size = len(sources) * count
+        own = np.arange(len(sources)) * count + sources
+        self._count = count
+        self._sources = len(sources)
+        self._seen = np.zeros(size, bool)
+        self._seen[own] = True
+        self._slot = np.empty(size, np.int64)
+        self._best: Floats | None = None
+        if weighted:
+            self._best = np.full(size, np.inf)
+            self._best[own] = -1.0  # nothing is lighter, so nothing leads back
+        self._asked: Mask | None = None
+        self._missing = -1
+        if wanted is not None:
+            self._asked = np.zeros(size, bool)
+            self._asked[wanted] = True
+            self._asked[own] = False
+            self._wanted = np.flatnonzero(self._asked)
+            self._missing = len(self._wanted)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether everything that is asked for was met; with weights it may still get lighter."""
+        return not self._missing
+
+    def first_met(self, keys: Numbers) -> Mask:
+        """Which keys were not met in an earlier level."""
+        return ~self._seen[keys]
+
+    def lightest(self, keys: Numbers, sums: Floats, at: Numbers, *, ties: bool) -> Mask:
+        """Which sums are the smallest so far of their keys, or with `ties` as small, and lead to what is asked for."""
+        assert self._best is not None
+        limit = self._limit(self._best)[at]
+        light: Mask = (
+            (sums <= self._best[keys]) & (sums <= limit) if ties else (sums < self._best[keys]) & (sums < limit)
+        )
+        np.minimum.at(self._best, keys[light], sums[light])
+        light &= sums == self._best[keys]
+        return light
+
+    def _limit(self, best: Floats) -> Floats:
+        """For each source the sum no path needs to pass: the largest to what is asked for, once all is reached."""
+        if self._asked is None:
+            return np.full(self._sources, np.inf)
+        limit = np.full(self._sources, -np.inf)
+        np.maximum.at(limit, self._wanted // self._count, best[self._wanted])
+        return limit
+
+    def note(self, keys: Numbers) -> tuple[Numbers, Numbers]:
+        """(the first place of each key of a level, which of these each one is)."""
+        self._slot[keys] = np.arange(len(keys))
+        first = np.flatnonzero(self._slot[keys] == np.arange(len(keys)))
+        self._slot[keys[first]] = np.arange(len(first))
+        self._seen[keys] = True
+        if self._asked is not None and self._best is None:
+            self._missing -= int(self._asked[keys[first]].sum())
+        return first, self._slot[keys]
+
+    def found(self, level: Level) -> Numbers:
+        """The places of a level that are asked for, and could not be reached more lightly."""
+        keys = level.at * self._count + level.nodes
+        right = np.ones(len(keys), bool) if self._asked is None else self._asked[keys]
+        if self._best is not None:
+            right &= level.sums == self._best[keys]
+        return np.flatnonzero(right)
 
 
 def _needed(levels: list[Level], found: list[Numbers]) -> list[Level]:

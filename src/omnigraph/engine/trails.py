@@ -5,7 +5,9 @@ Edges are taken each by itself, because parallel ones make different paths.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow.compute as pc
@@ -55,6 +57,9 @@ class Terrain:
 
     def trails(self, step: ir.PathStep, direction: ir.Direction) -> Trails:
         """The edges a step may take, walked in a direction."""
+        return Trails(lambda: self._ways(step, direction))
+
+    def _ways(self, step: ir.PathStep, direction: ir.Direction) -> list[_Way]:
         ways: list[_Way] = []
         for name in step.edge_types:
             edge = self._work.catalog.edges[name]
@@ -67,7 +72,7 @@ class Terrain:
                 ways.append(
                     _Way(rows, self.edges.start(name), start, end, self.nodes.start(far), self.count == end - start)
                 )
-        return Trails(ways)
+        return ways
 
     def neighbours(self, step: ir.PathStep, direction: ir.Direction) -> Walkable:
         """Who is next to whom by the edges a step may take."""
@@ -104,10 +109,14 @@ class _Way:
 
 
 class Trails:
-    """The edges at each node."""
+    """The edges at each node, arranged when they are first asked for."""
 
-    def __init__(self, ways: list[_Way]) -> None:
-        self._ways = ways
+    def __init__(self, make: Callable[[], list[_Way]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _ways(self) -> list[_Way]:
+        return self._make()
 
     def expand(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """For each node its edges: (position in `nodes`, edge, far end)."""
