@@ -25,8 +25,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -110,38 +110,9 @@ def write_edges(path: Path, count: int, nodes: int) -> Path:
     return path
 
 
-@dataclass
-class Peaks:
-    """The most memory each kind of process had, in MB, while a block ran."""
-
-    driver: int = 0
-    jvm: int = 0
-    worker: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
-
-    @classmethod
-    @contextmanager
-    def watched(cls) -> Iterator[Peaks]:
-        """Look at the processes every now and then."""
-        peaks = cls()
-        thread = threading.Thread(target=peaks._watch, daemon=True)
-        thread.start()
-        try:
-            yield peaks
-        finally:
-            peaks._stop.set()
-            thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.2):
-            for process in family():
-                kind = "driver" if process.pid == _own() else "jvm" if process.name == "java" else "worker"
-                setattr(self, kind, max(getattr(self, kind), process.mb))
-
-
 @dataclass(frozen=True)
 class Process:
-    """What the system says of a process; `cpu_s` counts its children that ended, too."""
+    """What the system says of a process."""
 
     pid: str
     parent: str
@@ -171,16 +142,19 @@ def _processes() -> Iterator[Process]:
         except OSError:
             continue
         fields = rest.split()
-        cpu_s = sum(map(int, fields[11:15])) / tick
+        cpu_s = sum(map(int, fields[11:13])) / tick
         yield Process(entry.name, fields[1], head.partition("(")[2], int(fields[21]) * page >> 20, cpu_s)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Spent:
-    """Seconds by the clock, and of processors by all of the family; the latter mind other people's work less."""
+    """Seconds by the clock, and of processors, which minds other people's work less; the most memory, in MB."""
 
-    wall_s: float
-    cpu_s: float
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    driver_mb: int = 0
+    jvm_mb: int = 0
+    worker_mb: int = 0
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s)
@@ -195,11 +169,33 @@ class Spent:
 
 
 def spent(run: Callable[[], Any]) -> Spent:
-    """What it takes."""
-    cpu_s, start = sum(process.cpu_s for process in family()), time.perf_counter()
-    run()
-    wall_s = time.perf_counter() - start
-    return Spent(wall_s, sum(process.cpu_s for process in family()) - cpu_s)
+    """What it takes; the processes are looked at every now and then, because workers come and go."""
+    found, stop = Spent(), threading.Event()
+    first = {process.pid: process.cpu_s for process in family()}
+    last = dict(first)
+
+    def look() -> None:
+        for process in family():
+            last[process.pid] = process.cpu_s
+            kind = "driver_mb" if process.pid == _own() else "jvm_mb" if process.name == "java" else "worker_mb"
+            setattr(found, kind, max(getattr(found, kind), process.mb))
+
+    def watch() -> None:
+        while not stop.wait(0.2):
+            look()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    start = time.perf_counter()
+    try:
+        run()
+    finally:
+        found.wall_s = time.perf_counter() - start
+        stop.set()
+        watcher.join()
+    look()
+    found.cpu_s = sum(seconds - first.get(pid, 0.0) for pid, seconds in last.items())
+    return found
 
 
 def new_graph(root: Path, name: str) -> Graph:
@@ -248,16 +244,13 @@ def _load(bench: Bench) -> dict[str, float]:
     small = edges_and_nodes(root, sizes.nodes // 10, sizes.edges // 10)
     large = edges_and_nodes(root, sizes.nodes, sizes.edges)
     found: dict[str, float] = {"input_mb": large.stat().st_size / 1e6}
-    with Peaks.watched() as before:
-        few = bench.load(new_graph(root, "few"), small)
-    with Peaks.watched() as after:
-        many = bench.load(new_graph(root, "many"), large)
+    few = bench.load(new_graph(root, "few"), small)
+    many = bench.load(new_graph(root, "many"), large)
     unchecked = spent(lambda: bare(bench.spark, large, root / "bare.parquet"))
     found |= many.named("load") | unchecked.named("spark_json_to_parquet")
     found |= many.over(unchecked, "load_over_spark") | many.over(few, "ten_times_the_input")
-    for name in ("driver", "jvm", "worker"):
-        found[f"{name}_peak_mb_small"] = getattr(before, name)
-        found[f"{name}_peak_mb_large"] = getattr(after, name)
+    for name in ("driver_mb", "jvm_mb", "worker_mb"):
+        found |= {f"small_{name}": getattr(few, name), f"large_{name}": getattr(many, name)}
     return found
 
 

@@ -27,6 +27,7 @@ from omnigraph.pipeline.job import Job, Mode, embed_settings
 from omnigraph.pipeline.rounds import Files, Judging
 from omnigraph.pipeline.runner import Runner, shares
 from omnigraph.pipeline.settle import LoseWork, SettleWork, Thinned, finish
+from omnigraph.pipeline.splits import SPLIT_BYTES
 from omnigraph.pipeline.staging import Source, Staging, stage_input
 from omnigraph.pipeline.sweep import Note, announce, sweep
 from omnigraph.storage.fragments import NewPiece, Prepared
@@ -37,8 +38,8 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
-BUCKET_BYTES = 256 << 20
-"""How much text the keys of one bucket stand for, about: a judge holds one bucket in memory."""
+BUCKET_BYTES = 2 * SPLIT_BYTES
+"""How much text the keys of one bucket stand for, about: a judge then needs no more memory than a reader."""
 
 BUCKET_BYTES_MIN = 8 << 20
 """Nobody is given less to judge just to keep others busy: a second worker costs more to start."""

@@ -19,7 +19,7 @@ from omnigraph.storage.files import DataFile, find_files
 
 SPLIT_BYTES = 64 << 20
 SPLIT_BYTES_MIN = 8 << 20
-_READ_ON_BYTES = 1 << 20
+_LOOK_BYTES = 64 << 10
 _INFLATE_BYTES = 4 << 20
 _INFLATION = 6
 """How much larger compressed text is presumed to be once it is read."""
@@ -112,27 +112,21 @@ class Reading:
 
 
 def own_lines(split: Split) -> bytes:
-    """The lines that begin within the split."""
-    file = split.file
-    if split.start == 0:
-        text = file.read(0, split.end)
-    else:
-        # From the byte before: if that ends a line, the next one is ours from its first byte.
-        text = file.read(split.start - 1, split.end)
-        cut = text.find(b"\n")
-        if cut < 0:
-            return b""
-        text = text[cut + 1 :]
-    if not text:
-        return b""
-    place = split.end
-    parts = [text]
-    while not parts[-1].endswith(b"\n") and place < file.size:
-        more = file.read(place, place + _READ_ON_BYTES)
-        end = more.find(b"\n")
-        parts.append(more if end < 0 else more[: end + 1])
-        place += _READ_ON_BYTES
-    return b"".join(parts)
+    """The lines that begin within the split; where they do is found first, so that the text is in memory once."""
+    first, last = _line_from(split.file, split.start), _line_from(split.file, split.end)
+    return split.file.read(first, last) if first < last else b""
+
+
+def _line_from(file: DataFile, place: int) -> int:
+    """Where the first line begins from a place on; the end of the file if none does."""
+    if place == 0:
+        return 0
+    # From the byte before: if that ends a line, the next one begins at the place itself.
+    for start in range(place - 1, file.size, _LOOK_BYTES):
+        end = file.read(start, start + _LOOK_BYTES).find(b"\n")
+        if end >= 0:
+            return start + end + 1
+    return file.size
 
 
 def _inflated(split: Split) -> Iterator[bytes]:
