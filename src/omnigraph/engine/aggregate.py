@@ -39,14 +39,14 @@ def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
 def _grouped(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> Groups:
     """The groups; what only shows single values of them is left for later, when fewer groups may be left."""
     exprs = plan.group_exprs
-    keys = [expr for expr in exprs if not isinstance(expr, ir.Aggregate)]
-    places, first = _groups(keys, frame, evaluator)
+    keys = [number for number, expr in enumerate(exprs) if not isinstance(expr, ir.Aggregate)]
+    places, first = _groups([exprs[number] for number in keys], frame, evaluator)
     count = len(first) if keys else 1
-    found = Groups(exprs, frame, places if keys else None, count, evaluator)
+    found = Groups(exprs, keys, frame, places if keys else None, count, evaluator)
     found.heads = frame.take(first, once=True) if keys else frame
-    for index, expr in enumerate(exprs):
+    for number, expr in enumerate(exprs):
         if isinstance(expr, ir.Aggregate) and expr.function != "collect":
-            found.computed[index] = _aggregate(expr, frame, found.places, count, evaluator)
+            found.computed[number] = _aggregate(expr, frame, found.places, count, evaluator)
     return found
 
 
@@ -150,12 +150,14 @@ def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:
         return None if limit is None or limit >= count else np.arange(limit)
     if not count:
         return None
-    wanted = [(key.expr, key.descending) for key in plan.group_order]
-    shown = [column.expr for column in plan.columns] if plan.distinct and plan.grouped else groups.keys()
-    wanted += [(expr, False) for expr in shown]
+    wanted = plan.group_order
+    if plan.distinct and plan.grouped:
+        wanted += [(column.expr, False) for column in plan.columns]
+    else:
+        wanted += [(number, False) for number in groups.keys]
 
-    def codes(expr: ir.Expr, descending: bool, rows: Numbers | None) -> np.ndarray[Any, Any]:
-        found = groups.codes(expr, rows)
+    def codes(key: int | ir.Expr, descending: bool, rows: Numbers | None) -> np.ndarray[Any, Any]:
+        found = groups.codes(key, rows)
         if not descending:
             return found
         return -found if found.dtype.kind == "f" else ~found  # the least integer has no negative

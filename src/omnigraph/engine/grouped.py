@@ -22,9 +22,17 @@ class Groups:
     """Groups of rows: keys, and aggregates as far as they are computed. Keys are read off the first row of each."""
 
     def __init__(
-        self, exprs: Sequence[ir.Expr], frame: Frame, places: Numbers | None, count: int, evaluator: Evaluator
+        self,
+        exprs: Sequence[ir.Expr],
+        keys: Sequence[int],
+        frame: Frame,
+        places: Numbers | None,
+        count: int,
+        evaluator: Evaluator,
     ) -> None:
         self._exprs = exprs
+        self.keys = keys
+        """Which of the expressions tell the groups apart; the others are aggregates."""
         self._frame = frame
         self._evaluator = evaluator
         self._kept: Numbers | None = None
@@ -64,16 +72,6 @@ class Groups:
 
     # -- what they show --------------------------------------------------------------------------
 
-    def keys(self) -> list[ir.Expr]:
-        """What the groups are told by, in order."""
-        every = enumerate(self._exprs)
-        return [ir.group_column(index, expr) for index, expr in every if not isinstance(expr, ir.Aggregate)]
-
-    def is_key(self, expr: ir.Expr) -> bool:
-        """Whether this is one of the keys."""
-        number = ir.column_number(expr)
-        return number is not None and not isinstance(self._exprs[number], ir.Aggregate)
-
     def columns(self, plan: ir.QueryIR) -> list[pa.Array]:
         """The returned columns."""
         if not plan.grouped:
@@ -81,15 +79,13 @@ class Groups:
         frame = self._on([column.expr for column in plan.columns], None)
         return [self._evaluator.value(column.expr, frame) for column in plan.columns]
 
-    def codes(self, expr: ir.Expr, rows: Numbers | None) -> np.ndarray[Any, Any]:
-        """Numbers in the order of a value of the groups, or of some of them."""
-        number = ir.column_number(expr)
-        if number is None:
-            return sortable(self._evaluator.value(expr, self._on([expr], rows)))
-        if self.is_key(expr):
-            heads = self.heads if rows is None else self.heads.take(rows, once=True)
-            return self._evaluator.codes(self._exprs[number], heads)
-        return sortable(self._column(number, rows))
+    def codes(self, key: int | ir.Expr, rows: Numbers | None) -> np.ndarray[Any, Any]:
+        """Numbers in the order of a key, an aggregate or what is computed from such, of all groups or of some."""
+        if not isinstance(key, int):
+            return sortable(self._evaluator.value(key, self._on([key], rows)))
+        if key not in self.keys:
+            return sortable(self._column(key, rows))
+        return self._evaluator.codes(self._exprs[key], self.heads if rows is None else self.heads.take(rows, once=True))
 
     def _column(self, index: int, rows: Numbers | None) -> pa.Array:
         """A key or an aggregate of every group, or of some."""

@@ -294,8 +294,12 @@ class _Lowering:
         """The column of each expression; a node is known by its id, unless it is one of the `whole` ones."""
         found: list[Column] = []
         computed: list[tuple[str, ir.Expr]] = []
+        seen: list[tuple[ir.Expr, bool]] = []
         for number, expr in enumerate(exprs):
-            if isinstance(expr, ir.Prop):
+            seen.append((expr, number in whole))
+            if seen.index(seen[-1]) < number:
+                found.append(found[seen.index(seen[-1])])
+            elif isinstance(expr, ir.Prop):
                 found.append(rows.columns[expr.var, expr.name])
             elif isinstance(expr, ir.GroupValue):
                 found.append(rows.columns[ir.GROUP, str(expr.index)])
@@ -356,7 +360,9 @@ class _Lowering:
         """What is returned of groups, in its order; `shown` where the columns are keys and aggregates as they are."""
         exprs = [column.expr for column in self.plan.columns] if self.plan.grouped else []
         keys = self.plan.group_order
-        groups, found = self._valued(groups, [*exprs, *(key.expr for key in keys)])
+        given = self.plan.group_exprs
+        wanted = [ir.group_column(key, given[key]) if isinstance(key, int) else key for key, _ in keys]
+        groups, found = self._valued(groups, [*exprs, *wanted])
         assert groups.frame is not None
         frame = groups.frame
         if exprs:
@@ -366,7 +372,7 @@ class _Lowering:
             frame = frame.select(*ties).distinct()
         if keys:
             sorts = zip(found[len(exprs) :], keys, strict=True)
-            order = [self._sorted(column.name, key.descending) for column, key in sorts]
+            order = [self._sorted(column.name, descending) for column, (_, descending) in sorts]
             frame = frame.orderBy(*order, *(self._sorted(name) for name in ties))
         return self._result(frame, shown)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from omnigraph.query.ir.expressions import (
     Aggregate,
@@ -11,7 +11,7 @@ from omnigraph.query.ir.expressions import (
     Direction,
     Expr,
     PathKind,
-    group_column,
+    column_number,
 )
 from omnigraph.types import PropertyType, ResultType
 
@@ -192,16 +192,18 @@ class QueryIR:
         return self.grouped or tuple(column.expr for column in self.columns)
 
     @property
-    def group_order(self) -> tuple[SortKey, ...]:
-        """What groups are ordered by, as values of the group."""
-        shown = [
-            column.expr if self.grouped else group_column(index, column.expr)
-            for index, column in enumerate(self.columns)
-        ]
-        return tuple(
-            replace(key, expr=shown[key.expr.index]) if isinstance(key.expr, ColumnRef) else key
-            for key in self.order_by
-        )
+    def group_order(self) -> list[tuple[int | Expr, bool]]:
+        """What groups are ordered by, and whether descending: a number in `group_exprs`, or what is computed."""
+        order: list[tuple[int | Expr, bool]] = []
+        for key in self.order_by:
+            expr = key.expr
+            if isinstance(expr, ColumnRef) and not self.grouped:
+                order.append((expr.index, key.descending))
+                continue
+            expr = self.columns[expr.index].expr if isinstance(expr, ColumnRef) else expr
+            number = column_number(expr)
+            order.append((expr if number is None else number, key.descending))
+        return order
 
     @property
     def is_aggregate(self) -> bool:
