@@ -105,7 +105,11 @@ def compare(size: str, folder: Path, ref: str, *, rounds: int, seconds: float, o
                 shutil.copytree(ours, copy, ignore=shutil.ignore_patterns("__cache"))
                 workers[name] = VersionWorker(source, copy, data, workloads)
                 workers[name].prepare()
-            return [_compared(number, workload, workers, rounds, seconds) for number, workload in enumerate(workloads)]
+            return [
+                _compared(number, workload, workers, rounds, seconds)
+                for number, workload in enumerate(workloads)
+                if _understands(workers["before"], number, workload)
+            ]
         finally:
             for worker in workers.values():
                 worker.close()
@@ -120,6 +124,18 @@ def table(found: Sequence[Compared], ref: str) -> str:
         lines.append(f"{one.name:<{width}}{one.before_ms:>12.3f}{one.now_ms:>12.3f}{one.ratio:>9.2f}{slower}")
     lines.append(f"{'median':<{width}}{'':>24}{median(one.ratio for one in found):>9.2f}  asked ≤ {AT_MOST} each")
     return "\n".join(lines)
+
+
+def _understands(older: VersionWorker, place: int, workload: Workload) -> bool:
+    """Whether the older commit knows all that a workload says; one that it does not know cannot have got slower."""
+    try:
+        older.answers(place)
+    except RuntimeError as error:
+        if "ParseError" not in str(error) and "TypeCheckError" not in str(error):
+            raise
+        print(f"  {workload.name}: unknown before", flush=True)
+        return False
+    return True
 
 
 def _compared(
