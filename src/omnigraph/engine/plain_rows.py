@@ -29,7 +29,7 @@ class PlainRows:
 
 def dicts(names: Sequence[str], columns: Sequence[list[Any]]) -> list[dict[str, Any]]:
     """Columns as rows; of columns with the same name the last one counts. Column by column is three times faster."""
-    rows = [{names[0]: value} for value in columns[0]]
+    rows = [{names[0]: value} for value in columns[0]] if names else []
     for name, column in zip(names[1:], columns[1:], strict=True):
         for row, value in zip(rows, column, strict=True):
             row[name] = value
