@@ -157,8 +157,10 @@ class MeasuredPaths(PathData):
         self._derived = {}
 
     def _column(self, name: str) -> pa.Array:
-        # Their ids tell nothing apart: a path is the only one between its ends.
-        return pa.nulls(self.row_count, pa.large_binary()) if name == "id" else super()._column(name)
+        if name != "id":
+            return super()._column(name)
+        # A path is the only one between its ends, so all it takes is that one is there.
+        return pa.repeat(pa.scalar(b"", pa.large_binary()), self.row_count)
 
 
 def is_of_paths(bound: Bound) -> bool:
