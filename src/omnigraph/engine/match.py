@@ -89,9 +89,9 @@ class Match:
     def _scan(self, op: ir.NodeScan, frame: Frame) -> Frame:
         data = self._work.table(f"node:{op.type_name}")
         found = self._of_members(op, data) if isinstance(data, UnionTable) else self._found(op, data)
-        numbers = found.bound[op.var].numbers
         if not frame.bound and frame.count == 1 and frame.weight is None:
-            return found
+            return found  # as a mask, if that is what it is: who only counts needs no numbers
+        numbers = found.bound[op.var].numbers
         self._work.room(frame.count * len(numbers))
         crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
         return crossed.bind(op.var, data, np.tile(numbers, frame.count))

@@ -17,6 +17,9 @@ class PlainRows:
     types: tuple[pa.DataType, ...]
     columns: tuple[list[Any], ...]
 
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
     def to_table(self) -> pa.Table:
         """The rows as an Arrow table."""
         arrays = [pa.array(values, type_) for values, type_ in zip(self.columns, self.types, strict=True)]

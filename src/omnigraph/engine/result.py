@@ -76,9 +76,12 @@ class Result:
         return self._rows
 
     def __len__(self) -> int:
-        return len(self._arrow)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        if isinstance(self._rows, PlainRows):
+            yield from self._rows.to_pylist()
+            return
         names = self.columns
         for batch in self.batches(_ROWS_AT_ONCE):
             yield from dicts(names, [column.to_pylist() for column in _timed(batch.columns)])

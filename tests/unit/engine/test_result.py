@@ -248,3 +248,12 @@ def test_other_frames(graph, module):
     frame = getattr(found, f"to_{module}")()
     assert list(frame.columns) == found.columns
     assert str(frame["at"][0]).startswith("2020-02-29 10:11:12.345")
+
+
+def test_rows_found_by_a_key_are_the_same_in_every_form(graph):
+    text = "query q($k: String) { match { $t: T { name: $k } } return { $t.name, $t.i, $t.x as i } }"
+    for key, rows in (("ä", [{"t.name": "ä", "t.i": -1, "i": 0.1}]), ("nobody", [])):
+        result = graph.query(text, params={"k": key})
+        assert (len(result), list(result), list(result)) == (len(rows), rows, rows)
+        assert result.to_arrow().to_pylist() == rows
+        assert (len(result), list(result), result.to_pylist()) == (len(rows), rows, rows)
