@@ -684,7 +684,8 @@ class _Reading:
             case ast.PropertyOf(var=var, property=prop):
                 entity = row[var.text] or self.missing[var.text]
                 types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
-                return types[entity.type].properties[prop.text].type.scalar
+                of = types.get(entity.type)  # none of an interface that nobody implements: there are no rows either
+                return of.properties[prop.text].type.scalar if of is not None else "I64"
             case ast.Var(name=name):
                 return self.declared.get(name, "I64")
             case ast.Literal(value=int() as number):
