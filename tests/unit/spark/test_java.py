@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -102,7 +101,5 @@ def test_an_archive_is_of_one_java_and_one_spark(tmp_path: Path) -> None:
     assert len(wishes) == 4
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
 def test_no_archive_where_nothing_can_be_kept(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    assert options(Java(None, tmp_path / "java", 17), tmp_path) == []
+    assert options(Java(None, tmp_path / "java", 17), tmp_path / "nowhere") == []
