@@ -18,7 +18,7 @@ from omnigraph.engine.frames import Frame, added_up
 from omnigraph.engine.grouped import Groups, over_values
 from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
-from omnigraph.engine.totals import total
+from omnigraph.engine.totals import float_sum, total
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 
@@ -122,7 +122,7 @@ def _mean(
     sizes = _sizes(groups, weight, len(values), count)
     weighed = values if weight is None else values * weight
     if groups is None:
-        totals = np.array([weighed.sum()])
+        totals = np.array([float_sum(weighed)])
     else:
         # Of no rows at all `bincount` makes integers, whatever they would have weighed.
         totals = np.bincount(groups, weights=weighed, minlength=count)[:count].astype(np.float64)

@@ -11,12 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine import kernels
 from omnigraph.engine.data import Mask
 from omnigraph.engine.frames import Bound, is_number
+from omnigraph.engine.watch import checkpoint
 from omnigraph.query.ir import AggregateFunction
 
 Values = np.ndarray[Any, Any]
+
+_BLOCK = 65_536
+"""Values added up between two checkpoints."""
 
 
 def total(function: AggregateFunction, bound: Bound, name: str) -> pa.Array | None:
@@ -32,7 +35,7 @@ def total(function: AggregateFunction, bound: Bound, name: str) -> pa.Array | No
         found = _extreme(values, passing, largest=function == "max") if count else None
         # Arrow has an order for what is not a number, numpy has none.
         return None if found is not None and found != found else pa.array([found], column.type)
-    added = _sum(values, passing)
+    added = float_sum(_selected(values, passing, count))
     return pa.array([added / count if function == "avg" else added] if count else [None], pa.float64())
 
 
@@ -50,14 +53,32 @@ def _values(bound: Bound, column: pa.Array) -> tuple[Values, Mask | None]:
     return values[numbers], None if known is None else known[numbers]
 
 
-def _sum(values: Values, passing: Mask | None) -> float:
-    if passing is None:
-        return float(values.sum(dtype=np.float64))
-    loops = kernels.find("totals")
-    if loops is not None:
-        return float(loops.masked_sum(values, passing))
-    with kernels.twin():
-        return float(values[np.flatnonzero(passing)].sum(dtype=np.float64))
+def float_sum(values: Values) -> float:
+    """The sum of an array as a 64-bit float.
+
+    This is the only way in which the engine adds up the values of all rows. The result depends on the values and their
+    order alone: not on how the rows were selected, on the storage type of equal values or on earlier queries.
+    """
+    total = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(values), _BLOCK):
+            checkpoint()
+            total += float(values[start : start + _BLOCK].astype(np.float64, copy=False).sum())
+    return total
+
+
+def _selected(values: Values, passing: Mask | None, count: int) -> Values:
+    """The values that a mask selects, without a list of all their row numbers."""
+    if passing is None or count == len(values):
+        return values
+    selected = np.empty(count, values.dtype)
+    end = 0
+    for start in range(0, len(values), _BLOCK):
+        checkpoint()
+        rows = np.flatnonzero(passing[start : start + _BLOCK])
+        begin, end = end, end + len(rows)
+        np.take(values[start : start + _BLOCK], rows, out=selected[begin:end], mode="clip")
+    return selected
 
 
 def _extreme(values: Values, passing: Mask | None, *, largest: bool) -> Any:

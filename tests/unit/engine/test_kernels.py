@@ -102,6 +102,45 @@ def test_scores_and_the_best_of_them(loops, seed):
     assert best_slow[10, True].tolist() == np.flatnonzero((slow >= top) & (slow > 0)).tolist()
 
 
+def _moved_index(random: np.random.Generator) -> TextIndex:
+    """An index in two parts whose rows have moved, some of them away."""
+    words = [f"w{at}" for at in range(40)]
+    texts = [" ".join(random.choice(words, random.integers(0, 30))) for _ in range(3_000)]
+    parts = tuple(build_postings([pa.array(some, pa.utf8())]) for some in (texts[:1_900], texts[1_900:]))
+    there = np.sort(random.choice(3_000, 2_500, replace=False))
+    known_of = random.permutation(there).astype(np.int32)
+    row_of = np.full(3_000, -1, np.int32)
+    row_of[known_of] = np.arange(len(known_of), dtype=np.int32)
+    return TextIndex(Cover(parts, (0, 1_900), known_of, row_of))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scores_and_distances_have_the_same_bits_with_and_without_compiled_loops(monkeypatch, seed):
+    found = []
+    for compiled in (False, True):
+        monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+        assert not compiled or kernels.load()
+        random = np.random.default_rng(seed)
+        index = _moved_index(random)
+        scores, rows = index.scored([f"w{at}" for at in random.permutation(40)[: random.integers(1, 40)]])
+        made, _ = block(seed, 17)
+        whole, query = vectors.Vectors(Cover((made,), (0,))), Query.of(random.standard_normal(17))
+        near = whole.promising(query, None, 50)
+        distances = whole.distances(query, near)[0]
+        nearest = near[np.lexsort((near, distances))[:50]]
+        order = [nearest.tobytes(), whole.distances(query, nearest)[0].tobytes()]
+        found.append([scores.tobytes(), rows.tobytes(), *order])
+    assert found[0] == found[1]
+
+
+def test_a_distance_does_not_depend_on_the_rows_beside_it():
+    made, _ = block(3, 130)
+    whole, query = vectors.Vectors(Cover((made,), (0,))), Query.of(np.random.default_rng(1).standard_normal(130))
+    together = whole.distances(query, np.arange(2_000))[0]
+    alone = np.concatenate([whole.distances(query, np.array([row]))[0] for row in range(0, 2_000, 7)])
+    assert together[::7].tobytes() == alone.tobytes()
+
+
 def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(loops):
     loops.spend(kernels._LOADING_S / 2)
     assert kernels.find("words") is None

@@ -11,9 +11,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
+from omnigraph.engine.aggregate import _mean
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.selection import RowsData
 from omnigraph.engine.totals import total
+from omnigraph.query import ir
+from omnigraph.types import PropertyType
 from support.writes import edge, new_graph, node
 
 TYPES = [pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()]
@@ -112,3 +115,50 @@ def test_over_edges_and_nodes(tmp_path):
     assert ask("$p: P $p $e:knows $q", five) == [12, 15.0, 1.25, 0.0, 2.5]
     assert ask("$p: P $p $e:knows $q $e.w > 9", five) == [0, None, None, None, None]
     assert ask("$p: P $p.n > 1", "count($p.n) as a, avg($p.n) as b, max($p.n) as c") == [2, 4.0, 5]
+
+
+def _sums(seed: int, type_: pa.DataType) -> list[bytes]:
+    """The bits of sums and averages of random floats, selected in three equivalent ways."""
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 200_000))
+    scale = 10.0 ** random.integers(-8, 9, count)
+    column = pa.array((random.standard_normal(count) * scale).astype(type_.to_pandas_dtype()), type_)
+    mask = random.random(count) < random.random()
+    mask[0] = True
+    data, picked = RowsData(pa.table({"x": column})), RowsData(pa.table({"x": column.filter(pa.array(mask))}))
+    ways = (Bound(data, mask=mask), Bound(data, np.flatnonzero(mask)), Bound(picked))
+    return [
+        total(function, bound, "x").to_numpy().tobytes()  # type: ignore[union-attr]
+        for bound in ways
+        for function in ("sum", "avg")
+    ]
+
+
+@pytest.mark.parametrize("type_", [pa.float64(), pa.float32()], ids=str)
+def test_sums_have_the_same_bits_with_and_without_compiled_loops(monkeypatch, type_):
+    found = []
+    for compiled in (False, True):
+        monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+        assert not compiled or kernels.load()
+        found.append([_sums(seed, type_) for seed in range(20)])
+    assert found[0] == found[1]
+    for sums in found[0]:
+        assert len({sums[at] for at in (0, 2, 4)}) == 1, "the way in which rows are selected does not change the sum"
+        assert len({sums[at] for at in (1, 3, 5)}) == 1
+
+
+@pytest.mark.parametrize("type_", [pa.float64(), pa.float32()], ids=str)
+def test_an_expression_and_a_property_give_the_same_sum(type_):
+    random = np.random.default_rng(7)
+    values = (random.standard_normal(100_000) * 10.0 ** random.integers(-8, 9, 100_000)).astype(type_.to_pandas_dtype())
+    found = total("sum", Bound(RowsData(pa.table({"x": pa.array(values)}))), "x")
+    call = ir.Aggregate("sum", ir.Prop("v", "x", PropertyType("F64")), PropertyType("F64"))
+    assert found is not None
+    assert _mean(call, values.astype(np.float64), None, None, 1).equals(found)
+
+
+def test_sums_beyond_the_largest_float_are_infinite():
+    largest = np.finfo(np.float64).max
+    data = RowsData(pa.table({"x": pa.array([largest] * 3), "y": pa.array([math.inf, -math.inf, 1.0])}))
+    assert total("sum", Bound(data), "x").to_pylist() == [math.inf]  # type: ignore[union-attr]
+    assert math.isnan(total("sum", Bound(data), "y")[0].as_py())  # type: ignore[index]
