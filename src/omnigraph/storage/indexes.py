@@ -91,8 +91,10 @@ def stage_indexes(
     gone = [index for index in have.values() if index.name in built or (rebuild and index.index_type != "BTree")]
     if not build and not gone:
         return None, pending
+    # Lance locks the handle it builds an index with, and readers share the handle of the table.
+    dataset = table.private()
     try:
-        made = [_build(table.dataset, spec) for spec in build]
+        made = [_build(dataset, spec) for spec in build]
         operation = lance.LanceOperation.CreateIndex(made, [one for index in gone for one in _segments(index)])
     except LANCE_ERRORS as error:
         raise storage_failure(error, table.store.location, f"indexes of '{table.folder}' cannot be built") from error

@@ -68,7 +68,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
         return table
     try:
         enough = _rows_enough(table)
-        if not Compaction.plan(table.dataset, {"target_rows_per_fragment": enough}).num_tasks():
+        if not Compaction.plan(table.private(), {"target_rows_per_fragment": enough}).num_tasks():
             return table
         again = restored(table, table.version, {})
         again.optimize.compact_files(target_rows_per_fragment=enough)

@@ -80,8 +80,14 @@ class TableStore:
             if table is not None:
                 self._handles.move_to_end(key)
                 return table
+        table = Table(self, folder, self.load(folder, version))
+        self.remember(table)
+        return table
+
+    def load(self, folder: str, version: int) -> lance.LanceDataset:
+        """A new Lance handle of a version, shared with no other thread."""
         try:
-            dataset = lance.dataset(
+            return lance.dataset(
                 self.location.child(folder), version=version, storage_options=self._options, session=self._session
             )
         except LANCE_ERRORS as error:
@@ -89,9 +95,6 @@ class TableStore:
             if is_missing(error):
                 raise reclaimed(what) from error
             raise storage_failure(error, self.location, what) from error
-        table = Table(self, folder, dataset)
-        self.remember(table)
-        return table
 
     def has_version(self, folder: str, version: int) -> bool:
         """Whether a version is still there, whatever handle of it may be open."""
@@ -125,6 +128,14 @@ class Table:
         self.folder = folder
         self.dataset = dataset
         self.version: int = dataset.version
+
+    def private(self) -> lance.LanceDataset:
+        """Open a second Lance handle of this version.
+
+        Lance locks a handle while it builds an index or compacts, and every concurrent use of that handle fails.
+        Such calls therefore never use `dataset`, which readers in other threads share.
+        """
+        return self.store.load(self.folder, self.version)
 
     # -- reading ---------------------------------------------------------------------------------
 
