@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from operator import attrgetter
 from typing import Any, Literal
@@ -39,12 +39,17 @@ _DATA: Callable[[Any], Any] = attrgetter("data")
 
 @dataclass(frozen=True)
 class Columns:
-    """Sound records of one type; `fields` has every property, `id` as far as it was given, and an edge's ends."""
+    """Sound records of one type as columns: properties, `id`, and the ends of edges.
+
+    A column that no record gives is absent from `fields`. `given` has a mask for each column that only some records
+    give; their value elsewhere is null.
+    """
 
     type: NodeType | EdgeType
     source: str | None
     lines: Sequence[int]
     fields: dict[str, pa.Array]
+    given: dict[str, pa.Array] = field(default_factory=dict)
 
 
 class _Kind(msgspec.Struct, frozen=True, gc=False):
@@ -121,14 +126,19 @@ class BlockReader:
         # Between `}` and `{` there is no object that goes on, so as many objects as lines are one on each.
         if len(lines) != len(numbers):
             return None
-        data, members, _ = _given(list(map(_DATA, lines)), shape.no_data)
+        data, members, _, _ = _given(list(map(_DATA, lines)), shape.no_data)
         members += (1 + len(shape.ends)) * len(lines)
         fields: dict[str, pa.Array] = {}
+        masks: dict[str, pa.Array] = {}
         try:
             for name, (property_type, get) in shape.properties.items():
-                values, given, kinds = _given(list(map(get, data)), None)
-                members += given
+                values, count, kinds, mask = _given(list(map(get, data)), None)
+                if not count:
+                    continue
+                members += count
                 fields[name] = build_column(values, property_type, _refuse, kinds)
+                if mask is not None:
+                    masks[name] = mask
             for name, get in shape.ends.items():
                 fields[name] = build_column(list(map(get, lines)), _TEXT, _refuse, {str})
         except ValueFormatError:
@@ -136,7 +146,7 @@ class BlockReader:
         # Of a member that is given twice the decoder keeps the last: then there are more names than members.
         if text.count(b'":') != members:
             return None
-        return Columns(shape.type, self.source, numbers, fields)
+        return Columns(shape.type, self.source, numbers, fields, masks)
 
     def _shape(self, kind: _Kind) -> _Shape | None:
         type_: NodeType | EdgeType | None = None
@@ -165,16 +175,16 @@ class BlockReader:
         return _Shape(type_, msgspec.json.Decoder(line).decode_lines, data(), getters, ends)
 
 
-def _given(values: list[Any], otherwise: Any) -> tuple[list[Any], int, set[type]]:
-    """The values with `otherwise` for those that were not given, how many were, and the types there are."""
+def _given(values: list[Any], otherwise: Any) -> tuple[list[Any], int, set[type], pa.Array | None]:
+    """The values with `otherwise` for absent ones, the number given, the types, and a mask if only some are given."""
     kinds = set(map(type, values))
     if msgspec.UnsetType not in kinds:
-        return values, len(values), kinds
+        return values, len(values), kinds, None
     if len(kinds) == 1:
-        return [otherwise] * len(values), 0, {type(otherwise)}
-    absent = sum(value is msgspec.UNSET for value in values)
+        return [otherwise] * len(values), 0, {type(otherwise)}, None
+    mask = [value is not msgspec.UNSET for value in values]
     filled = [otherwise if value is msgspec.UNSET else value for value in values]
-    return filled, len(values) - absent, kinds - {msgspec.UnsetType} | {type(otherwise)}
+    return filled, sum(mask), kinds - {msgspec.UnsetType} | {type(otherwise)}, pa.array(mask)
 
 
 def cut_blocks(text: bytes) -> Iterator[bytes]:

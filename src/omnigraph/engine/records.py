@@ -98,10 +98,13 @@ class Rows:
     """Old spelling of an id → the id; edges of the same input may still use it."""
     fresh: bool = False
     """Whether every id was made up here, and so is nobody else's."""
+    given: dict[str, pa.Array] = field(default_factory=dict)
+    """Property → which records give it; a property that every record gives is left out."""
 
     def keep(self, which: pa.Array) -> None:
         """Leave out the rows for which `which` is not true."""
         self.table, self.sources, self.lines = (part.filter(which) for part in (self.table, self.sources, self.lines))
+        self.given = {name: mask.filter(which) for name, mask in self.given.items()}
 
     def fault(
         self, position: int, message: str, property_name: str | None, rule: str, hint: str | None = None
@@ -301,21 +304,20 @@ def build_rows(parts: Sequence[Part], faults: Faults, new_ids: NewIds, fetch: Fe
     """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out."""
     type_ = parts[0].type
     wrong: dict[int, Wrong] = {}
-    chunks: dict[str, list[pa.Array]] = {}
+    schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
+    typed: list[Columns] = []
     count = 0
     for part in parts:
-        fields = part.fields if isinstance(part, Columns) else _typed(part, count, wrong, fetch)
-        for name, column in fields.items():
-            chunks.setdefault(name, []).append(column)
+        typed.append(part if isinstance(part, Columns) else _typed(part, count, wrong, fetch))
         count += len(part.lines)
-    fields = {name: pa.concat_arrays(columns) for name, columns in chunks.items()}
+    fields = {field.name: _concatenated(typed, field) for field in schema}
+    given = _presence(type_, typed)
     for name, missing in _missing(type_, fields):
         for position in pc.indices_nonzero(missing).to_pylist():
             reason = f"{type_.name}.{name} is required ({type_.properties[name].type})"
             wrong.setdefault(position, (reason, name, "required", None))
     explicit = fields["id"]
     fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_ids)
-    schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
     rows = Rows(
         type_,
         pa.table({name: fields[name] for name in schema.names}, schema=schema),
@@ -323,6 +325,7 @@ def build_rows(parts: Sequence[Part], faults: Faults, new_ids: NewIds, fetch: Fe
         pa.concat_arrays([_numbers(part.lines) for part in parts]),
         aliases,
         fresh=not (isinstance(type_, NodeType) and type_.key) and explicit.null_count == count,
+        given=given,
     )
     for position in sorted(wrong):
         faults.add(rows.fault(position, *wrong[position]))
@@ -335,35 +338,65 @@ def _numbers(lines: Sequence[int]) -> pa.Array:
     return pa.array(np.arange(lines.start, lines.stop) if isinstance(lines, range) else lines, pa.int64())
 
 
-def _typed(records: Records, first: int, wrong: dict[int, Wrong], fetch: Fetch | None) -> dict[str, pa.Array]:
+def _concatenated(parts: Sequence[Columns], field: pa.Field) -> pa.Array:
+    """One column of all parts; null where a part does not have it."""
+    columns = [part.fields.get(field.name) for part in parts]
+    return pa.concat_arrays(
+        [
+            pa.nulls(len(part.lines), field.type) if column is None else column
+            for part, column in zip(parts, columns, strict=True)
+        ]
+    )
+
+
+def _presence(type_: AnyType, parts: Sequence[Columns]) -> dict[str, pa.Array]:
+    """Property → which records give it, for every property that some record does not give."""
+    found: dict[str, pa.Array] = {}
+    for name in type_.properties:
+        if all(name in part.fields and name not in part.given for part in parts):
+            continue
+        masks = [
+            part.given[name] if name in part.given else pa.repeat(name in part.fields, len(part.lines))
+            for part in parts
+        ]
+        found[name] = pa.concat_arrays(masks)
+    return found
+
+
+def _typed(records: Records, first: int, wrong: dict[int, Wrong], fetch: Fetch | None) -> Columns:
     """The columns of some records, the first of which is number `first`; what is wrong with a value is noted."""
     type_, data = records.type, records.data
-    given = set[str]().union(*data)
+    present = set[str]().union(*data)
+    fields: dict[str, pa.Array] = {}
+    given: dict[str, pa.Array] = {}
 
-    def column(name: str, property_type: PropertyType, values: Sequence[Any], rule: str = "value") -> pa.Array:
+    def add(name: str, property_type: PropertyType, values: Sequence[Any], rule: str, word: str | None = None) -> None:
         def bad(position: int, error: ValueFormatError) -> None:
-            wrong.setdefault(first + position, (f"{type_.name}.{name}: {error.message}", name, rule, error.hint))
+            reason = f"{type_.name}.{word or name}: {error.message}"
+            wrong.setdefault(first + position, (reason, word or name, rule, error.hint))
 
-        return build_column(values, property_type, bad, fetch=fetch)
+        fields[name] = build_column(values, property_type, bad, fetch=fetch)
 
-    fields = {
-        property_.name: column(property_.name, property_.type, _values(data, property_.name, given))
-        for property_ in type_.properties.values()
-    }
+    for property_ in type_.properties.values():
+        if property_.name in present:
+            values, mask = _values(data, property_.name)
+            add(property_.name, property_.type, values, "value")
+            if mask is not None:
+                given[property_.name] = mask
     if isinstance(type_, EdgeType):
-        fields["src"] = column("from", _TEXT, records.src, "endpoint")
-        fields["dst"] = column("to", _TEXT, records.dst, "endpoint")
-    return fields | {"id": column("id", _TEXT, _values(data, "id", given), "id")}
+        add("src", _TEXT, records.src, "endpoint", "from")
+        add("dst", _TEXT, records.dst, "endpoint", "to")
+    if "id" in present:
+        add("id", _TEXT, _values(data, "id")[0], "id")
+    return Columns(type_, records.source, records.lines, fields, given)
 
 
-def _values(data: Sequence[Mapping[str, Any]], name: str, given: set[str]) -> Sequence[Any]:
-    """One property of every record."""
-    if name not in given:
-        return [None] * len(data)
+def _values(data: Sequence[Mapping[str, Any]], name: str) -> tuple[Sequence[Any], pa.Array | None]:
+    """One property of every record, and a mask if only some records give it."""
     try:
-        return list(map(itemgetter(name), data))
+        return list(map(itemgetter(name), data)), None
     except KeyError:
-        return [values.get(name) for values in data]
+        return [values.get(name) for values in data], pa.array([name in values for values in data])
 
 
 def _missing(type_: AnyType, fields: Mapping[str, pa.Array]) -> Iterator[tuple[str, pa.Array]]:

@@ -132,9 +132,7 @@ def _direct_columns(
     fields: dict[str, pa.Array] = {}
     ends = ("src", "dst") if isinstance(type_, EdgeType) else ()
     for name in ("id", *ends, *type_.properties):
-        wanted = arrow_type(_type_of(type_, name))
         if name not in meanings:
-            fields[name] = pa.nulls(table.num_rows, wanted)
             continue
         column = _direct(table[meanings[name]], _type_of(type_, name))
         if column is None or (name in ends and column.null_count):

@@ -86,7 +86,8 @@ def outcome(parts: dict[str, list[Part]], faults: Faults) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in sorted(parts):
         rows = build_rows(parts[key], faults, called("new"))
-        found[key] = list(zip(rows.lines.to_pylist(), rows.table.to_pylist(), strict=True))
+        given = {name: mask.to_pylist() for name, mask in rows.given.items()}
+        found[key] = list(zip(rows.lines.to_pylist(), rows.table.to_pylist(), strict=True)), given
     return found
 
 
@@ -149,6 +150,24 @@ def test_text_with_quotes_and_colons_is_still_read_as_columns():
 def test_a_long_line_is_left_to_who_counts_its_brackets():
     line = json.dumps({"type": "Note", "data": {"text": "x" * blocks.STRUCTURE_MAX}})
     assert BlockReader(CATALOG, None).read(line.encode(), 1) is None
+
+
+@pytest.mark.parametrize("read", [read_text, lambda *more: {k: [v] for k, v in read_jsonl(*more).items()}])
+def test_an_absent_property_differs_from_null(read):
+    lines = [
+        '{"type":"Person","data":{"name":"a","age":null}}',
+        '{"type":"Person","data":{"name":"b","class":"x"}}',
+        '{"type":"Person","data":{"name":"c","age":3,"class":null}}',
+    ]
+    given = lines if read is not read_text else "\n".join(lines).encode()
+    faults = Faults(collect=False)
+    parts = read([line.encode() for line in given] if isinstance(given, list) else given, CATALOG, faults)
+    rows = build_rows(parts["node:Person"], faults, called("new"))
+    masks = {name: mask.to_pylist() for name, mask in rows.given.items()}
+    assert masks.pop("age") == [True, False, True]
+    assert masks.pop("class") == [False, True, True]
+    assert masks == dict.fromkeys(("born", "score", "src", "tags"), [False] * 3)
+    assert rows.table["age"].to_pylist() == [None, None, 3]
 
 
 def test_an_empty_text_has_no_records():
