@@ -22,11 +22,12 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 import lance
 import pyarrow as pa
@@ -331,11 +332,7 @@ class Ledger:
         except ImportError:
             yield
             return
-        try:
-            file = (path / name).open("ab")
-        except OSError as error:
-            raise storage_failure(error, self.location, "the graph cannot be written") from error
-        with file:
+        with self._open_lock(path / name) as file:
             end = time.monotonic() + patience_s
             while time.monotonic() < end:
                 try:
@@ -343,7 +340,19 @@ class Ledger:
                     break
                 except BlockingIOError:
                     time.sleep(random.uniform(0.0005, 0.002))  # noqa: S311
+                except OSError:
+                    # NFS and FUSE mounts may not support locks (ENOLCK, ENOSYS, EOPNOTSUPP): continue without one.
+                    break
             yield
+
+    def _open_lock(self, path: Path) -> BinaryIO:
+        """Open a lock file; in a shared folder it may belong to a user whose files are read-only for this one."""
+        try:
+            return path.open("ab")
+        except OSError as error:
+            with suppress(OSError):
+                return path.open("rb")
+            raise storage_failure(error, self.location, "the graph cannot be written") from error
 
 
 def _is_state(rows: pa.Table) -> pa.ChunkedArray:

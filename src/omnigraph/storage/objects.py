@@ -11,13 +11,13 @@ import errno
 import io
 import os
 import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -223,18 +223,20 @@ class LocalObjects(ObjectStore):
 
     def _temporary(self, target: Path, data: bytes) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_TEMPORARY)
+        temporary = target.parent / f"{_TEMPORARY}{uuid4().hex}"
+        # `tempfile` creates files with mode 0600; files of a shared graph follow the umask.
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
                 self._fill(file, data)
         except OSError:
-            Path(name).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
-        return Path(name)
+        return temporary
 
     def _create_exclusively(self, target: Path, data: bytes) -> bool:
         try:
-            handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+            handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:
             return False
         with os.fdopen(handle, "wb") as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import stat
 
 import pytest
 
@@ -32,7 +32,7 @@ REFUSALS = [
 @pytest.mark.parametrize("method", ["write", "write_if_absent"])
 def test_a_refused_write_names_the_file_and_what_to_do(tmp_path, monkeypatch, method, number, code, hint):
     store = LocalObjects(tmp_path)
-    monkeypatch.setattr(tempfile, "mkstemp", refusing(number))
+    monkeypatch.setattr(os, "open", refusing(number))
     with pytest.raises(StorageError) as caught:
         getattr(store, method)("__recovery/one.json", b"{}")
     assert caught.value.code == code
@@ -103,3 +103,24 @@ def test_what_a_failed_request_means(text, kind, code):
     assert type(error) is kind
     assert error.code == code
     assert "s3://bucket/graph" in error.message
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o002, 0o664), (0o027, 0o640), (0o077, 0o600)])
+@pytest.mark.parametrize("method", ["write", "write_if_absent"])
+def test_new_files_follow_the_umask(tmp_path, method, mask, mode):
+    before = os.umask(mask)
+    try:
+        getattr(LocalObjects(tmp_path), method)("__recovery/one.json", b"{}")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "__recovery" / "one.json").stat().st_mode) == mode
+
+
+def test_an_exclusive_create_follows_the_umask(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", refusing(errno.EPERM))
+    before = os.umask(0o002)
+    try:
+        assert LocalObjects(tmp_path).write_if_absent("one.json", b"{}")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "one.json").stat().st_mode) == 0o664
