@@ -104,7 +104,8 @@ class Rows:
     def keep(self, which: pa.Array) -> None:
         """Leave out the rows for which `which` is not true."""
         self.table, self.sources, self.lines = (part.filter(which) for part in (self.table, self.sources, self.lines))
-        self.given = {name: mask.filter(which) for name, mask in self.given.items()}
+        kept = {name: mask.filter(which) for name, mask in self.given.items()}
+        self.given = {name: mask for name, mask in kept.items() if mask.false_count}
 
     def fault(
         self, position: int, message: str, property_name: str | None, rule: str, hint: str | None = None
@@ -359,7 +360,9 @@ def _presence(type_: AnyType, parts: Sequence[Columns]) -> dict[str, pa.Array]:
             part.given[name] if name in part.given else pa.repeat(name in part.fields, len(part.lines))
             for part in parts
         ]
-        found[name] = pa.concat_arrays(masks)
+        mask = pa.concat_arrays(masks)
+        if mask.false_count:
+            found[name] = mask
     return found
 
 
