@@ -42,7 +42,7 @@ class Shared:
     repository: Repository
     embedder: GraphEmbedder
     cache: DataCache
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     catalogs: Catalogs = field(default_factory=Catalogs)
     plans: Plans = field(default_factory=Plans)
     fetch: Fetch | None = None

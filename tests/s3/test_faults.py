@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import GraphExists, GraphNotFound
+from omnigraph.errors import GraphExists, GraphNotFound, StorageError
 from omnigraph.storage.failpoints import NAMES
 from support.s3 import S3, LossyWay, lossy_way
 from support.store import (
@@ -160,3 +160,70 @@ def test_an_init_whose_answer_is_lost_made_one_graph(s3, way, answer):
     graph = new_graph(uri, 1, environ=way.environ)
     assert lost
     assert len(check_sound(graph, seeds(1))) == 2
+
+
+@pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
+@pytest.mark.parametrize("number", [1, 2], ids=["first write", "second write"])
+def test_a_lost_answer_to_the_probe_does_not_condemn_the_store(uri, way, answer, number):
+    seen: list[str] = []
+
+    def loses(method: str, path: str) -> bool:
+        if method != "PUT" or "probe" not in path:
+            return False
+        seen.append(path)
+        return len(seen) == number
+
+    way.answer, way.loses = answer, loses
+    graph = og.open(uri, environ=way.environ)
+    assert len(seen) > number
+    way.loses = lambda _method, _path: False
+    assert [repository_of(graph).objects.read(path.rpartition("/")[2].partition("?")[0]) for path in set(seen)] == [
+        None
+    ]
+    add_pair(repository_of(graph), "more")
+
+
+def test_a_probe_that_is_never_answered_ends_as_unreachable(uri, way):
+    way.answer, way.loses = 400, lambda method, path: method == "PUT" and "probe" in path
+    with pytest.raises(StorageError) as refused:
+        og.open(uri, environ=way.environ)
+    assert refused.value.code == "unreachable"
+
+
+REASONS = [
+    (400, ("ExpiredToken", "The provided token has expired."), "credentials_expired", "new credentials"),
+    (403, ("RequestTimeTooSkewed", "The difference is too large."), "clock_skew", "clock"),
+    (400, ("InvalidToken", "The provided token is malformed."), "no_access", "AWS_ACCESS_KEY_ID"),
+    (400, ("KMS.DisabledException", "The key is disabled."), "unreachable", "reason"),
+]
+
+
+def check_reason(attempt, reason, code, hint):
+    with pytest.raises(StorageError) as refused:
+        attempt()
+    assert refused.value.code == code
+    assert f"{reason[0]}: {reason[1]}" in refused.value.message
+    assert "http" not in refused.value.message
+    assert hint in (refused.value.hint or "")
+
+
+def test_the_reason_of_the_store_is_kept(uri, way):
+    graph = og.open(uri, environ=way.environ)
+    way.loses = lambda _method, _path: True
+    for way.answer, way.reason, code, hint in REASONS:
+        check_reason(lambda: repository_of(graph).objects.read("_schema.pg"), way.reason, code, hint)
+    way.answer, way.reason, code, hint = REASONS[0]
+    check_reason(lambda: og.open(uri, read_only=True, environ=way.environ), way.reason, code, hint)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("status", "reason", "code", "hint"), REASONS)
+def test_the_reason_of_the_store_is_kept_by_every_operation(uri, way, status, reason, code, hint):
+    graph = og.open(uri, environ=way.environ)
+    way.answer, way.reason, way.loses = status, reason, lambda _method, _path: True
+    for attempt in (
+        lambda: og.open(uri, read_only=True, environ=way.environ),
+        lambda: og.open(uri, environ=way.environ),
+        lambda: add_pair(repository_of(graph), "more"),
+    ):
+        check_reason(attempt, reason, code, hint)

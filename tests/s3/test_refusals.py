@@ -83,6 +83,7 @@ def test_nobody_is_there(s3):
         og.open("s3://graphs/nowhere", environ=environ)
     assert refused.value.code == "unreachable"
     assert "AWS_ENDPOINT_URL_S3" in (refused.value.hint or "")
+    assert s3.environ["AWS_SECRET_ACCESS_KEY"] not in f"{refused.value!r} {refused.value.__cause__!r}"
 
 
 def test_a_missing_data_file_is_damage_and_the_rest_stays_readable(s3):

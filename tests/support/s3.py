@@ -225,6 +225,8 @@ class LossyWay(S3):
     loses: Loses = lambda _method, _path: False
     answer: int | None = None
     """What comes instead: nothing at all, or this status."""
+    reason: tuple[str, str] | None = None
+    """Code and message of the error document that comes with the status."""
 
 
 @contextmanager
@@ -261,9 +263,15 @@ def lossy_way(behind: S3) -> Iterator[LossyWay]:
 
         def lose(self) -> None:
             if way.answer is not None:
+                body = b""
+                if way.reason is not None and self.command != "HEAD":
+                    code, message = way.reason
+                    fields = f"<Code>{code}</Code><Message>{message}</Message>"
+                    body = f"<?xml version='1.0'?>\n<Error>{fields}</Error>".encode()
                 self.send_response_only(way.answer)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
+                self.wfile.write(body)
             self.close_connection = True
 
         def log_message(self, *_: object) -> None:

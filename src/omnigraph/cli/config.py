@@ -17,6 +17,7 @@ from typing import Any
 from omnigraph.cli.files import read_text
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean, listing
+from omnigraph.redaction import redact
 
 FILE_NAME = "omnigraph.yaml"
 VARIABLE = "OMNIGRAPH_CONFIG"
@@ -130,7 +131,7 @@ class Config:
 
     path: Path | None = None
     base: Path = field(default_factory=Path)
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     operator: Config | None = None
 
@@ -317,7 +318,7 @@ def _is(key: str, section: str, member: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
+    return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else redact(repr(value))
 
 
 def _wrong(message: str) -> InputError:

@@ -27,6 +27,7 @@ from omnigraph.cli.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.output import remark
 from omnigraph.errors import GraphNotFound, InputError
+from omnigraph.redaction import redact_uri
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -102,7 +103,7 @@ _URI = Annotated[
 class Address:
     """Where a graph is, and how that was found out."""
 
-    uri: str
+    uri: str = field(repr=False)
     origin: str
     name: str | None = None
 
@@ -128,8 +129,8 @@ class Invocation:
 
     command: str
     options: Everywhere = field(default_factory=Everywhere)
-    uri: str | None = None
-    uri_option: str | None = None
+    uri: str | None = field(default=None, repr=False)
+    uri_option: str | None = field(default=None, repr=False)
     target: str | None = None
 
     @cached_property
@@ -189,9 +190,13 @@ class Invocation:
             if value is not None
         ]
         if len(given) > 1:
-            raise UsageFault(f"more than one graph was named: {', '.join(f'{w} {v!r}' for w, v in given)}; give one")
+            raise UsageFault(
+                f"more than one graph was named: {', '.join(f'{w} {redact_uri(v)!r}' for w, v in given)}; give one"
+            )
         if self.target is not None and "://" in self.target:
-            raise UsageFault(f"--target takes a name, and '{self.target}' is an address; pass it as the URI")
+            raise UsageFault(
+                f"--target takes a name, and '{redact_uri(self.target)}' is an address; pass it as the URI"
+            )
         explicit = self.uri if self.uri is not None else self.uri_option
         if explicit is not None:
             return Address(explicit, given[0][0])
@@ -215,8 +220,7 @@ class Invocation:
         address = self.address(fallback)
         if address.is_server:
             raise InputError(
-                f"'omnigraph {self.command}' needs direct storage access, "
-                f"and '{without_secrets(address.uri)}' is a server",
+                f"'omnigraph {self.command}' needs direct storage access, and '{redact_uri(address.uri)}' is a server",
                 code="needs_storage",
                 hint="give a folder or s3://bucket/prefix",
             )
@@ -243,7 +247,7 @@ class Invocation:
     def announce(self, address: Address) -> None:
         """Say what is about to be written to."""
         if not self.options.quiet:
-            remark("note", f"{self.command} writes to {without_secrets(address.uri)} ({address.kind})")
+            remark("note", f"{self.command} writes to {redact_uri(address.uri)} ({address.kind})")
 
     def consent(self, address: Address, *, as_json: bool) -> None:
         """Make sure that somebody agrees to destroy something that is not on this machine."""
@@ -251,7 +255,7 @@ class Invocation:
             return
         if not as_json and sys.stdin.isatty():
             print(
-                f"{self.command} destroys data of {address.uri}; continue? [yes/no] ",
+                f"{self.command} destroys data of {redact_uri(address.uri)}; continue? [yes/no] ",
                 end="",
                 file=sys.stderr,
                 flush=True,
@@ -259,7 +263,7 @@ class Invocation:
             if sys.stdin.readline().strip().lower() in ("y", "yes"):
                 return
         raise InputError(
-            f"'omnigraph {self.command}' on '{without_secrets(address.uri)}' was not agreed to; nothing was done",
+            f"'omnigraph {self.command}' on '{redact_uri(address.uri)}' was not agreed to; nothing was done",
             code="not_confirmed",
             hint="add --yes",
         )
@@ -276,15 +280,6 @@ def without_collecting() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-
-
-def without_secrets(uri: str) -> str:
-    """An address without the `user:password@` and the query string it may carry."""
-    scheme, separator, rest = uri.partition("://")
-    if not separator:
-        return uri
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
@@ -326,7 +321,9 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
         except GraphNotFound as error:
             swapped = next((word for name, word in values.items() if name in spoken and existing_folder(word)), None)
             if named.get("uri") is not None and swapped is not None:
-                error.hint = f"the graph comes last: omnigraph {path} {named['uri']} {swapped}"
+                error.hint = (
+                    f"the graph comes last: omnigraph {path} {redact_uri(named['uri'])} {redact_uri(str(swapped))}"
+                )
             raise
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]

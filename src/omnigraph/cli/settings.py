@@ -8,6 +8,7 @@ from omnigraph.cli.config import KEYS, Config
 from omnigraph.cli.formats import cell
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.output import print_json
+from omnigraph.redaction import redact_uri
 from omnigraph.version import STORAGE_FORMAT, __version__
 
 
@@ -25,6 +26,7 @@ def config_command(run: Invocation, as_json: Json = False) -> None:
         ("actor", run.actor, run.actor_origin or "nobody"),
     ]
     rows += [(key, config.get(key), config.origin(key) or "") for key in _known(config)]
+    rows = [(key, _redacted(value), origin) for key, value, origin in rows]
     if as_json:
         print_json({"settings": [{"key": key, "value": value, "origin": origin} for key, value, origin in rows]})
         return
@@ -32,6 +34,13 @@ def config_command(run: Invocation, as_json: Json = False) -> None:
     for key, value, origin in rows:
         shown = "-" if value is None else cell(value)
         print(f"{key.ljust(widths[0])}  {shown.ljust(widths[1])}  {origin}".rstrip())
+
+
+def _redacted(value: Any) -> Any:
+    """A value without the passwords that addresses in it carry."""
+    if isinstance(value, list):
+        return [_redacted(item) for item in value]
+    return redact_uri(value) if isinstance(value, str) else value
 
 
 def _known(config: Config) -> list[str]:

@@ -23,6 +23,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import InputError, SparkError
+from omnigraph.redaction import redact_uri
 from omnigraph.spark.classes import archive_options
 from omnigraph.spark.java import find_java
 
@@ -66,8 +67,8 @@ class SessionOptions:
     """
 
     master: str | None = None
-    remote: str | None = None
-    config: Mapping[str, str] = field(default_factory=dict)
+    remote: str | None = field(default=None, repr=False)
+    config: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.master is not None and self.remote is not None:
@@ -183,7 +184,7 @@ def _start(options: SessionOptions, environ: Mapping[str, str]) -> SparkSession:
             session: SparkSession = builder.getOrCreate()
             session.version  # noqa: B018 (the first question that needs an answer)
         except Exception as error:
-            raise _start_failed(f"Spark Connect at {_without_token(options.remote)} does not answer", error) from error
+            raise _start_failed(f"Spark Connect at {redact_uri(options.remote)} does not answer", error) from error
         return session
     settings, launch = _settings(options, environ)
     for key, value in settings.items():
@@ -314,7 +315,3 @@ def _start_failed(message: str, error: Exception, log: Path | None = None) -> Sp
         tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_TAIL_LINES:]
         hint = "\n".join(["the end of its log is:", *tail]) if tail else hint
     return SparkError(message, code="spark_start_failed", hint=hint)
-
-
-def _without_token(url: str) -> str:
-    return url.partition("/;")[0]

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import BucketFile, bucket_store, object_store_error
+from omnigraph.storage.object_errors import object_store_error
+from omnigraph.storage.objects import BucketFile, bucket_store
 
 _MAGIC = "*?["
 _BUFFER_BYTES = 4 << 20

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from omnigraph.errors import Damaged, OmniGraphError, StorageError
 from omnigraph.storage.location import Location
-from omnigraph.storage.objects import is_bucket_missing, is_denied, object_store_error
+from omnigraph.storage.object_errors import is_bucket_missing, is_denied, object_store_error
 
 LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 
 _CONFLICT = ("commit conflict", "too many concurrent writers", "incompatible transaction", "preempted by")
+_READING = ("cannot be opened", "cannot be read", "cannot be listed")
 _MISSING = ("not found", "no such file", "was not found", "does not exist")
 
 
@@ -40,11 +41,20 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
             code="disk_full",
             hint="free some space: nothing was published, and what was written so far will be collected",
         )
-    if "permission denied" in lowered or "read-only file system" in lowered:
+    if "read-only file system" in lowered:
         return StorageError(
-            f"{what}: no permission to write in '{location.uri}'",
+            f"{what}: '{location.uri}' is on a read-only file system",
             code="no_access",
-            hint="check the folder's permissions, or open the graph with read_only=True",
+            hint="open the graph with read_only=True",
+        )
+    if "permission denied" in lowered:
+        reading = what.endswith(_READING)
+        return StorageError(
+            f"{what}: no permission to {'read' if reading else 'change'} files of '{location.uri}'",
+            code="no_access",
+            hint="grant read permission on every file and folder of the graph"
+            if reading
+            else "check the permissions of the graph's folder; to read it only, open it with read_only=True",
         )
     if is_missing(error):
         return Damaged(

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from omnigraph.errors import InputError
+from omnigraph.redaction import redact_uri
 
 _COPIED = {
     "AWS_ACCESS_KEY_ID": "aws_access_key_id",
@@ -40,12 +41,12 @@ class Location:
     @property
     def bucket(self) -> str:
         """The bucket of an object store."""
-        return urlsplit(self.uri).netloc
+        return self.uri.removeprefix("s3://").partition("/")[0]
 
     @property
     def prefix(self) -> str:
         """The path below the bucket."""
-        return urlsplit(self.uri).path.strip("/")
+        return self.uri.removeprefix("s3://").partition("/")[2].strip("/")
 
     def child(self, relative: str) -> str:
         """The URI of something below."""
@@ -59,14 +60,13 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str]) -> Location:
         raise InputError("the graph's location is empty", hint="give a folder or s3://bucket/prefix")
     scheme = text.partition("://")[0].lower() if "://" in text else ""
     if scheme in ("http", "https"):
-        shown = f"{scheme}://{urlsplit(text).netloc.rpartition('@')[2]}"
-        raise InputError(f"'{shown}' is a server, not storage", hint="give a folder or s3://bucket/prefix")
+        raise InputError(f"'{redact_uri(text)}' is a server, not storage", hint="give a folder or s3://bucket/prefix")
     if scheme == "s3":
         return _s3(text, environ)
     if scheme == "file":
         parts = urlsplit(text)
         if parts.netloc not in ("", "localhost"):
-            raise InputError(f"'{text}' names another host", hint="write file:///absolute/path")
+            raise InputError(f"'{redact_uri(text)}' names another host", hint="write file:///absolute/path")
         text = unquote(parts.path)
     elif scheme:
         raise InputError(f"'{scheme}://' is not supported", hint="give a folder or s3://bucket/prefix")
@@ -75,19 +75,47 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str]) -> Location:
 
 
 def _s3(text: str, environ: Mapping[str, str]) -> Location:
-    parts = urlsplit(text)
-    if "@" in parts.netloc:
+    bucket, _, path = text[len("s3://") :].partition("/")
+    if "@" in bucket:
         raise InputError("credentials do not belong into a graph's location", hint="set AWS_ACCESS_KEY_ID and the like")
-    segments = [segment for segment in parts.path.split("/") if segment not in ("", ".")]
-    if not parts.netloc or ".." in segments:
-        raise InputError(f"'{text}' is not a place in a bucket", hint="write s3://bucket/prefix")
-    options = {key: environ[name] for name, key in _COPIED.items() if environ.get(name)}
-    endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
-    if endpoint:
+    segments = [segment for segment in path.split("/") if segment not in ("", ".")]
+    if not bucket or ".." in segments:
+        raise InputError(f"'{redact_uri(text)}' is not a place in a bucket", hint="write s3://bucket/prefix")
+    reserved = next((sign for sign in "?#%" if sign in f"{bucket}/{path}"), None)
+    if reserved is not None:
+        raise InputError(
+            f"a location in a bucket cannot contain '{reserved}', which has a meaning of its own in a URI",
+            hint="choose a prefix of letters, digits and - _ . / only",
+        )
+    return Location("/".join([f"s3://{bucket}", *segments]), None, _s3_options(environ))
+
+
+def _s3_options(environ: Mapping[str, str]) -> dict[str, str]:
+    options = {key: _header_value(environ, name) for name, key in _COPIED.items() if environ.get(name)}
+    named = next((name for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") if environ.get(name)), None)
+    endpoint = _header_value(environ, named) if named is not None else ""
+    if named is not None:
+        if redact_uri(endpoint) != endpoint:
+            raise InputError(
+                f"{named} contains a user, a password or a query, which an endpoint cannot have",
+                hint=f"set {named} to scheme://host:port, and the credentials by AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY",
+            )
         options["aws_endpoint"] = endpoint
     options.setdefault("aws_region", "us-east-1")
-    if environ.get("AWS_ALLOW_HTTP", "").lower() == "true" or (endpoint or "").startswith("http://"):
+    if environ.get("AWS_ALLOW_HTTP", "").lower() == "true" or endpoint.startswith("http://"):
         options["allow_http"] = "true"
     if environ.get("AWS_S3_FORCE_PATH_STYLE", "").lower() == "true":
         options["aws_virtual_hosted_style_request"] = "false"
-    return Location("/".join([f"s3://{parts.netloc}", *segments]), None, options)
+    return options
+
+
+def _header_value(environ: Mapping[str, str], name: str) -> str:
+    """The value of a variable that becomes part of a request; control characters in it are refused."""
+    value = environ[name]
+    if not value.isprintable() or not value.isascii():
+        raise InputError(
+            f"{name} contains a line break or another character that no request can carry",
+            hint=f"set {name} again, without a line break at its end",
+        )
+    return value

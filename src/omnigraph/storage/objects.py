@@ -21,29 +21,17 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from omnigraph.errors import InputError, OmniGraphError, StorageError
+from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.durable import sync_folders_of
 from omnigraph.storage.location import Location
+from omnigraph.storage.object_errors import object_store_error
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
 _TEMPORARY = ".writing-"
-_DENIED = (
-    "credential",
-    "accessdenied",
-    "access denied",
-    "invalidaccesskeyid",
-    "signaturedoesnotmatch",
-    "lacked the necessary privileges",
-    "status code: 401",
-    "status code: 403",
-    "forbidden",
-    "unauthorized",
-    "169.254.169.254",
-)
-"""What object stores and their clients say when they do not let the caller in; no file has such a name."""
+_PROBE_TRIES = 4
 
 
 class ObjectStore(ABC):
@@ -90,18 +78,47 @@ class ObjectStore(ABC):
         """Remove the temporary files and probes of processes that died."""
 
     def prove_conditional_writes(self, token: str) -> None:
-        """Write one probe object twice; refuse a store that lets the second through."""
-        name = f"{layout.PROBE}{token}"
-        try:
-            first, second = self.write_if_absent(name, b"1"), self.write_if_absent(name, b"2")
-        finally:
-            self.delete(name)
-        if not first or second:
+        """Write probe objects twice; refuse a store that lets a second write through.
+
+        A lost answer proves nothing about the store: the object itself shows what happened, and what it cannot show is
+        tried again under a fresh name.
+        """
+        failure: StorageError | None = None
+        for attempt in range(_PROBE_TRIES):
+            name = f"{layout.PROBE}{token}_{attempt}" if attempt else f"{layout.PROBE}{token}"
+            try:
+                honoured = self._probe(name)
+            except StorageError as error:
+                if error.code != "unreachable":
+                    raise
+                failure = error
+                continue
+            if honoured is None:
+                continue
+            if honoured:
+                return
             raise StorageError(
                 "this object store ignores conditional writes (If-None-Match), so two writers could overwrite "
                 "each other's commits",
                 hint="use a store that honours them, such as AWS S3 or SeaweedFS",
             )
+        raise failure or StorageError(
+            "the object store did not answer whether it honours conditional writes",
+            code="unreachable",
+            hint="try again",
+        )
+
+    def _probe(self, name: str) -> bool | None:
+        """Whether the second of two conditional writes is refused; None if the answers do not show it."""
+        try:
+            if not self.write_if_absent(name, b"1") and self.read(name) != b"1":
+                return None
+            if not self.write_if_absent(name, b"2"):
+                # Refused, or accepted by a store whose answer was lost before the request was repeated.
+                return self.read(name) == b"1" or None
+            return None if self.read(name) is None else False
+        finally:
+            self.delete(name)
 
 
 def object_store(location: Location, *, sync: bool = True) -> ObjectStore:
@@ -436,36 +453,6 @@ def _newest(folder: Path) -> datetime:
         with suppress(FileNotFoundError):
             times.append(file.stat().st_mtime)
     return datetime.fromtimestamp(max(times), UTC)
-
-
-def object_store_error(error: BaseException, where: str) -> OmniGraphError:
-    """What a failed request to an object store means for the user."""
-    text = str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
-    if is_denied(error):
-        return StorageError(
-            f"no access to '{where}': {text}",
-            code="no_access",
-            hint="set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a store of your own, AWS_ENDPOINT_URL_S3",
-        )
-    if is_bucket_missing(error):
-        return InputError(f"there is no bucket for '{where}'", code="no_such_bucket", hint="create the bucket first")
-    return StorageError(
-        f"'{where}' cannot be reached: {text}",
-        code="unreachable",
-        hint="check the network and, for a store of your own, AWS_ENDPOINT_URL_S3",
-    )
-
-
-def is_denied(error: BaseException) -> bool:
-    """Whether an object store knows the caller too little to answer; what it does not show may well be there."""
-    text = str(error).lower()
-    return any(word in text for word in _DENIED)
-
-
-def is_bucket_missing(error: BaseException) -> bool:
-    """Whether not the object but its bucket is not there."""
-    text = str(error).lower()
-    return "nosuchbucket" in text or "no such bucket" in text
 
 
 def _local_error(error: OSError, path: Path) -> OmniGraphError:

@@ -266,7 +266,7 @@ class Repository:
             ) from unreadable
         if landed:
             return None
-        if before is not None or error.code in ("disk_full", "no_access"):
+        if before is not None or error.code in ("disk_full", "no_access", "credentials_expired", "clock_skew"):
             raise error
         return error
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import InputError
-from omnigraph.storage.location import locate
+from omnigraph.storage.location import Location, locate
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-1", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_SESSION_TOKEN": "token-1"}
 
@@ -172,3 +172,31 @@ def test_a_password_in_a_uri_is_refused_and_not_repeated(uri):
         locate(uri, {})
     assert "hush" not in caught.value.message
     assert "hush" not in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("uri", ["s3://b/a?b", "s3://b/a#b", "s3://b?x", "s3://b/a%20b"])
+def test_signs_with_a_meaning_in_a_uri_are_refused_and_not_dropped(uri):
+    with pytest.raises(InputError, match="cannot contain") as caught:
+        locate(uri, {})
+    assert caught.value.hint
+
+
+def test_an_object_is_named_by_its_whole_key():
+    found = Location("s3://bucket/in/a#1?.jsonl", None)
+    assert (found.bucket, found.prefix) == ("bucket", "in/a#1?.jsonl")
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"])
+@pytest.mark.parametrize("value", ["hush\n", "hu\r\nsh", "hush\x00", "hüsh"])
+def test_a_setting_that_no_request_can_carry_is_refused(name, value):
+    with pytest.raises(InputError, match=name) as caught:
+        locate("s3://bucket/graph", {name: value})
+    assert value not in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"])
+@pytest.mark.parametrize("endpoint", ["http://ada:hush@host:1", "https://host/?token=hush"])
+def test_an_endpoint_with_credentials_is_refused_and_not_repeated(name, endpoint):
+    with pytest.raises(InputError, match=name) as caught:
+        locate("s3://bucket/graph", {name: endpoint})
+    assert "hush" not in f"{caught.value.message} {caught.value.hint}"

@@ -5,11 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from omnigraph.errors import InputError, StorageError
-from omnigraph.storage.objects import LocalObjects, object_store_error
+from omnigraph.storage.object_errors import object_store_error
+from omnigraph.storage.objects import LocalObjects
+from support.writes import new_graph
 
 
 def refusing(number):
@@ -94,6 +100,8 @@ def test_unfinished_files_are_not_listed(tmp_path):
         ("<Code>AccessDenied</Code>", StorageError, "no_access"),
         ("error sending request for url (http://169.254.169.254/latest)", StorageError, "no_access"),
         ("<Code>NoSuchBucket</Code>", InputError, "no_such_bucket"),
+        ("<Code>ExpiredToken</Code><Message>It has expired.</Message>", StorageError, "credentials_expired"),
+        ("<Code>RequestTimeTooSkewed</Code>", StorageError, "clock_skew"),
         ("connection refused", StorageError, "unreachable"),
         ("", StorageError, "unreachable"),
     ],
@@ -124,3 +132,48 @@ def test_an_exclusive_create_follows_the_umask(tmp_path, monkeypatch):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "one.json").stat().st_mode) == 0o664
+
+
+def test_a_failed_request_shows_no_secret_of_its_url():
+    text = "error performing GET http://user:hush-1@host:1/b?X-Amz-Signature=hush-2: <Code>SlowDown</Code>"
+    for shown in (text, text.partition(": <")[0]):
+        error = object_store_error(RuntimeError(shown), "s3://bucket/graph")
+        assert "hush" not in error.message
+
+
+READ_WITHOUT_PERMISSION = """
+import os, pathlib, sys
+import omnigraph as og
+from omnigraph.errors import StorageError
+og.open(sys.argv[1], read_only=True).to_arrow("Shelf")
+for file in pathlib.Path(sys.argv[1]).rglob("*.lance"):
+    if file.is_file():
+        file.chmod(0)
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+try:
+    og.open(sys.argv[1], read_only=True).to_arrow("Shelf")
+except StorageError as error:
+    print(error.code, "|", error.message, "|", error.hint)
+"""
+
+
+def test_a_missing_read_permission_is_reported_as_one(tmp_path):
+    graph = new_graph(tmp_path, "node Shelf { code: String @key }")
+    graph.load([{"type": "Shelf", "data": {"code": "a"}}], mode="append")
+    for folder in (*tmp_path.parents, tmp_path):
+        if folder.stat().st_uid == os.getuid() and folder.is_relative_to(Path(tempfile.gettempdir())):
+            folder.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_WITHOUT_PERMISSION, graph.uri],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    code, message, hint = (part.strip() for part in done.stdout.split("|"))
+    assert code == "no_access", done.stderr
+    assert "no permission to read" in message
+    assert "read permission" in hint
+    assert "write" not in message + hint
