@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from support.s3 import S3
+
+# No test may fail because a machine is slow: an example takes as long as it takes.
+settings.register_profile("omnigraph", deadline=None)
+settings.load_profile("omnigraph")
 
 pytest.register_assert_rewrite("support.store", "support.storm")
 

@@ -39,8 +39,9 @@ _Line = tuple[str, Part]
 
 def _read(plan: ir.QueryIR) -> list[_Line]:
     lines = _pipeline(plan.pipeline, 1)
-    keys = [expr for expr in plan.group_exprs if not isinstance(expr, ir.Aggregate)]
-    if plan.distinct and len(keys) == len(plan.group_exprs):
+    groups = plan.group_exprs
+    keys = [expr for expr in groups if not isinstance(expr, ir.Aggregate)]
+    if plan.distinct and len(keys) == len(groups):
         lines.append(_line(1, "distinct", "rows"))
     elif plan.is_aggregate:
         lines.append(_line(1, "group", "by " + ", ".join(map(_expr, keys)) if keys else "all rows"))
@@ -48,13 +49,12 @@ def _read(plan: ir.QueryIR) -> list[_Line]:
         if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf):
             lines.append(_line(1, "rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
     if plan.having:
-        judged = [
-            _expr(_spoken(condition, plan.group_exprs), 2 if len(plan.having) > 1 else 0) for condition in plan.having
-        ]
+        judged = [_expr(_spoken(condition, groups), 2 if len(plan.having) > 1 else 0) for condition in plan.having]
         lines.append(_line(1, "having", " and ".join(judged)))
-    shown = [_column(column, plan.group_exprs) for column in plan.columns]
+    shown = [_column(column, groups) for column in plan.columns]
     lines.append(_line(1, "return", ", ".join(shown)))
-    order = [_sort_key(key, plan) for key in plan.order_by if not isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
+    ranks = (ir.Nearest, ir.Bm25, ir.Rrf)
+    order = [_sort_key(key, plan, groups) for key in plan.order_by if not isinstance(key.expr, ranks)]
     if order:
         lines.append(_line(1, "order", ", ".join(order)))
     if plan.skip or plan.skip_param:
@@ -169,9 +169,9 @@ def _column(column: ir.Column, groups: Sequence[ir.Expr] = ()) -> str:
     return f"{named}: {column.type}"
 
 
-def _sort_key(key: ir.SortKey, plan: ir.QueryIR) -> str:
+def _sort_key(key: ir.SortKey, plan: ir.QueryIR, groups: Sequence[ir.Expr]) -> str:
     expr = key.expr
-    name = plan.columns[expr.index].name if isinstance(expr, ir.ColumnRef) else _expr(_spoken(expr, plan.group_exprs))
+    name = plan.columns[expr.index].name if isinstance(expr, ir.ColumnRef) else _expr(_spoken(expr, groups))
     return f"{name} {'desc' if key.descending else 'asc'}"
 
 
