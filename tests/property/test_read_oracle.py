@@ -15,6 +15,7 @@ from omnigraph.errors import CompileError, InputError
 from omnigraph.query.parser import parse_queries
 from support.agreement import same
 from support.oracle import Answer, answer
+from support.oracle_groups import Overflow
 from support.oracle_paths import NegativeWeight, Unsure
 from support.reads import Asked, Asking, Point, Subject, new_subject, plain
 
@@ -66,24 +67,28 @@ def ask(subject: Subject, random: Random) -> str | None:
     tree = parse_queries(asked.text).queries[0]
     subject.clock.at = 1_750_000_000_123_456
     result: Result | None = None
+    code: str | None = None
     try:
         result = subject.graph.query(asked.text, params=asked.params, **point.where)
         paged = tree.body.order and len(result) < 100 and random.random() < 0.3
         pages = in_pages(subject, asked, point, random) if paged else None
     except InputError as error:
-        if error.code != "negative_weight":
+        if error.code not in ("negative_weight", "overflow"):
             raise
+        code = error.code
     finally:
         subject.clock.at = None
     wrong: str | None
     try:
         expected = answer(tree, point.world, asked.params, 1_750_000_000_123)
-        wrong = disagreement(result, expected) if result is not None else "no weight is negative"
+        wrong = disagreement(result, expected) if result is not None else f"there is no {code}"
         if wrong is None and pages is not None:
             wrong = disagreement(pages, expected)
             wrong = wrong and f"in pages: {wrong}"
     except NegativeWeight:
-        wrong = None if result is None else "a weight is negative"
+        wrong = None if code == "negative_weight" else "a weight is negative"
+    except Overflow:
+        wrong = None if code == "overflow" else "a sum overflows"
     except Unsure:
         wrong = None
     if wrong is None:

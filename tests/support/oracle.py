@@ -36,7 +36,18 @@ import snowballstemmer
 from omnigraph.lang.spans import Name
 from omnigraph.query import ast
 from omnigraph.schema.catalog import Catalog
-from support.oracle_groups import Known, aggregates, changed, hashable, inside, is_aggregate, keys_of, sort_key
+from support.oracle_groups import (
+    Known,
+    aggregates,
+    changed,
+    hashable,
+    inside,
+    is_aggregate,
+    keys_of,
+    sort_key,
+    sum_scalar,
+    total,
+)
 from support.oracle_paths import Paths, Route, Trail
 from support.oracle_unions import (
     Key,
@@ -842,6 +853,9 @@ class _Reading:
         groups: dict[Any, list[Row]] = {} if keys else {(): []}
         for row in rows:
             groups.setdefault(tuple(hashable(self.value(key, row)) for key in keys), []).append(row)
+        for members in groups.values():  # a sum that overflows is an error, whichever groups are left
+            for expr in (*exprs, *(item.expr for item in read.order)):
+                self.of_group(expr, members)
         every = [members for members in groups.values() if self.passes(read.having, members)]
         lines = [(members, tuple(self.of_group(expr, members) for expr in exprs)) for members in every]
         if read.distinct and not all(key in exprs for key in keys):
@@ -881,7 +895,9 @@ class _Reading:
             values = list({hashable(value): value for value in values}.values())
         anything = {name: Entity(kind, min(types, default=""), "") for name, (kind, types) in self.block.types.items()}
         some = members[0] if members else anything
-        scalar = {"count": "I64", "sum": "F64", "avg": "F64"}.get(call.function) or self.scalar(inner, some)
+        scalar = {"count": "I64", "avg": "F64"}.get(call.function) or self.scalar(inner, some)
+        if call.function == "sum":
+            return Known(total(values, scalar), sum_scalar(scalar))
         return Known(_AGGREGATES[call.function](values), scalar)
 
     def doubt(self, expr: ast.Expr, groups: list[list[Row]]) -> float:
@@ -893,14 +909,13 @@ class _Reading:
                 continue
             for members in groups:
                 values = [v for v in (self.value(call.arguments[0], row) for row in members) if v is not None]
-                if values and not _adds_exactly(values):
+                if values and not (call.function == "sum" and type(values[0]) is int) and not _adds_exactly(values):
                     most = max(most, 1e-9 * float(max(map(abs, values))) * len(values))
         return most if is_aggregate(expr) else most * 1e3  # what is computed with a sum is off by more
 
 
 _AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
     "count": len,
-    "sum": lambda values: float(sum(map(Fraction, values))) if values else None,
     "avg": lambda values: float(sum(map(Fraction, values)) / len(values)) if values else None,
     "min": lambda values: min(values, default=None),
     "max": lambda values: max(values, default=None),

@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from omnigraph.query import ast
+
+
+class Overflow(Exception):
+    """A sum of integers is outside the range of its type."""
+
+
+def total(values: list[Any], scalar: str) -> Any:
+    """The sum of a column of one type; None without values."""
+    if scalar in ("F32", "F64"):
+        return float(sum(map(Fraction, values))) if values else None
+    low, high = (0, 2**64 - 1) if scalar == "U64" else (-(2**63), 2**63 - 1)
+    added = sum(values)
+    if not low <= added <= high:
+        raise Overflow
+    return added if values else None
+
+
+def sum_scalar(scalar: str) -> str:
+    """The type of the sum of a column."""
+    return "F64" if scalar in ("F32", "F64") else "U64" if scalar == "U64" else "I64"
+
 
 AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
 

@@ -1036,8 +1036,11 @@ class Asking:
             return f"collect({distinct}{random.choice(plain or ['1'])})"
         numbers = [of for scalar in _NUMBERS for of in self.properties(scope, scalar)]
         numbers += reads_paths.numbers(scope)
-        texts = self.properties(scope, "String") if function in ("min", "max") else []
-        return f"{function}({distinct}{random.choice([*numbers, *texts, '2'])})"
+        if function in ("min", "max"):
+            numbers += [
+                of for scalar in ("String", "Bool", "Date", "DateTime") for of in self.properties(scope, scalar)
+            ]
+        return f"{function}({distinct}{random.choice([*numbers, '2'])})"
 
 
 def _comparable(a: PropertyType, b: PropertyType) -> bool:

@@ -1,7 +1,7 @@
 """Groups and aggregates.
 
 Rows with equal keys are one group, null among them; without keys all rows are one, even when there are
-none. Values are summed as 64-bit floats; nulls do not count.
+none. Integers are summed exactly, other numbers as 64-bit floats; nulls do not count.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame, added_up
 from omnigraph.engine.grouped import Groups, over_values
+from omnigraph.engine.integer_sums import sum_array
 from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.totals import float_sum, total
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
+from omnigraph.types import PropertyType
 
 
 def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
@@ -86,7 +88,8 @@ def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: 
         found = total(call.function, frame.bound[call.argument.var], call.argument.name)
         if found is not None:
             return found
-    if call.function in ("sum", "avg"):
+    whole = call.function == "sum" and isinstance(call.type, PropertyType) and call.type.is_integer
+    if call.function in ("sum", "avg") and not whole:
         numbers = evaluator.floats(call.argument, frame)
         if numbers is not None:
             return _mean(call, numbers, groups, weight, count)
@@ -101,6 +104,9 @@ def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: 
         weight = weight[known] if weight is not None else None
     if call.function == "count":
         return pa.array(_sizes(groups, weight, len(groups), count))
+    if whole:
+        sizes = _sizes(groups, weight, len(groups), count)
+        return sum_array(values.to_numpy(zero_copy_only=False), groups, weight, sizes, call.type)
     floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return _mean(call, floats, groups, weight, count)
 

@@ -11,11 +11,13 @@ import pyarrow as pa
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.integer_sums import sum_array
 from omnigraph.engine.nested import dense
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.selection import RowsData
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
+from omnigraph.types import PropertyType
 
 
 class Groups:
@@ -139,6 +141,8 @@ def over_values(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count:
     if call.function in ("min", "max"):
         chosen = ends - sizes if call.function == "min" else ends - 1
         return values.take(pa.array(chosen, mask=empty)).cast(arrow_type(call.type))
+    if call.function == "sum" and isinstance(call.type, PropertyType) and call.type.is_integer:
+        return sum_array(values.to_numpy(zero_copy_only=False), groups[rows], None, sizes, call.type)
     floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     # Of no rows at all `bincount` makes integers.
     totals = np.bincount(groups[rows], weights=floats, minlength=count)[:count].astype(np.float64)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.data import Mask
 from omnigraph.engine.frames import Bound, is_number
+from omnigraph.engine.integer_sums import sum_of
 from omnigraph.engine.watch import checkpoint
 from omnigraph.query.ir import AggregateFunction
 
@@ -35,7 +36,12 @@ def total(function: AggregateFunction, bound: Bound, name: str) -> pa.Array | No
         found = _extreme(values, passing, largest=function == "max") if count else None
         # Arrow has an order for what is not a number, numpy has none.
         return None if found is not None and found != found else pa.array([found], column.type)
-    added = float_sum(_selected(values, passing, count))
+    selected = _selected(values, passing, count)
+    if function == "sum" and pa.types.is_integer(column.type):
+        wide = column.type == pa.uint64()
+        whole = sum_of(selected, "U64" if wide else "I64")
+        return pa.array([whole if count else None], pa.uint64() if wide else pa.int64())
+    added = float_sum(selected)
     return pa.array([added / count if function == "avg" else added] if count else [None], pa.float64())
 
 

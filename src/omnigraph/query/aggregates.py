@@ -50,16 +50,23 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) ->
     if function in ("sum", "avg"):
         if not type_.is_numeric:
             raise type_fault("T8", f"'{function}' needs numbers, but {checker.typed(inner, argument)}", inner.span)
-        return ir.Aggregate(function, argument, ir.F64.with_nullable(True), expr.distinct)
+        result = _sum_type(type_) if function == "sum" else ir.F64
+        return ir.Aggregate(function, argument, result.with_nullable(True), expr.distinct)
     if function == "collect":
         if type_.is_list or type_.scalar in ("Vector", "Blob") or is_null(argument):
             raise type_fault("T8", f"'collect' needs plain values, but {checker.typed(inner, argument)}", inner.span)
         return ir.Aggregate(function, argument, PropertyType(type_.scalar, is_list=True), expr.distinct)
-    if not type_.is_numeric and not type_.is_text:
-        raise type_fault(
-            "T8", f"'{function}' needs numbers or Strings, but {checker.typed(inner, argument)}", inner.span
-        )
+    if type_.is_list or type_.scalar in ("Vector", "Blob"):
+        message = f"'{function}' needs values with an order, but {checker.typed(inner, argument)}"
+        raise type_fault("T8", message, inner.span)
     return ir.Aggregate(function, argument, type_.with_nullable(True), expr.distinct)
+
+
+def _sum_type(type_: PropertyType) -> PropertyType:
+    """The type of a sum: integers add up to an integer."""
+    if not type_.is_integer:
+        return ir.F64
+    return PropertyType("U64") if type_.scalar == "U64" else ir.I64
 
 
 def _of_path(checker: ExpressionChecker, expr: ast.Call, path: ir.PathPart) -> ir.Aggregate:

@@ -14,10 +14,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import uuid4
 
+from omnigraph.engine.integer_sums import overflow
 from omnigraph.engine.watch import checkpoint
 from omnigraph.errors import OmniGraphError, SparkError
 from omnigraph.pipeline.runner import Progress, Watch
 from omnigraph.spark.session import is_connect
+from omnigraph.spark.totals import overflow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -196,6 +198,9 @@ def _explained(step: str, error: BaseException) -> BaseException:
 
     if isinstance(error, OmniGraphError) or not isinstance(error, PySparkException | Py4JError):
         return error
+    overflowed = overflow_type(str(error))
+    if overflowed is not None:
+        return overflow(overflowed)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     reason = raised[-1] if raised else lines[0] if lines else type(error).__name__

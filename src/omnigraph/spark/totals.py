@@ -1,19 +1,22 @@
 """Aggregates as Spark computes them, with the meaning they have in `engine.aggregate`.
 
-Sums and means are of 64-bit floats, nulls do not count, a group of nothing has none; values that are collected come in
-their order.
+Sums of integers are exact, other sums and all means are of 64-bit floats. Nulls do not count, a group without values
+has no sum. Collected values come in their order.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.types import PropertyType
+from omnigraph.spark.columns import spark_name
+from omnigraph.types import INTEGER_RANGES, PropertyType
 
+_OVERFLOW = re.compile(r"omnigraph-overflow-([IU]64)")
 _FLOATS: dict[str | None, str] = {"F32": "float", "F64": "double"}
 
 
@@ -30,6 +33,8 @@ def total_of(call: ir.Aggregate, name: str, f: Any) -> Any:
             return getattr(f, call.function)(value)
         case "collect":
             return f.sort_array(f.collect_set(value) if call.distinct else f.collect_list(value))
+        case "sum" if _is_integer_sum(call):
+            return _integer_sum(call, value, f)
         case "sum" | "avg" if not call.distinct:
             return getattr(f, call.function)(value.cast("double"))
         case _:
@@ -44,7 +49,30 @@ def total_type(call: ir.Aggregate) -> pa.DataType:
     """How an aggregate is stored."""
     if call.function == "count":
         return pa.int64()
-    return pa.float64() if call.function in ("sum", "avg") else arrow_type(call.type)
+    return arrow_type(call.type)
+
+
+def overflow_type(report: str) -> str | None:
+    """The type of the sum whose overflow a report of Spark is about; None for any other report."""
+    found = _OVERFLOW.search(report)
+    return found[1] if found else None
+
+
+def _is_integer_sum(call: ir.Aggregate) -> bool:
+    return isinstance(call.type, PropertyType) and call.type.is_integer
+
+
+def _integer_sum(call: ir.Aggregate, value: Any, f: Any) -> Any:
+    """The exact sum, as a decimal until its range is checked."""
+    assert isinstance(call.type, PropertyType)
+    scalar = call.type.scalar
+    low, high = INTEGER_RANGES[scalar]
+    exact = value.cast("decimal(20,0)")
+    total = f.sum_distinct(exact) if call.distinct else f.sum(exact)
+    wide = spark_name(arrow_type(call.type))
+    inside = total.between(f.lit(low).cast("decimal(38,0)"), f.lit(str(high)).cast("decimal(38,0)"))
+    failed = f.raise_error(f.lit(f"omnigraph-overflow-{scalar}"))
+    return f.when(total.isNull() | inside, total.cast(wide)).otherwise(failed.cast(wide))
 
 
 def _scalar(expr: ir.Expr) -> str | None:

@@ -321,7 +321,7 @@ def test_kind_of_a_property(property_, expected):
         ('bm25($p.bio, "x")', {"name": "bm25", "kind": "float", "nullable": False}),
         ("nearest($p.face, $vector)", {"name": "nearest", "kind": "float", "nullable": True}),
         ("count($p)", {"name": "count", "kind": "bigint", "nullable": False}),
-        ("sum($p.age)", {"name": "sum", "kind": "float", "nullable": True}),
+        ("sum($p.age)", {"name": "sum", "kind": "bigint", "nullable": True}),
         ("avg($p.age) as mean", {"name": "mean", "kind": "float", "nullable": True}),
         ("min($p.name)", {"name": "min", "kind": "string", "nullable": True}),
         ("max($p.age)", {"name": "max", "kind": "int", "nullable": True}),
