@@ -23,6 +23,7 @@ import pyarrow as pa
 from omnigraph.embedding.offline import EmbedReport, RequestedMode
 from omnigraph.embedding.rows import Selector
 from omnigraph.embedding.specification import Specification
+from omnigraph.engine.csv_text import check_delimiter
 from omnigraph.engine.embed import Embedder
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
@@ -104,8 +105,10 @@ def load_data(
     fetch: Fetch | None = None,
     set_aside: bool = False,
     from_branch: str | None = None,
+    delimiter: str | None = None,
 ) -> LoadResult:
     """Load records, files or frames by whoever is best at it."""
+    delimiter = check_delimiter(delimiter)
     if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
         return _load_frames(
             repository,
@@ -133,10 +136,11 @@ def load_data(
             set_aside=set_aside,
             from_branch=from_branch,
             environ=environ,
+            delimiter=delimiter,
         )
     assert paths is not None
     with open_runner(how, bulk, environ) as runner:
-        source = FileSource(plan_input(paths, environ, runner.parallelism))
+        source = FileSource(plan_input(paths, environ, runner.parallelism, delimiter=delimiter))
         return load_source(
             repository,
             runner,

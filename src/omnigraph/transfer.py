@@ -43,17 +43,19 @@ class Transfer(Review):
         spark: Any = None,
         job_id: str | None = None,
         watch: Watch | None = None,
+        delimiter: str | None = None,
     ) -> LoadResult:
         """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
 
         With a list in `rejects`, wrong records are put there and the rest is loaded; a path makes them a file, JSONL or
         Parquet by its name. Without `embed`, texts are left without their vectors. `engine` is `auto`, `memory` or
         `spark`, `spark` a session or `omnigraph.spark.SessionOptions`; the result is the same. A second load with the
-        same `job_id` does nothing and returns what the first one did. `watch` is told of progress.
+        same `job_id` does nothing and returns what the first one did. `watch` is told of progress. `delimiter`
+        separates the cells of CSV files; without it the header decides.
         """
         bulk = BulkOptions(engine, spark, watch)
         options = self._options(branch or self.branch, actor, message, job_id)
-        return self._load(data, mode, options, bulk, rejects, None, embed=embed)
+        return self._load(data, mode, options, bulk, rejects, None, embed=embed, delimiter=delimiter)
 
     def ingest(
         self,
@@ -70,11 +72,12 @@ class Transfer(Review):
         spark: Any = None,
         job_id: str | None = None,
         watch: Watch | None = None,
+        delimiter: str | None = None,
     ) -> LoadResult:
         """Load onto a branch, which is created from `from_branch` if it is not there."""
         bulk = BulkOptions(engine, spark, watch)
         options = self._options(branch, actor, message, job_id)
-        return self._load(data, mode, options, bulk, rejects, from_branch, embed=embed)
+        return self._load(data, mode, options, bulk, rejects, from_branch, embed=embed, delimiter=delimiter)
 
     def _options(self, branch: str, actor: str | None, message: str | None, job_id: str | None) -> WriteOptions:
         return WriteOptions(branch=branch, actor=actor or self.actor, message=message, idempotency_key=job_id)
@@ -89,6 +92,7 @@ class Transfer(Review):
         from_branch: str | None,
         *,
         embed: bool,
+        delimiter: str | None,
     ) -> LoadResult:
         result = load_data(
             self._repository,
@@ -103,6 +107,7 @@ class Transfer(Review):
             fetch=self._fetch,
             set_aside=rejects is not None,
             from_branch=from_branch,
+            delimiter=delimiter,
         )
         keep_rejects(result.rejected, rejects)
         return result
@@ -122,8 +127,8 @@ class Transfer(Review):
     ) -> Iterator[dict[str, Any]] | int:
         """Yield the records of a snapshot, or write them to a JSONL file and return how many there were.
 
-        Other formats (`parquet`, `csv`) are a new folder with a file for each type; `partitioned`, a file for each
-        piece of a table, written by a job that runs where a load would.
+        Other formats (`parquet`, `csv`, `arrow`) are a new folder with a file for each type; `partitioned`, a file for
+        each piece of a table, written by a job that runs where a load would.
         """
         snapshot = self.snapshot(branch, at)
         catalog = self._catalogs.of(snapshot)

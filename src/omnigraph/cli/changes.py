@@ -12,13 +12,10 @@ import typer
 
 from omnigraph.cli import completion
 from omnigraph.cli.ask import point
-from omnigraph.cli.colours import PLAIN, Colours, colours
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import writing
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.output import plural, print_json, utc
-from omnigraph.cli.pager import print_paged
-from omnigraph.text_table import compact
+from omnigraph.cli.output import compact, plural, print_json, utc
 
 if TYPE_CHECKING:
     from omnigraph.versioning.changes import Block
@@ -56,21 +53,20 @@ def plain(value: Any) -> Any:
     return value
 
 
-def change_lines(change: RowChange, paint: Colours = PLAIN) -> Iterator[str]:
+def change_lines(change: RowChange) -> Iterator[str]:
     """A change for people: what, which, and the properties concerned."""
-    colour = {"insert": paint.added, "delete": paint.removed}.get(change.op, paint.changed)
     kind, _, type_name = change.table_key.partition(":")
     head = f"{change.op} {kind} {type_name} {change.id}"
     if kind == "edge":
         ends = [f"{row['src']} -> {row['dst']}" for row in (change.before, change.after) if row is not None]
         head += " " + " to ".join(dict.fromkeys(ends))
-    yield colour(head)
-    for line in property_lines(change.before, change.after, change.properties, paint):
+    yield head
+    for line in property_lines(change.before, change.after, change.properties):
         yield f"  {line}"
 
 
 def property_lines(
-    before: dict[str, Any] | None, after: dict[str, Any] | None, properties: Iterable[str], paint: Colours = PLAIN
+    before: dict[str, Any] | None, after: dict[str, Any] | None, properties: Iterable[str]
 ) -> Iterator[str]:
     """`+ k: v`, `- k: v` or `k: old -> new` for each property that differs."""
     for name in properties:
@@ -78,12 +74,12 @@ def property_lines(
             continue
         if before is None:
             if after is not None and after.get(name) is not None:
-                yield paint.added(f"+ {name}: {shown(after, name)}")
+                yield f"+ {name}: {shown(after, name)}"
         elif after is None:
             if before.get(name) is not None:
-                yield paint.removed(f"- {name}: {shown(before, name)}")
+                yield f"- {name}: {shown(before, name)}"
         else:
-            yield f"{name}: {paint.removed(shown(before, name))} -> {paint.added(shown(after, name))}"
+            yield f"{name}: {shown(before, name)} -> {shown(after, name)}"
 
 
 def shown(row: dict[str, Any], name: str) -> str:
@@ -142,15 +138,12 @@ def diff_command(
     elif as_json:
         print_json({"from": from_, "to": to, "changes": [plain(change.to_json()) for change in changes]})
     else:
-        print_paged(_diff_lines(changes, colours()))
-
-
-def _diff_lines(changes: Iterable[RowChange], paint: Colours) -> Iterator[str]:
-    count = 0
-    for change in changes:
-        count += 1
-        yield from change_lines(change, paint)
-    yield plural(count, "change")
+        count = 0
+        for change in changes:
+            count += 1
+            for line in change_lines(change):
+                print(line)
+        print(plural(count, "change"))
 
 
 def _count(changes: Iterable[RowChange], *, as_json: bool) -> None:
@@ -209,7 +202,7 @@ def _print_block(block: Block) -> None:
         if value is not None:
             print(f"{name}: {value}")
     for change in block.changes:
-        for line in change_lines(change.row, colours()):
+        for line in change_lines(change.row):
             print(line)
 
 

@@ -18,7 +18,7 @@ from omnigraph.cli.where import Engine, Master, Remote, spark_options
 from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 
-FORMATS = ("jsonl", "parquet", "csv")
+FORMATS = ("jsonl", "parquet", "csv", "arrow")
 
 
 @takes_graph
@@ -36,10 +36,11 @@ def export_command(
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="PATH", help="A file; of parquet, csv or --partitioned, a new folder."),
+        typer.Option("--out", "-o", metavar="PATH", help="A file; of other formats or --partitioned, a new folder."),
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", "-f", metavar="FORMAT", help="jsonl, parquet or csv: a file for each type.")
+        str,
+        typer.Option("--format", "-f", metavar="FORMAT", help="jsonl; or a file for each type: parquet, csv, arrow."),
     ] = "jsonl",
     partitioned: Annotated[
         bool, typer.Option("--partitioned", help="A file for each piece of a table, written in parallel.")
@@ -71,7 +72,7 @@ def export_command(
     if files:
         spark = spark_options(engine, master, remote)
         with working("exporting", wanted=not run.options.quiet) as watch:
-            chosen_format = cast(Literal["jsonl", "parquet", "csv"], format_)
+            chosen_format = cast(Literal["jsonl", "parquet", "csv", "arrow"], format_)
             options: dict[str, Any] = {"partitioned": partitioned, "engine": engine, "spark": spark, "watch": watch}
             rows = graph.export(out, types=names, at=at, format=chosen_format, **options)
         assert isinstance(rows, int)

@@ -42,6 +42,10 @@ Rejects = Annotated[
     ),
 ]
 Embed = Annotated[str, typer.Option("--embed", metavar="fill|off", help="Whether texts are embedded while loading.")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option("--delimiter", metavar="CHAR", help=r"What separates the cells of CSV files: ',' ';' '|' or '\t'."),
+]
 JobId = Annotated[
     str | None,
     typer.Option(
@@ -74,6 +78,7 @@ def load_command(
     remote: Remote = None,
     conf: Conf = None,
     job_id: JobId = None,
+    delimiter: Delimiter = None,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
@@ -90,7 +95,8 @@ def load_command(
         run.consent(address, as_json=as_json)
     run.announce(address)
     graph = run.open(address)
-    where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote, conf)}
+    spark = spark_options(engine, master, remote, conf)
+    where: dict[str, Any] = {"engine": engine, "spark": spark, "delimiter": delimiter}
     if from_branch is not None:
         where["from_branch"] = from_branch
     result = _load(run, graph, data, mode, on, rejects, embed, job_id, message, where, as_json=as_json)
@@ -120,6 +126,7 @@ def ingest_command(
     remote: Remote = None,
     conf: Conf = None,
     job_id: JobId = None,
+    delimiter: Delimiter = None,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
@@ -132,7 +139,8 @@ def ingest_command(
     on, base = run.branch(branch), run.branch(from_branch)
     run.announce(address)
     graph = run.open(address)
-    where = {"engine": engine, "spark": spark_options(engine, master, remote, conf), "from_branch": base}
+    spark = spark_options(engine, master, remote, conf)
+    where = {"engine": engine, "spark": spark, "delimiter": delimiter, "from_branch": base}
     result = _load(run, graph, data, mode, on, rejects, embed, job_id, message, where, as_json=as_json)
     if as_json:
         tables = [{"table_key": key, "rows_loaded": rows} for key, rows in sorted(result.tables)]
@@ -177,6 +185,8 @@ def _load(
             watch=watch,
             **where,
         )
+    for note in result.notes:
+        remark("note", note)
     if result.rejected:
         remark("warning", f"{len(result.rejected)} wrong records were set aside in {rejects}")
     if result.pending_embeddings:
@@ -221,7 +231,12 @@ def _counts(result: LoadResult) -> dict[str, int]:
 def _common(run: Invocation, graph: Graph, result: LoadResult) -> dict[str, Any]:
     """What `load` and `ingest` both tell."""
     commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
-    data = {"actor_id": run.actor, "commit": commit, "rejected": len(result.rejected)}
+    data = {
+        "actor_id": run.actor,
+        "commit": commit,
+        "rejected": len(result.rejected),
+        "notes": list(result.notes),
+    }
     if any(node.embeds for node in graph.catalog(result.branch).nodes.values()):
         data["embedded_rows"] = result.embedded_rows
         data["pending_embeddings"] = result.pending_embeddings

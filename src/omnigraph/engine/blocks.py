@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ import pyarrow as pa
 from omnigraph.engine.columns import build_column
 from omnigraph.errors import ValueFormatError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.types import PropertyType
+from omnigraph.types import INTEGER_RANGES, PropertyType
 
 STRUCTURE_MAX = 131_072
 """How many brackets, commas and colons a line may have, strings not counted."""
@@ -140,7 +140,7 @@ class BlockReader:
                 if mask is not None:
                     masks[name] = mask
             for name, get in shape.ends.items():
-                fields[name] = build_column(list(map(get, lines)), _TEXT, _refuse, {str})
+                fields[name] = build_column(_ids(list(map(get, lines))), _TEXT, _refuse, {str})
         except ValueFormatError:
             return None
         # Of a member that is given twice the decoder keeps the last: then there are more names than members.
@@ -167,12 +167,25 @@ class BlockReader:
         members: list[Any] = [("kind", Literal[kind.type or kind.edge], msgspec.field(name=kind.word))]
         ends: dict[str, Callable[[Any], Any]] = {}
         if isinstance(type_, EdgeType):
-            members += [("src", str, msgspec.field(name="from")), ("dst", str, msgspec.field(name="to"))]
+            for end, word, node in (("src", "from", type_.from_type), ("dst", "to", type_.to_type)):
+                members.append((end, _end_kind(self.catalog.nodes[node]), msgspec.field(name=word)))
             ends = {end: attrgetter(end) for end in ("src", "dst")}
         members.append(("data", data | msgspec.UnsetType, msgspec.UNSET))
         line = msgspec.defstruct("Line", members, forbid_unknown_fields=True, gc=False)
         getters = {name: (given, attrgetter(f"p{n}")) for n, (name, given) in enumerate(properties.items())}
         return _Shape(type_, msgspec.json.Decoder(line).decode_lines, data(), getters, ends)
+
+
+def _end_kind(node: NodeType) -> Any:
+    """How an end may be written: as an id, and where the key is one integer, as that integer."""
+    if len(node.key) != 1 or not node.properties[node.key[0]].type.is_integer:
+        return str
+    low, high = INTEGER_RANGES[node.properties[node.key[0]].type.scalar]
+    return str | Annotated[int, msgspec.Meta(ge=max(low, -(2**63)), le=min(high, 2**63 - 1))]
+
+
+def _ids(values: list[Any]) -> list[str]:
+    return values if set(map(type, values)) == {str} else list(map(str, values))
 
 
 def _given(values: list[Any], otherwise: Any) -> tuple[list[Any], int, set[type], pa.Array | None]:

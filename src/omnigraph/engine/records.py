@@ -23,13 +23,23 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.blocks import STRUCTURE_MAX, BlockReader, Columns, cut_blocks
 from omnigraph.engine.columns import build_column
+from omnigraph.engine.csv_text import BOM
 from omnigraph.engine.embed import has_text
 from omnigraph.errors import RecordError, ValueFormatError
 from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
-from omnigraph.values import Fetch, derive_id, describe_json, parse_date, parse_datetime, read_float, spell_key
+from omnigraph.values import (
+    Fetch,
+    derive_id,
+    describe_json,
+    parse_date,
+    parse_datetime,
+    read_float,
+    read_json,
+    spell_key,
+)
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
 
@@ -46,6 +56,7 @@ NewIds = Callable[[int], pa.Array]
 """Makes up as many ids as are asked for."""
 
 _TEXT = PropertyType("String", nullable=True)
+_ENDS = (("src", "from"), ("dst", "to"))
 
 
 @dataclass
@@ -54,6 +65,13 @@ class Faults:
 
     collect: bool = False
     found: list[RecordError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What the summary of the load reports beside its counts."""
+
+    def note(self, text: str) -> None:
+        """Report something once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def add(self, error: RecordError) -> None:
         """Raise the error, or keep it."""
@@ -122,6 +140,36 @@ class Rows:
         )
 
 
+# -- ends of edges ------------------------------------------------------------------------------------
+
+EndTypes = Mapping[str, PropertyType]
+"""`src` and `dst` → the type in which an end may be given beside text; empty for a node type."""
+
+
+def end_types(type_: AnyType, catalog: Catalog) -> EndTypes:
+    """The types of the ends of an edge: that of the key, where the key is one column; otherwise text."""
+    if not isinstance(type_, EdgeType):
+        return {}
+    ends: dict[str, PropertyType] = {}
+    for end, name in (("src", type_.from_type), ("dst", type_.to_type)):
+        node = catalog.nodes[name]
+        ends[end] = node.properties[node.key[0]].type if len(node.key) == 1 else _TEXT
+    return ends
+
+
+def end_id(value: Any, key: PropertyType, edge: AnyType, word: str) -> str:
+    """The id of a node, given as its id or as its key; `ValueFormatError` if it is neither."""
+    if type(value) is str:
+        return value
+    try:
+        stored = None if value is None else read_json(value, key)
+    except ValueFormatError:
+        stored = None
+    if stored is None:
+        raise ValueFormatError(f"edge {edge.name}: '{word}' must be the id of a node, a string")
+    return spell_key(stored, key)
+
+
 # -- reading lines -----------------------------------------------------------------------------------
 
 
@@ -136,7 +184,7 @@ def read_text(
     reader = BlockReader(catalog, source)
     found: dict[str, list[Part]] = {}
     number = first
-    for block in cut_blocks(text):
+    for block in cut_blocks(text.removeprefix(BOM)):
         parts: Iterable[Part]
         columns = reader.read(block, number)
         if columns is not None:
@@ -163,7 +211,7 @@ def read_jsonl(
 def _read_lines(lines: Iterable[bytes], first: int, sorter: _Sorter) -> None:
     decode = msgspec.json.Decoder().decode
     for number, line in enumerate(lines, first):
-        text = line.strip()
+        text = line.strip() if number > 1 else line.removeprefix(BOM).strip()
         if not text or text.startswith(b"//"):
             continue
         try:
@@ -231,7 +279,7 @@ class _Sorter:
         self.faults = faults
         self.source = source
         self.records: dict[str, Records] = {}
-        self._types: dict[tuple[str, str], tuple[Records, frozenset[str]]] = {}
+        self._types: dict[tuple[str, str], tuple[Records, frozenset[str], EndTypes]] = {}
 
     def error(self, number: int, message: str, hint: str | None = None, **where: Any) -> RecordError:
         return RecordError(message, source=self.source, line=number, hint=hint, **where)
@@ -250,33 +298,44 @@ class _Sorter:
         known = self._types.get((kind, name))
         if known is None:
             known = self._types[kind, name] = self._type(number, kind, name)
-        records, allowed = known
+        records, allowed, ends = known
         data = record.get("data", {})
         if type(data) is not dict:
             raise self.error(number, f"'data' is an object, not {describe_json(data)}", type_name=name)
         members = (1 if kind == "type" else 3) + ("data" in record)
-        ends = kind == "type" or (type(record.get("from")) is str and type(record.get("to")) is str)
-        if len(record) != members or not ends:
+        if len(record) != members or (ends and not ("from" in record and "to" in record)):
             raise self._members(number, kind, record)
         if not data.keys() <= allowed:
             raise self._unknown_property(number, records.type, data, allowed)
+        if ends:
+            src, dst = (self._end(number, record, word, ends[end]) for end, word in _ENDS)
+            records.src.append(src)
+            records.dst.append(dst)
         records.lines.append(number)
         records.data.append(data)
-        if kind == "edge":
-            records.src.append(record["from"])
-            records.dst.append(record["to"])
+
+    def _end(self, number: int, record: Mapping[str, Any], word: str, key: PropertyType) -> str:
+        value = record[word]
+        if type(value) is str:
+            return value
+        try:
+            return end_id(value, key, self._types["edge", record["edge"]][0].type, word)
+        except ValueFormatError:
+            raise self._not_an_end(number, record, word) from None
 
     def _members(self, number: int, kind: str, record: Mapping[str, Any]) -> RecordError:
         allowed = {"type", "data"} if kind == "type" else {"edge", "from", "to", "data"}
         strange = [name for name in record if name not in allowed]
         if strange:
             return self.error(number, f"'{strange[0]}' does not belong in a record", hint="properties go inside 'data'")
-        end = "from" if type(record.get("from")) is not str else "to"
+        return self._not_an_end(number, record, "from" if "from" not in record else "to")
+
+    def _not_an_end(self, number: int, record: Mapping[str, Any], end: str) -> RecordError:
         given = describe_json(record[end]) if end in record else "nothing"
         message = f"edge {record['edge']}: '{end}' must be the id of a node, a string; {given} was given"
         return self.error(number, message, type_name=record["edge"], rule="endpoint")
 
-    def _type(self, number: int, kind: str, name: str) -> tuple[Records, frozenset[str]]:
+    def _type(self, number: int, kind: str, name: str) -> tuple[Records, frozenset[str], EndTypes]:
         type_: AnyType | None = self.catalog.nodes.get(name) if kind == "type" else self.catalog.find_edge(name)
         if type_ is None:
             names = self.catalog.nodes if kind == "type" else self.catalog.edges
@@ -284,7 +343,7 @@ class _Sorter:
             hint = did_you_mean(name, names) or f"the {word}s are {listing(names)}"
             raise self.error(number, f"there is no {word} '{name}'", hint, type_name=name)
         records = self.records.setdefault(type_.table_key, Records(type_, self.source))
-        return records, frozenset({"id", *type_.properties})
+        return records, frozenset({"id", *type_.properties}), end_types(type_, self.catalog)
 
     def _unknown_property(
         self, number: int, type_: AnyType, data: Mapping[str, Any], allowed: frozenset[str]

@@ -2,14 +2,13 @@
 
 Columns are properties; `id` is optional; an edge table names its ends `from` and `to`, or `src` and `dst`. Values
 are judged by the rules of JSON, so every way of loading accepts and refuses the same. In CSV every cell is
-text: an empty one is null, numbers and booleans are read as such where the property is one, lists and vectors
-are JSON.
+text: an empty one without quotes is null, numbers and booleans are read as such where the property is one, lists and
+vectors are JSON.
 """
 
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
 import json
 import re
@@ -17,16 +16,16 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
 from itertools import count, islice
-from typing import Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.blocks import Columns
-from omnigraph.engine.records import LINE_BYTES_MAX, Faults, Part, Records
-from omnigraph.errors import InputError, RecordError, TypeNotFound
+from omnigraph.engine.csv_text import DELIMITERS, Cells, CsvReader
+from omnigraph.engine.records import EndTypes, Faults, Part, Records, end_id, end_types
+from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
 from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -34,9 +33,12 @@ from omnigraph.storage.files import DataFile
 from omnigraph.types import PropertyType
 from omnigraph.values import DAY_MS, format_date, format_datetime
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
+_INTEGER = re.compile(r"([+-]?[0-9]{1,30})(?:\.0{1,30})?")
+_WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
 _CSV_ROWS = 65_536
+_CSV_CHARS = 16 << 20
 _TEXT = PropertyType("String")
 _AS_THEY_ARE = frozenset(
     {pa.utf8(), pa.bool_(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.date32()}
@@ -84,16 +86,17 @@ def read_table_file(
     is_edge = file.base.partition(".")[2].startswith("edges.")
     type_ = (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog)
     if _ending(file) == ".csv":
-        for part in _read_csv(file, type_, faults):
+        for part in _read_csv(file, type_, catalog, faults):
             yield type_.table_key, part
         return
     with _opened(file) as table:
         meanings = _meanings(type_, table.names, file.name)
+        ends = end_types(type_, catalog)
         first = stretch.first if stretch is not None else 1
         numbers = stretch.parts if stretch is not None else range(table.count)
         for number in numbers:
             rows = table.read(number)
-            yield type_.table_key, _read_rows(type_, rows, meanings, first, faults, file.name)
+            yield type_.table_key, _read_rows(type_, rows, meanings, first, faults, file.name, ends)
             first += rows.num_rows
         if not numbers:
             yield type_.table_key, Records(type_, file.name)
@@ -106,7 +109,7 @@ def read_arrow(
     type_ = find_type(name, catalog)
     table = _as_arrow(name, data)
     meanings = _meanings(type_, table.column_names, source)
-    return {type_.table_key: _read_rows(type_, table, meanings, first, faults, source)}
+    return {type_.table_key: _read_rows(type_, table, meanings, first, faults, source, end_types(type_, catalog))}
 
 
 def _read_rows(
@@ -116,25 +119,33 @@ def _read_rows(
     first: int,
     faults: Faults,
     source: str | None,
+    ends: EndTypes,
 ) -> Part:
-    columns = _direct_columns(type_, table, meanings)
+    columns = _direct_columns(type_, table, meanings, ends)
     lines = range(first, first + table.num_rows)
     if columns is not None:
         return Columns(type_, source, lines, columns)
-    values = {meaning: _json_values(table[given], _type_of(type_, meaning)) for meaning, given in meanings.items()}
-    return _records(type_, values, list(lines), faults, source)
+    values = {
+        meaning: _json_values(table[given], ends.get(meaning) or _type_of(type_, meaning))
+        for meaning, given in meanings.items()
+    }
+    return _records(type_, values, list(lines), faults, source, ends)
 
 
 def _direct_columns(
-    type_: NodeType | EdgeType, table: pa.Table, meanings: dict[str, str]
+    type_: NodeType | EdgeType, table: pa.Table, meanings: dict[str, str], ends: EndTypes
 ) -> dict[str, pa.Array] | None:
     """The columns as they are, if every value fits its property as it is; else None, and values are looked at."""
     fields: dict[str, pa.Array] = {}
-    ends = ("src", "dst") if isinstance(type_, EdgeType) else ()
     for name in ("id", *ends, *type_.properties):
         if name not in meanings:
             continue
-        column = _direct(table[meanings[name]], _type_of(type_, name))
+        given = table[meanings[name]]
+        if name in ends and ends[name].is_integer and pa.types.is_integer(given.type):
+            key = _direct(given, ends[name])
+            column = None if key is None else key.cast(pa.utf8())
+        else:
+            column = _direct(given, _type_of(type_, name))
         if column is None or (name in ends and column.null_count):
             return None
         fields[name] = column
@@ -229,85 +240,100 @@ def _ending(file: DataFile) -> str:
     return "." + file.base.lower().removesuffix(".gz").rpartition(".")[2]
 
 
-def _read_csv(file: DataFile, type_: NodeType | EdgeType, faults: Faults) -> Iterator[Records]:
+def _read_csv(file: DataFile, type_: NodeType | EdgeType, catalog: Catalog, faults: Faults) -> Iterator[Records]:
     source = file.name
-    # The limit is the process's, and by itself too low for a vector or a Blob.
-    csv.field_size_limit(max(csv.field_size_limit(), LINE_BYTES_MAX))
+    ends = end_types(type_, catalog)
     try:
-        with _opened_text(file) as text:
-            reader = csv.reader(text, strict=True)
-            try:
-                header = next(reader, None)
-                if header is None:
-                    raise InputError(
-                        f"'{source}' is empty", code="unreadable_file", hint="its first line names the columns"
-                    )
-                meanings = _meanings(type_, header, source)
-                places = [
-                    (meaning, header.index(given), _type_of(type_, meaning)) for meaning, given in meanings.items()
-                ]
-                rows = _csv_rows(reader, len(header), type_, faults, source)
-                for number in count():
-                    chunk = list(islice(rows, _CSV_ROWS))
-                    if not chunk and number:
-                        return
-                    columns = {meaning: [_cell(row[at], kind) for _, row in chunk] for meaning, at, kind in places}
-                    yield _records(type_, columns, [line for line, _ in chunk], faults, source)
-            except csv.Error as error:
-                message = f"not valid CSV: {error}"
-                raise RecordError(
-                    message, source=source, line=reader.line_num, type_name=type_.name, rule="csv"
-                ) from None
-    except (UnicodeDecodeError, EOFError, zlib.error, OSError) as error:
-        raise InputError(f"'{source}' cannot be read: {error}", code="unreadable_file") from None
+        with file.open_text() as raw:
+            stream = gzip.GzipFile(fileobj=raw) if file.base.lower().endswith(".gz") else raw
+            reader = CsvReader(cast(IO[bytes], stream), source, file.delimiter)
+            if reader.header is None:
+                raise InputError(
+                    f"'{source}' is empty", code="unreadable_file", hint="its first line names the columns"
+                )
+            if file.delimiter is None and reader.delimiter != ",":
+                faults.note(f"{source}: the delimiter is a {DELIMITERS[reader.delimiter]}")
+            header = _without_index(reader.header, source, faults)
+            meanings = _meanings(type_, [name for name in header if name is not None], source)
+            places = [
+                (meaning, header.index(given), ends.get(meaning) or _type_of(type_, meaning), meaning in ends)
+                for meaning, given in meanings.items()
+            ]
+            rows = _csv_rows(reader, len(header), type_, faults)
+            for number in count():
+                chunk = list(_some(rows))
+                if not chunk and number:
+                    return
+                columns = {
+                    meaning: [(_end if is_end else _cell)(row[at], kind) for _, row in chunk]
+                    for meaning, at, kind, is_end in places
+                }
+                yield _records(type_, columns, [line for line, _ in chunk], faults, source, ends)
+    except (EOFError, zlib.error, OSError) as error:
+        raise InputError(f"'{source}' cannot be read: {_reason(error)}", code="unreadable_file") from None
 
 
-def _csv_rows(
-    reader: Any, width: int, type_: NodeType | EdgeType, faults: Faults, source: str
-) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of its first line; a row may span lines."""
-    before = reader.line_num
-    for row in reader:
-        line, before = before + 1, reader.line_num
-        if row and len(row) != width:
-            message = f"a row has {width} cells, this one has {len(row)}"
-            faults.add(RecordError(message, source=source, line=line, type_name=type_.name, rule="csv"))
-        elif row:
+def _without_index(header: list[str], source: str, faults: Faults) -> list[str | None]:
+    """The header; a first column without a name, which pandas writes for the index of a frame, is ignored."""
+    if len(header) > 1 and header[0] == "":
+        faults.note(f"{source}: the first column has no name and is ignored")
+        return [None, *header[1:]]
+    return list(header)
+
+
+def _some(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
+    """As many rows as fit one part."""
+    size = 0
+    for number, (line, cells) in enumerate(rows, 1):
+        yield line, cells
+        size += sum(len(cell) for cell in cells if cell is not None)
+        if number >= _CSV_ROWS or size >= _CSV_CHARS:
+            return
+
+
+def _csv_rows(reader: CsvReader, width: int, type_: NodeType | EdgeType, faults: Faults) -> Iterator[tuple[int, Cells]]:
+    """Each row of the right width with the number of its first line."""
+    for line, row in reader:
+        if len(row) == width:
             yield line, row
+        else:
+            message = f"a row has {width} cells, this one has {len(row)}"
+            faults.add(RecordError(message, source=reader.source, line=line, type_name=type_.name, rule="csv"))
 
 
-def _opened_text(file: DataFile) -> TextIOWrapper:
-    data: Any = file.open_text()
-    if file.base.lower().endswith(".gz"):
-        data = gzip.GzipFile(fileobj=data)
-    return TextIOWrapper(data, encoding="utf-8-sig", newline="")
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _records(
-    type_: NodeType | EdgeType, columns: dict[str, list[Any]], lines: list[int], faults: Faults, source: str | None
+    type_: NodeType | EdgeType,
+    columns: dict[str, list[Any]],
+    lines: list[int],
+    faults: Faults,
+    source: str | None,
+    ends: EndTypes,
 ) -> Records:
     records = Records(type_, source)
-    ends = [columns.pop(end) for end in ("src", "dst")] if isinstance(type_, EdgeType) else []
+    given = [(columns.pop(end), word, ends[end]) for end, word in (("src", "from"), ("dst", "to")) if end in ends]
     names = list(columns)
     rows = zip(*columns.values(), strict=True) if columns else iter([()] * len(lines))
     for position, (line, row) in enumerate(zip(lines, rows, strict=True)):
-        for end, word in zip(ends, ("from", "to"), strict=False):
-            if type(end[position]) is not str:
-                message = f"edge {type_.name}: '{word}' must be the id of a node, a string"
-                faults.add(RecordError(message, source=source, line=line, type_name=type_.name, rule="endpoint"))
-                break
-        else:
-            records.lines.append(line)
-            records.data.append(dict(zip(names, row, strict=True)))
-            if ends:
-                records.src.append(ends[0][position])
-                records.dst.append(ends[1][position])
+        try:
+            ids = [end_id(values[position], key, type_, word) for values, word, key in given]
+        except ValueFormatError as error:
+            faults.add(RecordError(error.message, source=source, line=line, type_name=type_.name, rule="endpoint"))
+            continue
+        records.lines.append(line)
+        records.data.append(dict(zip(names, row, strict=True)))
+        if given:
+            records.src.append(ids[0])
+            records.dst.append(ids[1])
     return records
 
 
-def _cell(text: str, type_: PropertyType) -> Any:
+def _cell(text: str | None, type_: PropertyType) -> Any:
     """A cell as the JSON value it stands for; what is none stays text, and is refused later with its line."""
-    if text == "":
+    if text is None:
         return None
     if type_.is_list or type_.scalar == "Vector":
         try:
@@ -315,11 +341,19 @@ def _cell(text: str, type_: PropertyType) -> Any:
         except (ValueError, RecursionError):
             return text
     if type_.is_integer:
-        return int(text) if _INTEGER.fullmatch(text) else text
+        match = _INTEGER.fullmatch(text)
+        return int(match[1]) if match else text
     if type_.is_float:
         return float(text) if _NUMBER.fullmatch(text) else text
     if type_.scalar == "Bool":
-        return {"true": True, "false": False}.get(text, text)
+        return _BOOLS.get(text, text)
+    return text
+
+
+def _end(text: str | None, key: PropertyType) -> str | None:
+    """The id a cell names; the key of an integer may be written as a float, as pandas does beside a missing value."""
+    if text is not None and key.is_integer and _WHOLE_FLOAT.fullmatch(text):
+        return text.partition(".")[0]
     return text
 
 

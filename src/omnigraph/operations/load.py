@@ -76,6 +76,8 @@ class LoadResult:
     pending_embeddings: int = 0
     base_branch: str | None = None
     branch_created: bool = False
+    notes: tuple[str, ...] = ()
+    """Remarks on the input, such as a delimiter that was detected."""
 
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""
@@ -89,6 +91,7 @@ class LoadResult:
             "rejected": len(self.rejected),
             "embedded_rows": self.embedded_rows,
             "pending_embeddings": self.pending_embeddings,
+            "notes": list(self.notes),
         }
 
 
@@ -104,10 +107,11 @@ def load(
     set_aside: bool = False,
     from_branch: str | None = None,
     environ: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
 ) -> LoadResult:
     """Load records onto a branch; with `from_branch`, a missing branch is created from that one first."""
     checked = check_mode(mode)
-    source = open_source(data, environ or {})
+    source = open_source(data, environ or {}, delimiter)
     embedder = Remembered(embedder) if embedder is not None else None
     created = ensure_branch(repository, options, from_branch)
     result: LoadResult | None = None
@@ -127,7 +131,8 @@ def load(
                 table, done, left = fill_vectors(rows.type, table, embedder)
                 embedded, waiting = embedded + done, waiting + left
             transaction.change(key, _change(table, "append" if rows.fresh and mode == "merge" else mode))
-        result = LoadResult(options.branch, checked, None, loaded, _rejects(faults), embedded, waiting)
+        notes = tuple(faults.notes)
+        result = LoadResult(options.branch, checked, None, loaded, _rejects(faults), embedded, waiting, notes=notes)
         note_rows(transaction, loaded)
 
     with on_new_branch(options, from_branch, created):
@@ -180,14 +185,14 @@ def ensure_branch(repository: Repository, options: WriteOptions, from_branch: st
 # -- sources -----------------------------------------------------------------------------------------
 
 
-def open_source(data: Any, environ: Mapping[str, str]) -> Source:
+def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = None) -> Source:
     """What to read: paths or globs, a stream of record dicts, or a table per type name."""
     if isinstance(data, str | os.PathLike):
-        return _files([os.fspath(data)], environ)
+        return _files([os.fspath(data)], environ, delimiter)
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):
         return lambda catalog, faults: _by_type(data, catalog, faults)
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
-        return _files([os.fspath(item) for item in data], environ)
+        return _files([os.fspath(item) for item in data], environ, delimiter)
     if not isinstance(data, Iterable) or isinstance(data, bytes | Mapping):
         raise InputError(
             f"cannot load a {type(data).__name__}",
@@ -197,8 +202,8 @@ def open_source(data: Any, environ: Mapping[str, str]) -> Source:
     return lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()}
 
 
-def _files(patterns: list[str], environ: Mapping[str, str]) -> Source:
-    files = find_files(patterns, environ, lambda name: file_kind(name) is not None)
+def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | None) -> Source:
+    files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
 
     def source(catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:
         tables: dict[str, list[Part]] = {}

@@ -6,7 +6,6 @@ which no load takes for data, says what the export is of: where it is missing, t
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.csv_text import csv_lines
 from omnigraph.errors import InputError
 from omnigraph.operations.export import chosen_types, records_of
 from omnigraph.pipeline.job import Job
@@ -30,8 +30,8 @@ from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 
-Format = Literal["jsonl", "parquet", "csv"]
-FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "csv")
+Format = Literal["jsonl", "parquet", "csv", "arrow"]
+FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "csv", "arrow")
 SUMMARY = "_export.json"
 _TIMES = {
     pa.date64(): pa.timestamp("ms", "UTC"),
@@ -165,21 +165,30 @@ def _named(type_: NodeType | EdgeType, rows: pa.Table) -> pa.Table:
     return rows.cast(pa.schema(fields)).rename_columns([ends.get(name, name) for name in rows.column_names])
 
 
+def _arrow(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    table = _named(type_, rows)
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
 def _csv(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
-    sink = io.StringIO(newline="")
-    writer = csv.writer(sink, lineterminator="\n")
     ends = ["from", "to"] if type_.kind == "edge" else []
-    writer.writerow(["id", *ends, *type_.properties])
     spell = {name: _spelling(type_, name) for name in type_.properties}
-    for record in records_of(type_, rows):
-        data = record["data"]
-        cells = [None if data[name] is None else spell[name](data[name]) for name in type_.properties]
-        writer.writerow([data["id"], *(record[end] for end in ends), *cells])
-    return sink.getvalue().encode()
+
+    def lines() -> Iterator[list[str | None]]:
+        yield ["id", *ends, *type_.properties]
+        for record in records_of(type_, rows):
+            data = record["data"]
+            cells = [None if data[name] is None else spell[name](data[name]) for name in type_.properties]
+            yield [data["id"], *(record[end] for end in ends), *cells]
+
+    return "".join(f"{line}\n" for line in csv_lines(lines())).encode()
 
 
-def _spelling(type_: NodeType | EdgeType, name: str) -> Callable[[Any], Any]:
-    """How a cell is written so that it reads back; an empty text reads back as null, which CSV cannot tell apart."""
+def _spelling(type_: NodeType | EdgeType, name: str) -> Callable[[Any], str]:
+    """How a cell is written so that it reads back."""
     property_type = type_.properties[name].type
     if property_type.is_list or property_type.scalar == "Vector":
         return lambda value: json.dumps(value, ensure_ascii=False)
@@ -189,11 +198,12 @@ def _spelling(type_: NodeType | EdgeType, name: str) -> Callable[[Any], Any]:
         return format_datetime
     if property_type.scalar == "Bool":
         return lambda value: "true" if value else "false"
-    return lambda value: value
+    return str
 
 
 _WRITERS: Mapping[Format, Callable[[NodeType | EdgeType, pa.Table], bytes]] = {
     "jsonl": _jsonl,
     "parquet": _parquet,
     "csv": _csv,
+    "arrow": _arrow,
 }

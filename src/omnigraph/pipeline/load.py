@@ -225,5 +225,6 @@ class _BulkLoad:
             tuple(Reject(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason) for e in rejects),
             sum(rows.embedded for rows in staging.tables.values()),
             sum(rows.waiting for rows in staging.tables.values()),
+            notes=tuple(dict.fromkeys(note for staged in staging.splits.values() for note in staged.notes)),
         )
         note_rows(transaction, loaded, job=self.id)

@@ -51,10 +51,15 @@ class Input:
 
 
 def plan_input(
-    patterns: Sequence[str], environ: Mapping[str, str], parallelism: int, *, split_bytes: int | None = None
+    patterns: Sequence[str],
+    environ: Mapping[str, str],
+    parallelism: int,
+    *,
+    split_bytes: int | None = None,
+    delimiter: str | None = None,
 ) -> Input:
     """Find the files of an input and cut them, by default into as many splits as keep everybody busy."""
-    files = find_files(patterns, environ, lambda name: file_kind(name) is not None)
+    files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
     total = sum(file.size for file in files)
     size = split_bytes or _split_bytes(total, parallelism)
     splits: list[Split] = []

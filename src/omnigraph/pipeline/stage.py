@@ -65,6 +65,7 @@ class Staged:
     values: dict[str, Fault] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     unembedded: Raised | None = None
 
 
@@ -142,6 +143,7 @@ def stage_chunks(
         done.shape = Raised.of(error)
     done.lines = lines()
     done.faults = [Fault.of(number, error) for error in faults.found]
+    done.notes = faults.notes
     return done
 
 

@@ -32,6 +32,8 @@ class DataFile:
     name: str
     location: Location
     size: int
+    delimiter: str | None = None
+    """What separates the cells of a CSV file; None if the reader is to find out."""
 
     @property
     def stem(self) -> str:
@@ -108,7 +110,13 @@ def no_such_file(pattern: str) -> InputError:
     return InputError(f"there is no file '{pattern}'", code="no_such_file")
 
 
-def find_files(patterns: Sequence[str], environ: Mapping[str, str], is_data: Callable[[str], bool]) -> list[DataFile]:
+def find_files(
+    patterns: Sequence[str],
+    environ: Mapping[str, str],
+    is_data: Callable[[str], bool],
+    *,
+    delimiter: str | None = None,
+) -> list[DataFile]:
     """The files of paths, folders and patterns, in the order given; those of one pattern or folder by name.
 
     In a folder only names for which `is_data` holds count, at any depth; hidden ones and ones that begin with an
@@ -119,7 +127,7 @@ def find_files(patterns: Sequence[str], environ: Mapping[str, str], is_data: Cal
         files = _in_bucket(pattern, environ, is_data) if "://" in pattern else _on_disk(pattern, is_data)
         if not files:
             raise no_such_file(pattern)
-        found += files
+        found += files if delimiter is None else [replace(file, delimiter=delimiter) for file in files]
     return found
 
 

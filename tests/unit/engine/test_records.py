@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import records
-from omnigraph.engine.records import Faults, build_rows, iterate_lines, read_dicts, read_jsonl
+from omnigraph.engine.blocks import Columns
+from omnigraph.engine.records import Faults, build_rows, iterate_lines, read_dicts, read_jsonl, read_text
 from omnigraph.errors import RecordError
 from omnigraph.schema.check import compile_schema
 from support.writes import called, everything, named, new_graph
@@ -53,6 +54,27 @@ def read(text: str | bytes) -> dict[str, Any]:
 
 
 ADA = '{"type":"Person","data":{"name":"ada"}}'
+
+
+def test_a_byte_order_mark_is_accepted():
+    text = b"\xef\xbb\xbf" + ADA.encode() + b"\n"
+    (part,) = read_text(text, CATALOG, Faults())["node:Person"]
+    assert part.fields["name"].to_pylist() == ["ada"]
+    assert read(text)["node:Person"] == [(1, {"name": "ada"})]
+
+
+def test_an_integer_end_names_the_node_with_that_key():
+    catalog = compile_schema("node R { card: I64 @key }\nedge B: R -> R\n")
+    record: dict[str, Any] = {"edge": "B", "from": 7, "to": "8"}
+    line = json.dumps(record).encode()
+    for found in (read_dicts([record], catalog, Faults()), read_jsonl([line], catalog, Faults())):
+        assert (found["edge:B"].src, found["edge:B"].dst) == (["7"], ["8"])
+    (part,) = read_text(line + b"\n", catalog, Faults())["edge:B"]
+    assert isinstance(part, Columns)
+    assert part.fields["src"].to_pylist() == ["7"]
+    for wrong in (7.0, True, 2**63, None):
+        with pytest.raises(RecordError, match="'from' must be the id of a node"):
+            read_dicts([{**record, "from": wrong}], catalog, Faults())
 
 
 # -- lines -------------------------------------------------------------------------------------------

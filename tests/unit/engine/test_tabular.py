@@ -336,13 +336,13 @@ def test_edges_from_text(tmp_path):
     ("text", "line", "reason"),
     [
         ("k,i\na,1\nb,x\n", 3, "T.i: expected I32?, found the string 'x'"),
-        ("k,i\na,1.0\n", 2, "T.i: expected I32?, found the string '1.0'"),
+        ("k,i\na,1.5\n", 2, "T.i: expected I32?, found the string '1.5'"),
         ("k,i\na,4294967296\n", 2, "T.i: 4294967296 exceeds Int32 range"),
         ("k,i\na,1_0\n", 2, "T.i: expected I32?, found the string '1_0'"),
         ("k,d\na,1_0\n", 2, "T.d: expected F64?, found the string '1_0'"),
         ("k,d\na,nan\n", 2, "T.d: expected F64?, found the string 'nan'"),
         ("k,d\na,1e999\n", 2, "T.d: the number inf is not a finite number"),
-        ("k,ok\na,True\n", 2, "T.ok: expected Bool?, found the string 'True'"),
+        ("k,ok\na,tRUE\n", 2, "T.ok: expected Bool?, found the string 'tRUE'"),
         ("k,ok\na,1\n", 2, "T.ok: expected Bool?, found the string '1'"),
         ("k,nums\na,1;2\n", 2, "T.nums: expected [I32]?, found the string '1;2'"),
         ("k,vec\na,[1]\n", 2, "T.vec: expected 2 dimensions, got 1"),
@@ -364,6 +364,54 @@ def test_a_bad_cell_of_a_file(tmp_path, text, line, reason):
     assert caught.value.message.startswith(f"{tmp_path / 'T.csv'}, line {line}: ")
 
 
+def test_cells_as_other_tools_write_them(tmp_path):
+    faults = Faults()
+    text = '\ufeff;k;i;d;ok;words\n0;a;1900.0;1.0;TRUE;\n1;"";-3.00;;False;\n'
+    assert csv(tmp_path, text, faults=faults) == [
+        {"id": "a", "k": "a", "i": 1900, "d": 1.0, "ok": True},
+        {"id": "", "k": "", "i": -3, "ok": False},
+    ]
+    path = tmp_path / "T.csv"
+    assert faults.notes == [
+        f"{path}: the delimiter is a semicolon",
+        f"{path}: the first column has no name and is ignored",
+    ]
+
+
+def test_a_delimiter_that_is_given(tmp_path):
+    path = tmp_path / "T.csv"
+    path.write_text("k\tmood\na,b\ta\n")
+    (file,) = find_files([str(path)], {}, bool, delimiter="\t")
+    faults = Faults()
+    assert rows_of(dict(read_table_file(file, CATALOG, faults))) == [{"id": "a,b", "k": "a,b", "mood": "a"}]
+    assert faults.notes == []
+
+
+KEYED = compile_schema(
+    "node R { card: I64 @key }\nnode S { a: String b: I32 @key(a, b) }\nedge B: R -> R\nedge C: R -> S\n"
+)
+
+
+@pytest.mark.parametrize("column", [pa.array([7], pa.int64()), pa.array([7], pa.uint8()), pa.array(["7"])])
+def test_an_end_may_be_given_as_the_key_of_its_type(column):
+    table = pa.table({"from": column, "to": pa.array([8], pa.int32())})
+    assert rows_of(read_arrow("B", table, KEYED, Faults())) == [{"id": "made", "src": "7", "dst": "8"}]
+
+
+@pytest.mark.parametrize(("name", "column"), [("B", pa.array([1.0])), ("B", pa.array([True])), ("C", pa.array([8]))])
+def test_an_end_of_another_type_than_the_key(name, column):
+    table = pa.table({"from": [7], "to": column})
+    with pytest.raises(RecordError, match=rf"^line 1: edge {name}: 'to' must be the id of a node, a string$"):
+        read_arrow(name, table, KEYED, Faults())
+
+
+def test_an_integer_end_in_text(tmp_path):
+    path = tmp_path / "B.csv"
+    path.write_text("from,to\n7,8.0\n")
+    (file,) = find_files([str(path)], {}, bool)
+    assert rows_of(dict(read_table_file(file, KEYED, Faults()))) == [{"id": "made", "src": "7", "dst": "8"}]
+
+
 def test_bad_rows_can_be_collected(tmp_path):
     faults = Faults(collect=True)
     assert csv(tmp_path, "k,i\na,1\nb\nc,x\nd,4\n", faults=faults) == [
@@ -379,7 +427,7 @@ def test_bad_rows_can_be_collected(tmp_path):
         ("", "T.csv' is empty"),
         ("k,nope\na,1\n", "node type 'T' has no property 'nope'"),
         ("k,k\na,b\n", "columns 'k' and 'k' mean the same"),
-        ("k\n\xff\n".encode("latin-1"), "T.csv' cannot be read: 'utf-8' codec can't decode byte 0xff"),
+        ("k\n\xff\n".encode("latin-1"), "T.csv, line 2: the text is not UTF-8 (byte 0xff)"),
     ],
 )
 def test_a_file_that_is_no_table(tmp_path, text, message):

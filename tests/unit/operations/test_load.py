@@ -530,6 +530,7 @@ def test_ingest_creates_its_branch(graph):
         "rejected": 0,
         "embedded_rows": 0,
         "pending_embeddings": 0,
+        "notes": [],
     }
     commit = graph.commits("new")[0]
     assert (commit.actor, commit.message, commit.branch) == ("act-ana", "hello", "new")
@@ -691,6 +692,7 @@ def test_the_shape_of_the_result(graph):
         "rejected": 0,
         "embedded_rows": 0,
         "pending_embeddings": 0,
+        "notes": [],
     }
 
 

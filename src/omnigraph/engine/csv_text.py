@@ -1,0 +1,181 @@
+"""CSV text: a streaming tokenizer that keeps null and empty text apart, and the matching writer.
+
+The dialect is RFC 4180 with a choice of delimiter. An empty cell without quotes is null, `""` is the empty text. A
+record may span lines; each one is returned with the number of its first line. Input is UTF-8, with or without a byte
+order mark. Lines end in LF, CRLF or CR. Blank lines are skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO
+
+from omnigraph.errors import InputError, RecordError
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+RECORD_BYTES_MAX = 32 * 1024 * 1024
+"""The longest record a file may hold, whatever its format."""
+
+BOM = b"\xef\xbb\xbf"
+_QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
+_NEEDS_QUOTES = {delimiter: re.compile(rf'[{re.escape(delimiter)}"\r\n]') for delimiter in DELIMITERS}
+
+Cells = list[str | None]
+
+
+def check_delimiter(delimiter: str | None) -> str | None:
+    """A supported delimiter, or None for automatic detection; anything else is an `InputError`."""
+    if delimiter == "\\t":
+        return "\t"
+    if delimiter is not None and delimiter not in DELIMITERS:
+        raise InputError(
+            f"the delimiter must be one of {', '.join(DELIMITERS.values())}",
+            hint=r"write ',' ';' '|' or '\t'",
+        )
+    return delimiter
+
+
+def sniff_delimiter(header: str) -> str:
+    """The delimiter of a file with this header: the comma if there is one outside quotes, else the most frequent."""
+    bare = re.sub(r'"(?:[^"]|"")*"', "", header)
+    if "," in bare:
+        return ","
+    return max(DELIMITERS, key=bare.count) if any(delimiter in bare for delimiter in DELIMITERS) else ","
+
+
+class CsvReader:
+    """Reads the records of a stream; `delimiter` is known once the reader is created."""
+
+    def __init__(self, stream: IO[bytes], source: str, delimiter: str | None = None) -> None:
+        self.source = source
+        self._lines = _decoded_lines(stream, source)
+        self._line = 0
+        header = next((line for line in self._next_lines() if line), None)
+        self.delimiter = delimiter or sniff_delimiter(header or "")
+        self.header = [cell or "" for cell in self._record(header)] if header is not None else None
+
+    def __iter__(self) -> Iterator[tuple[int, Cells]]:
+        """Each record and the number of its first line."""
+        delimiter = self.delimiter
+        for text in self._next_lines():
+            first = self._line
+            if '"' in text:
+                yield first, self._record(text)
+            elif text:
+                yield first, [cell or None for cell in text.split(delimiter)]
+
+    def _next_lines(self) -> Iterator[str]:
+        for text, _ in self._lines:
+            self._line += 1
+            yield text.rstrip("\r\n")
+
+    def _record(self, text: str) -> Cells:
+        """The cells of the record that begins with this line; reads further lines while a quote is open."""
+        cells: Cells = []
+        first, size, at = self._line, len(text), 0
+        while True:
+            if text.startswith('"', at):
+                parts: list[str] = []
+                at += 1
+                while True:
+                    end = _QUOTED.match(text, at).end()  # type: ignore[union-attr]
+                    parts.append(text[at:end])
+                    if end < len(text):
+                        break
+                    text, size = self._continued(size, first, parts)
+                    at = 0
+                at = end + 1
+                cells.append("".join(parts).replace('""', '"'))
+                if at < len(text) and text[at] != self.delimiter:
+                    raise self._error(f"'{_shown(self.delimiter)}' expected after '\"'", self._line)
+            else:
+                end = text.find(self.delimiter, at)
+                end = len(text) if end < 0 else end
+                cells.append(text[at:end] or None)
+                at = end
+            if at >= len(text):
+                return cells
+            at += 1
+
+    def _continued(self, size: int, first: int, parts: list[str]) -> tuple[str, int]:
+        """The next line of a record with an open quote; the line break belongs to the cell."""
+        following = next(self._lines, None)
+        if following is None:
+            raise self._error("unexpected end of data", self._line)
+        self._line += 1
+        line, before = following
+        parts.append(before)
+        size += len(line)
+        if size > RECORD_BYTES_MAX:
+            raise record_too_large(self.source, first)
+        return line.rstrip("\r\n"), size
+
+    def _error(self, message: str, line: int) -> RecordError:
+        return RecordError(f"not valid CSV: {message}", source=self.source, line=line, rule="csv")
+
+
+def record_too_large(source: str | None, line: int) -> RecordError:
+    """A record beyond the limit."""
+    return RecordError(
+        f"the record is larger than the limit of {RECORD_BYTES_MAX:,} bytes", source=source, line=line, rule="size"
+    )
+
+
+def _decoded_lines(stream: IO[bytes], source: str) -> Iterator[tuple[str, str]]:
+    """Each line with its line break, and the line break of the line before it."""
+    before = ""
+    for number, line in enumerate(_byte_lines(stream, source), 1):
+        try:
+            text = line.decode() if number > 1 else line.removeprefix(BOM).decode()
+        except UnicodeDecodeError as error:
+            raise not_utf8(source, number, line[error.start]) from None
+        yield text, before
+        before = text[len(text.rstrip("\r\n")) :]
+
+
+def not_utf8(source: str, line: int, byte: int) -> InputError:
+    """A text file in another encoding."""
+    return InputError(
+        f"{source}, line {line}: the text is not UTF-8 (byte 0x{byte:02x})",
+        code="not_utf8",
+        hint="convert the file to UTF-8, for example: iconv -f latin1 -t utf-8",
+    )
+
+
+def _byte_lines(stream: IO[bytes], source: str) -> Iterator[bytes]:
+    number = 0
+    while line := stream.readline(RECORD_BYTES_MAX + 2):
+        body = line.rstrip(b"\r\n")
+        if len(body) > RECORD_BYTES_MAX:
+            raise record_too_large(source, number + 1)
+        if b"\r" not in body:
+            number += 1
+            yield line
+            continue
+        for part in re.findall(rb"[^\r]*(?:\r\n?|\n|$)", line):
+            if part:
+                number += 1
+                yield part
+
+
+def csv_line(cells: Sequence[str | None], delimiter: str = ",") -> str:
+    """One record without its line break; null is empty, the empty text is `""`."""
+    return delimiter.join([_written(cell, _NEEDS_QUOTES[delimiter]) for cell in cells])
+
+
+def csv_lines(rows: Iterable[Sequence[str | None]], delimiter: str = ",") -> Iterator[str]:
+    """Records without their line breaks."""
+    return (csv_line(row, delimiter) for row in rows)
+
+
+def _written(cell: str | None, needs_quotes: re.Pattern[str]) -> str:
+    if cell is None:
+        return ""
+    if not cell or needs_quotes.search(cell):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+def _shown(delimiter: str) -> str:
+    return r"\t" if delimiter == "\t" else delimiter
