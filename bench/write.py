@@ -51,6 +51,7 @@ edge Knows: Person -> Person {
 }
 """
 INSERT = "query q($n: String, $a: I32) { insert Person { name: $n, age: $a } }"
+UPSERT = "query q($n: String, $a: I32) { upsert Person { name: $n, age: $a } }"
 INSERT_BOTH = """query q($n: String, $a: I32, $b: String) {
   insert Person { name: $n, age: $a }
   insert Knows { from: $n, to: $b }
@@ -90,7 +91,7 @@ def one_row(sizes: Sizes) -> dict[str, float]:
             {
                 "insert": lambda number: graph.mutate(INSERT, params={"n": f"a{number}", "a": 7}),
                 "both": lambda number: graph.mutate(INSERT_BOTH, params={"n": f"b{number}", "a": 7, "b": "hub"}),
-                "replace": lambda _: graph.mutate(INSERT, params={"n": "hub", "a": 2}),
+                "replace": lambda _: graph.mutate(UPSERT, params={"n": "hub", "a": 2}),
                 "bare": bare.commit,
                 "store": lambda number: commit_pair(store, number),
             },

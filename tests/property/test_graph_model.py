@@ -40,6 +40,7 @@ from support.graph_model import (
     Delete,
     EdgeType,
     Insert,
+    KeyTaken,
     NodeType,
     Prop,
     Record,
@@ -49,6 +50,7 @@ from support.graph_model import (
     Statement,
     Tables,
     Update,
+    Upsert,
     Where,
     Write,
     apply_write,
@@ -515,8 +517,12 @@ class GraphMachine(RuleBasedStateMachine):
             made.append(some(random, query, [statement for _, statement in made]))
         text = query.text([text for text, _ in made])
         statements = [statement for _, statement in made]
-        nodes, edges, write = run_statements(self.schema, self.tables, statements)
-        refusals = judge(self.schema, self.tables, write)
+        nodes, edges, write, refusals = 0, 0, {}, []
+        try:
+            nodes, edges, write = run_statements(self.schema, self.tables, statements)
+            refusals = judge(self.schema, self.tables, write)
+        except KeyTaken as taken:
+            refusals = [Refusal("key_conflict", (f"'{taken.id}'",))]
         note(f"mutate {self.branch}: {text} {query.params}")
         options: dict[str, Any] = {}
         if random.random() < 0.2:
@@ -531,20 +537,22 @@ class GraphMachine(RuleBasedStateMachine):
                 self.landed("mutation", result.commit_id, apply_write(self.tables, write), list(write))
 
     def some_write(self, random: Random, query: QueryText, earlier: Sequence[Statement]) -> tuple[str, Statement]:
-        updatable = [node for node in self.schema.nodes.values() if len(node.props) > len(node.key)]
-        updatable = [node for node in updatable if _comparable(node)]
+        settable = {type_.table: [n for n in type_.props if n not in _key(type_)] for type_ in self.schema.types()}
+        updatable = [t for t in self.schema.types() if settable[t.table] and _comparable(t)]
         if updatable and random.random() < 0.4:
-            node = _kin(random, updatable, earlier)
-            name = random.choice([n for n in node.props if n not in node.key])
-            given, values = self.assigned(random, query, {name: node.props[name]})
-            condition, where = self.some_where(random, query, node, earlier)
-            return f"update {node.name} set {{ {given} }} where {condition}", Update(node, values, where)
+            changed = _kin(random, updatable, earlier)
+            name = random.choice(settable[changed.table])
+            given, values = self.assigned(random, query, {name: changed.props[name]})
+            condition, where = self.some_where(random, query, changed, earlier)
+            return f"update {changed.name} set {{ {given} }} where {condition}", Update(changed, values, where)
         type_ = _kin(random, [t for t in self.schema.types() if t.props or isinstance(t, EdgeType)], earlier)
         props = {n: p for n, p in type_.props.items() if not p.nullable or random.random() < 0.6}
         if isinstance(type_, NodeType):
             if not props:
                 props = dict([random.choice(list(type_.props.items()))])
             given, values = self.assigned(random, query, props)
+            if type_.key and len(props) > len(type_.key) and random.random() < 0.6:
+                return f"upsert {type_.name} {{ {given} }}", Upsert(type_, values)
             return f"insert {type_.name} {{ {given} }}", Insert(type_, values)
         ends = {
             "src": self.some_end(random, type_.source, earlier),
@@ -559,7 +567,7 @@ class GraphMachine(RuleBasedStateMachine):
         made = [
             derived_id(s.type, s.values)
             for s in earlier
-            if isinstance(s, Insert) and isinstance(s.type, NodeType) and s.type.name == node and s.type.key
+            if isinstance(s, Insert | Upsert) and isinstance(s.type, NodeType) and s.type.name == node and s.type.key
         ]
         ids = [*made, *self.tables[f"node:{node}"]]
         return random.choice(ids) if ids and random.random() < 0.93 else GHOST
@@ -592,7 +600,7 @@ class GraphMachine(RuleBasedStateMachine):
         kin = [statement for statement in earlier if statement.type.table == type_.table]
         written = [statement.values for statement in kin if not isinstance(statement, Delete)]
         touched = {name for values in written for name in values}
-        touched |= {statement.where.name for statement in kin if not isinstance(statement, Insert)}
+        touched |= {statement.where.name for statement in kin if isinstance(statement, Update | Delete)}
         name = random.choice(sorted(choices.keys() & touched if random.random() < 0.7 else choices) or sorted(choices))
         prop = choices[name]
         shown = {"src": "from", "dst": "to"}.get(name, name)
@@ -632,7 +640,8 @@ class GraphMachine(RuleBasedStateMachine):
             yield f"query q($n: String) {{ insert {name} {{ nothing: $n }} }}", {"n": ""}, [Refusal("T11")]
             yield f"query q() {{ insert {name} {{ }} }}", none, [Refusal("T10"), Refusal("parse_error")]
             if isinstance(type_, EdgeType):
-                yield f"query q() {{ update {name} set {{ a: 1 }} where b = 2 }}", none, [Refusal("T16")]
+                text = f'query q() {{ update {name} set {{ from: "a" }} where to = "b" }}'
+                yield text, none, [Refusal("T16", ("from",))]
                 yield f'query q() {{ insert {name} {{ from: "a" }} }}', none, [Refusal("T12", ("to",))]
                 yield f'query q() {{ insert {name} {{ from: "a", to: 3 }} }}', none, [Refusal("T3")]
             elif type_.key:
@@ -1174,6 +1183,10 @@ def _kin(random: Random, types: Sequence[Any], earlier: Sequence[Statement]) -> 
     known = {statement.type.table for statement in earlier}
     kin = [type_ for type_ in types if type_.table in known]
     return random.choice(kin if kin and random.random() < 0.6 else types)
+
+
+def _key(type_: AnyType) -> tuple[str, ...]:
+    return type_.key if isinstance(type_, NodeType) else ()
 
 
 def _comparable(type_: AnyType) -> dict[str, Prop]:

@@ -403,8 +403,16 @@ class Insert:
 
 
 @dataclass(frozen=True)
-class Update:
+class Upsert:
+    """Insert a node, or set these values of the node with the same key."""
+
     type: NodeType
+    values: Row
+
+
+@dataclass(frozen=True)
+class Update:
+    type: AnyType
     values: Row
     where: Where
 
@@ -415,11 +423,22 @@ class Delete:
     where: Where
 
 
-Statement = Insert | Update | Delete
+Statement = Insert | Upsert | Update | Delete
+
+
+class KeyTaken(Exception):
+    """An insert met a key that exists."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(id_)
+        self.id = id_
 
 
 def run_statements(schema: Schema, before: Tables, statements: Sequence[Statement]) -> tuple[int, int, Write]:
-    """Nodes and edges touched, and the write that comes of it; each statement sees the earlier ones."""
+    """Nodes and edges touched, and the write that comes of it; each statement sees the earlier ones.
+
+    Raises `KeyTaken` for an insert of a key that exists.
+    """
     now = {key: dict(rows) for key, rows in before.items()}
     written: dict[str, dict[str, Row]] = {}
     deleted: dict[str, set[str]] = {}
@@ -444,13 +463,22 @@ def run_statements(schema: Schema, before: Tables, statements: Sequence[Statemen
         if isinstance(statement, Insert):
             row = dict.fromkeys(type_.props) | statement.values
             id_ = derived_id(type_, row) if isinstance(type_, NodeType) and type_.key else unknown_id()
+            if id_ in now[type_.table]:
+                raise KeyTaken(id_)
             put(type_.table, id_, row)
             nodes, edges = nodes + isinstance(type_, NodeType), edges + isinstance(type_, EdgeType)
+        elif isinstance(statement, Upsert):
+            id_ = derived_id(statement.type, statement.values)
+            put(type_.table, id_, now[type_.table].get(id_, dict.fromkeys(type_.props)) | statement.values)
+            nodes += 1
         elif isinstance(statement, Update):
             found = matching(type_.table, statement.where)
             for id_ in found:
                 put(type_.table, id_, now[type_.table][id_] | statement.values)
-            nodes += len(found)
+            if isinstance(type_, EdgeType):
+                edges += len(found)
+            else:
+                nodes += len(found)
         elif isinstance(type_, EdgeType):
             edges += remove(type_.table, matching(type_.table, statement.where))
         else:

@@ -53,6 +53,8 @@ class Mutating(Asking):
                 return self.ended(self.insert_edge, edge)
             case 3 if node.key:
                 return self.ended(self.upsert, node)
+            case 4 if edge.properties:
+                return self.ended(self.update, edge)
             case _:
                 return self.ended(self.update, node)
 
@@ -70,7 +72,7 @@ class Mutating(Asking):
     # -- statements ------------------------------------------------------------------------------
 
     def insert_node(self, type_: NodeType) -> str:
-        assigns = [*self.key_of(type_), *self.assigns(type_, None, required=True)]
+        assigns = [*self.key_of(type_, 60), *self.assigns(type_, None, required=True)]
         return f"insert {type_.name} {{ {', '.join(assigns)} }}"
 
     def insert_edge(self, edge: EdgeType) -> str:
@@ -88,15 +90,24 @@ class Mutating(Asking):
         id_ = random.choice(known) if known and random.random() < 0.95 else "nobody"
         return self.param("String", id_) if random.random() < 0.3 else quoted(id_)
 
-    def update(self, type_: NodeType) -> str:
-        assigns = self.assigns(type_, type_, required=False) or [f"text: {quoted('t')}"]
+    def update(self, type_: NodeType | EdgeType) -> str:
+        assigns = self.assigns(type_, type_, required=False)
+        if not assigns:
+            key = type_.key if isinstance(type_, NodeType) else ()
+            some = self.random.choice([prop for prop in type_.properties.values() if prop.name not in key])
+            assigns = [f"{some.name}: {self.assigned(some, type_)}"]
         return f"update {type_.name} set {{ {', '.join(assigns)} }} where {self.where(type_)}"
 
     def upsert(self, type_: NodeType) -> str:
         new = self.assigns(type_, None, required=True)
-        parts = [f"upsert {type_.name} {{ {', '.join(self.key_of(type_))} }}"]
-        parts += [f"new {{ {', '.join(new)} }}"] if new else []
-        existing = self.assigns(type_, type_, required=False)
+        both = [assign for assign in new if self.random.random() < 0.4]
+        new = [assign for assign in new if assign not in both]
+        first = [*self.key_of(type_), *both]
+        self.random.shuffle(first)
+        parts = [f"upsert {type_.name} {{ {', '.join(first)} }}"]
+        taken = {assign.split(":")[0] for assign in both}
+        existing = [a for a in self.assigns(type_, type_, required=False) if a.split(":")[0] not in taken]
+        parts += [f"new {{ {', '.join(new)} }}"] if new and (not both or self.random.random() < 0.9) else []
         parts += [f"existing {{ {', '.join(existing)} }}"] if existing and self.random.random() < 0.7 else []
         return " ".join(parts)
 
@@ -105,8 +116,8 @@ class Mutating(Asking):
 
     # -- parts of statements ---------------------------------------------------------------------
 
-    def key_of(self, type_: NodeType) -> list[str]:
-        number = self.random.randrange(20)
+    def key_of(self, type_: NodeType, most: int = 20) -> list[str]:
+        number = self.random.randrange(most)
         match type_.key:
             case ("name",):
                 return [f"name: {quoted(f'n{number}')}"]
@@ -131,7 +142,7 @@ class Mutating(Asking):
         """Nothing is searched in a write."""
         return f"{of} icontains {quoted(self.random.choice(self.values.words))}"
 
-    def assigns(self, type_: NodeType | EdgeType, row: NodeType | None, *, required: bool) -> list[str]:
+    def assigns(self, type_: NodeType | EdgeType, row: NodeType | EdgeType | None, *, required: bool) -> list[str]:
         random = self.random
         found = []
         for prop in type_.properties.values():
@@ -141,7 +152,7 @@ class Mutating(Asking):
                 found.append(f"{prop.name}: {self.assigned(prop, row)}")
         return found
 
-    def assigned(self, prop: Property, row: NodeType | None) -> str:
+    def assigned(self, prop: Property, row: NodeType | EdgeType | None) -> str:
         """A value for a property: as it stands, or computed, from the row where there is one."""
         random, type_ = self.random, prop.type
         if type_.nullable and random.random() < 0.1:

@@ -151,6 +151,8 @@ class _Writing:
         row = self.assigned(type_, assigns)
         values = {name: row.get(name) for name in type_.properties}
         id_ = key_id(type_, values) if type_.key else self.new_id()
+        if id_ in self.world.nodes[type_.name]:
+            raise Refused("key_conflict")
         self.required(type_, values)
         self.world.nodes[type_.name][id_] = values
         self.nodes += 1
@@ -173,8 +175,8 @@ class _Writing:
             return node.id
         return self.expressions.value(value, {})
 
-    def update(self, type_: NodeType, ids: Sequence[str], assigns: Sequence[ast.Assign]) -> list[Kept]:
-        rows = self.world.nodes[type_.name]
+    def update(self, type_: NodeType | EdgeType, ids: Sequence[str], assigns: Sequence[ast.Assign]) -> list[Kept]:
+        rows = self.table(type_)
         new: dict[str, Props] = {id_: {} for id_ in ids}
         for assign in assigns:  # a column at a time, computed and then stored: which mistake comes first depends on it
             values = {id_: self.computed(assign, type_, self.entity(type_, id_)) for id_ in ids}
@@ -184,15 +186,20 @@ class _Writing:
             self.required(type_, {**rows[id_], **new[id_]})
         for id_ in ids:
             rows[id_] = {**rows[id_], **new[id_]}
-        self.nodes += len(ids)
+        if isinstance(type_, NodeType):
+            self.nodes += len(ids)
+        else:
+            self.edges += len(ids)
         return [self.kept(type_, id_) for id_ in ids]
 
     def upsert(self, type_: NodeType, statement: ast.Upsert) -> list[Kept]:
-        id_ = key_id(type_, self.assigned(type_, statement.key))
+        key = [assign for assign in statement.key if assign.property.text in type_.key]
+        both = [assign for assign in statement.key if assign.property.text not in type_.key]
+        id_ = key_id(type_, self.assigned(type_, key))
         if id_ not in self.world.nodes[type_.name]:
-            return [self.insert_node(type_, [*statement.key, *(statement.new or ())])]
-        if statement.existing:
-            return self.update(type_, [id_], statement.existing)
+            return [self.insert_node(type_, [*key, *both, *(statement.new or ())])]
+        if both or statement.existing:
+            return self.update(type_, [id_], [*both, *(statement.existing or ())])
         return [self.kept(type_, id_)]
 
     def delete(self, type_: NodeType | EdgeType, where: ast.Expr) -> list[Kept]:

@@ -20,7 +20,7 @@ from omnigraph.engine.pending import Pending
 from omnigraph.engine.ranks import plain
 from omnigraph.engine.returning import returned_rows
 from omnigraph.engine.selection import frame_of, row_evaluator, select
-from omnigraph.errors import InputError, ValueFormatError
+from omnigraph.errors import InputError, KeyConflict, ValueFormatError
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -86,7 +86,7 @@ class MutationRun:
                 return self._insert_node(op)
             case ir.InsertEdge():
                 return self._insert_edge(op)
-            case ir.UpdateNodes():
+            case ir.UpdateNodes() | ir.UpdateEdges():
                 return self._update(op)
             case ir.UpsertNode():
                 return self._upsert(op)
@@ -101,11 +101,21 @@ class MutationRun:
         node = self.catalog.nodes[op.type_name]
         row = self._row(node, op.values)
         row["id"] = self._key_id(node, row) if node.key else self._new_id()
+        if node.key and self._by_id(node, row["id"], ["id"]).num_rows:
+            raise _key_conflict(node, row["id"])
+        return self._put_new(node, row)
+
+    def _put_new(self, node: NodeType, row: Mapping[str, Any]) -> pa.Table:
+        """Add a node whose id no visible row has."""
         rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
         self._required(node, rows)
-        self.pending.table(node.table_key).put(rows, fresh=not node.key)
+        self.pending.table(node.table_key).put(rows, fresh=True)
         self.counts.nodes += 1
         return rows
+
+    def _by_id(self, node: NodeType, id_: str, columns: list[str] | None = None) -> pa.Table:
+        """The node with this id as the statement sees it, if there is one."""
+        return self.pending.table(node.table_key).matching(make_test("id", _ID, "=", id_), columns)
 
     def _key_id(self, node: NodeType, row: Mapping[str, Any]) -> str:
         """The id a row has by its key."""
@@ -152,39 +162,46 @@ class MutationRun:
 
     # -- updates and deletes ---------------------------------------------------------------------
 
-    def _update(self, op: ir.UpdateNodes) -> pa.Table:
-        node = self.catalog.nodes[op.type_name]
-        table = self.pending.table(node.table_key)
-        rows = table.matching(select(op.where, self._evaluator))
-        return self._set(node, rows, op.values) if rows.num_rows else rows
+    def _update(self, op: ir.UpdateNodes | ir.UpdateEdges) -> pa.Table:
+        types = self.catalog.nodes if isinstance(op, ir.UpdateNodes) else self.catalog.edges
+        type_ = types[op.type_name]
+        rows = self.pending.table(type_.table_key).matching(select(op.where, self._evaluator))
+        return self._set(type_, rows, op.values) if rows.num_rows else rows
 
     def _upsert(self, op: ir.UpsertNode) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
-        table = self.pending.table(node.table_key)
-        rows = table.matching(make_test("id", _ID, "=", self._key_id(node, self._row(node, op.key))))
+        id_ = self._key_id(node, self._row(node, op.key))
+        rows = self._by_id(node, id_)
         if not rows.num_rows:
-            return self._insert_node(ir.InsertNode(op.type_name, (*op.key, *op.new)))
+            return self._put_new(node, {**self._row(node, (*op.key, *op.new)), "id": id_})
         return self._set(node, rows, op.existing) if op.existing else rows
 
-    def _set(self, node: NodeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> pa.Table:
-        """Put rows in place with some properties set, each computed from what the row was before."""
-        table = self.pending.table(node.table_key)
+    def _set(self, type_: NodeType | EdgeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> pa.Table:
+        """Set some properties of rows; each value is computed from the row as it was before the statement."""
         assigned = {name for name, _ in values}
         rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
         before = frame_of(rows)
         for name, expr in values:
-            type_, what = node.properties[name].type, f"'{node.name}.{name}'"
+            wanted, what = type_.properties[name].type, f"'{type_.name}.{name}'"
             if isinstance(expr, ir.Const | ir.ParamRef):
-                rows = _with_constant(rows, name, self._value(expr, type_, what), type_)
+                rows = _with_constant(rows, name, self._value(expr, wanted, what), wanted)
             else:
-                rows = _with_column(rows, name, stored_column(self._strict.value(expr, before), type_, what))
+                rows = _with_column(rows, name, stored_column(self._strict.value(expr, before), wanted, what))
+        if isinstance(type_, NodeType):
+            rows = self._embedded_again(type_, rows, assigned)
+            self.counts.nodes += rows.num_rows
+        else:
+            self.counts.edges += rows.num_rows
+        self._required(type_, rows)
+        self.pending.table(type_.table_key).put(rows)
+        return rows
+
+    def _embedded_again(self, node: NodeType, rows: pa.Table, assigned: set[str]) -> pa.Table:
+        """Recompute the vectors whose source text was assigned and that were not assigned themselves."""
         stale = [target for target, embed in node.embeds.items() if embed.source in assigned and target not in assigned]
         for target in stale:
             rows = _with_constant(rows, target, None, node.properties[target].type)
         rows, _, _ = fill_vectors(node, rows, self._embedder, targets=stale)
-        self._required(node, rows)
-        table.put(rows)
-        self.counts.nodes += rows.num_rows
         return rows
 
     def _deleted(self, type_: NodeType | EdgeType, op: ir.DeleteNodes | ir.DeleteEdges) -> pa.Table:
@@ -226,6 +243,17 @@ class MutationRun:
             return value if isinstance(expr, ir.Const) else read_json(value, type_)
         except ValueFormatError as error:
             raise InputError(f"{what}: {error.message}", code="bad_value", hint=error.hint) from None
+
+
+def _key_conflict(node: NodeType, id_: str) -> KeyConflict:
+    key = ", ".join(f"{column}: …" for column in node.key)
+    return KeyConflict(
+        node.table_key,
+        id_,
+        f"{node.name} '{id_}' already exists; nothing was written",
+        hint=f"to insert or change it, write 'upsert {node.name} {{ {key}, … }}'; "
+        f"to change only existing rows, write 'update {node.name}'",
+    )
 
 
 def _with_constant(rows: pa.Table, name: str, value: Any, type_: PropertyType) -> pa.Table:

@@ -62,16 +62,20 @@ class PendingTable:
         self.rows: pa.Table = self.schema.empty_table()
         self.deleted: pa.Array = pa.array([], pa.utf8())
         self._fresh: list[str] = []
-        """Ids that were made up by this write and cannot be in the table."""
+        """Ids this write added that the committed table does not have."""
 
     def put(self, rows: pa.Table, *, fresh: bool = False) -> None:
-        """Put rows in place; later ones replace earlier ones of the same id, and bring back what was deleted."""
+        """Put rows in place; later ones replace earlier ones of the same id, and bring back what was deleted.
+
+        `fresh` asserts that no visible row has one of the ids; those that were deleted before can still be stored.
+        """
+        if fresh:
+            stored = pc.is_in(rows["id"], value_set=self.deleted)
+            self._fresh += rows["id"].filter(pc.invert(stored)).to_pylist()
         if len(self.deleted):
             self.deleted = self.deleted.filter(pc.invert(pc.is_in(self.deleted, value_set=_one(rows["id"]))))
         kept = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=_one(rows["id"]))))
         self.rows = pa.concat_tables([kept, rows.select(self.schema.names).cast(self.schema)])
-        if fresh:
-            self._fresh += rows["id"].to_pylist()
 
     def delete(self, ids: pa.Array) -> int:
         """Take rows away, this write's own too; how many of them were not gone already."""

@@ -357,7 +357,10 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """`upsert Type { key: value } new { … } existing { … } as $x`; a branch that is not written is None."""
+    """`upsert Type { key: value, … } new { … } existing { … } as $x`; a branch that is not written is None.
+
+    `key` holds the whole key and the assignments that apply to new and existing rows alike.
+    """
 
     type: Name
     key: tuple[Assign, ...]

@@ -132,7 +132,7 @@ def _mutation(plan: ir.MutationIR) -> list[_Line]:
             case ir.InsertEdge():
                 ends = f"{_expr(op.source)} -> {_expr(op.target)}"
                 lines.append(_line(1, "insert", f"{op.type_name} {ends} {_assignments(op.values)}".rstrip() + name))
-            case ir.UpdateNodes():
+            case ir.UpdateNodes() | ir.UpdateEdges():
                 where = f"where {_expr(op.where)}{name}"
                 lines.append(_line(1, "update", f"{op.type_name} {_assignments(op.values)} {where}"))
             case ir.DeleteNodes():

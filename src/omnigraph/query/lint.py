@@ -18,7 +18,7 @@ from omnigraph.query import ast, ir
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_source
 from omnigraph.query.typecheck import check_query
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Severity = Literal["error", "warning", "info"]
@@ -186,18 +186,19 @@ def _finding_order(finding: Finding) -> tuple[int, str, str, str]:
 
 def _never_set(catalog: Catalog, plans: Iterable[ir.AnyIR]) -> Iterable[Finding]:
     """L201: nullable properties of an updated type that no update sets."""
-    updates: dict[str, tuple[set[str], set[str]]] = {}
+    updates: dict[tuple[bool, str], tuple[set[str], set[str]]] = {}
     for plan in plans:
         if isinstance(plan, ir.MutationIR):
             for op in plan.ops:
-                if isinstance(op, ir.UpdateNodes):
-                    names, assigned = updates.setdefault(op.type_name, (set(), set()))
+                if isinstance(op, ir.UpdateNodes | ir.UpdateEdges):
+                    names, assigned = updates.setdefault((isinstance(op, ir.UpdateNodes), op.type_name), (set(), set()))
                     names.add(plan.name)
                     assigned.update(name for name, _ in op.values)
-    for type_name, (names, assigned) in updates.items():
-        node = catalog.nodes[type_name]
-        for property_ in node.properties.values():
-            settable = property_.type.nullable and property_.name not in node.key and property_.embed is None
+    for (is_node, type_name), (names, assigned) in updates.items():
+        type_ = catalog.nodes[type_name] if is_node else catalog.edges[type_name]
+        key = type_.key if isinstance(type_, NodeType) else ()
+        for property_ in type_.properties.values():
+            settable = property_.type.nullable and property_.name not in key and property_.embed is None
             if settable and property_.name not in assigned:
                 yield Finding(
                     "warning",
@@ -237,7 +238,7 @@ def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
 
 def _touched(catalog: Catalog, op: ir.MutationOp) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """The (kind, type) pairs an operation reads and writes."""
-    kind = "edge" if isinstance(op, ir.InsertEdge | ir.DeleteEdges) else "node"
+    kind = "edge" if isinstance(op, ir.InsertEdge | ir.UpdateEdges | ir.DeleteEdges) else "node"
     target = {(kind, op.type_name)}
     if isinstance(op, ir.InsertEdge):
         edge = catalog.edges[op.type_name]

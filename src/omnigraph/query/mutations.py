@@ -8,9 +8,10 @@ updates, or deletes (D2).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
+from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
@@ -96,14 +97,11 @@ class MutationChecker:
     def insert(self, statement: ast.Insert, type_: NodeType | EdgeType) -> ir.MutationOp:
         is_edge = isinstance(type_, EdgeType)
         given = self.assigns(statement.assigns, statement.type, type_, ends=is_edge, scope=no_row_scope(type_))
-        needed = [p.name for p in type_.properties.values() if not p.type.nullable]
         if isinstance(type_, EdgeType):
+            needed = [p.name for p in type_.properties.values() if not p.type.nullable]
             missing = [name for name in (*_ENDS, *needed) if name not in given]
         else:
-            embeds = type_.embeds
-            missing = [
-                name for name in needed if name not in given and not (name in embeds and embeds[name].source in given)
-            ]
+            missing = self.missing(type_, given)
         if missing:
             wanted = ", ".join(f"{name}: {self.wanted(type_, name)}" for name in missing)
             message = f"insert of '{type_.name}' misses {listing(missing)}"
@@ -118,14 +116,7 @@ class MutationChecker:
             return f"the id of a {type_.from_type if name == 'from' else type_.to_type}"
         return str(type_.properties[name].type)
 
-    def update(self, statement: ast.Update, type_: NodeType | EdgeType) -> ir.UpdateNodes:
-        if isinstance(type_, EdgeType):
-            raise type_fault(
-                "T16",
-                f"'{type_.name}' is an edge type, and only nodes can be updated",
-                statement.type.span,
-                "delete the edge and insert it anew",
-            )
+    def update(self, statement: ast.Update, type_: NodeType | EdgeType) -> ir.UpdateNodes | ir.UpdateEdges:
         given = self.expressions.attempt(
             self.assigns,
             statement.assigns,
@@ -133,22 +124,24 @@ class MutationChecker:
             type_,
             ends=False,
             scope=row_scope(type_),
-            fixed=type_.key,
+            fixed=tuple(_ENDS) if isinstance(type_, EdgeType) else type_.key,
         )
         where = self.where(statement.where, type_)
         if given is None:
             raise Silenced
-        return ir.UpdateNodes(type_.name, tuple(given.items()), where)
+        return (ir.UpdateNodes if isinstance(type_, NodeType) else ir.UpdateEdges)(
+            type_.name, tuple(given.items()), where
+        )
 
     def upsert(self, statement: ast.Upsert, type_: NodeType | EdgeType) -> ir.UpsertNode:
-        """T32: the first braces give the whole key and nothing else; the branches give the rest."""
+        """T32: the first braces give the whole key. What else they assign applies to new and existing rows."""
         if isinstance(type_, EdgeType) or not type_.key:
             what = "an edge type" if isinstance(type_, EdgeType) else "a node type without @key"
             message = f"'{type_.name}' is {what}, so no row of it can be found by its key"
             raise type_fault("T32", message, statement.type.span, "insert it, or update it by a condition")
         scope, fixed = no_row_scope(type_), type_.key
         attempt, name = self.expressions.attempt, statement.type
-        key = attempt(self.assigns, statement.key, name, type_, ends=False, scope=scope)
+        both = attempt(self.assigns, statement.key, name, type_, ends=False, scope=scope)
         new: dict[str, ir.Expr] | None = {}
         existing: dict[str, ir.Expr] | None = {}
         if statement.new is not None:
@@ -156,20 +149,43 @@ class MutationChecker:
         if statement.existing is not None:
             rows = row_scope(type_)
             existing = attempt(self.assigns, statement.existing, name, type_, ends=False, scope=rows, fixed=fixed)
-        if key is None or new is None or existing is None:
+        if both is None or new is None or existing is None:
             raise Silenced
-        if set(key) != set(type_.key):
-            hint = f"write upsert {type_.name} {{ {', '.join(f'{column}: …' for column in type_.key)} }} new {{ … }}"
-            message = f"the key of '{type_.name}' is {listing(type_.key)}, not {listing(key)}"
+        if not set(both) >= set(type_.key):
+            hint = f"write upsert {type_.name} {{ {', '.join(f'{column}: …' for column in type_.key)}, … }}"
+            message = f"the key of '{type_.name}' is {listing(type_.key)}, and {listing(both)} does not contain it"
             raise type_fault("T32", message, statement.type.span, hint)
-        needed = [p.name for p in type_.properties.values() if not p.type.nullable and p.name not in key]
-        embeds = type_.embeds
-        missing = [n for n in needed if n not in new and not (n in embeds and embeds[n].source in new)]
-        if missing:
+        self.once(statement)
+        key = {column: both.pop(column) for column in type_.key}
+        new, existing = both | new, both | existing
+        missing = self.missing(type_, {**key, **new})
+        # Without 'new', the statement can be meant for rows that exist: then a missing value is an error when it runs.
+        if missing and (statement.new is not None or not existing):
             wanted = ", ".join(f"{n}: {self.wanted(type_, n)}" for n in missing)
-            message = f"'new' of '{type_.name}' misses {listing(missing)}"
+            message = f"upsert of '{type_.name}' misses {listing(missing)}, which a new row must have"
             raise type_fault("T12", message, statement.type.span, f"add new {{ {wanted} }}")
         return ir.UpsertNode(type_.name, tuple(key.items()), tuple(new.items()), tuple(existing.items()))
+
+    def once(self, statement: ast.Upsert) -> None:
+        """T13: a property is assigned beside the key or in a branch, not in both places."""
+        first = {assign.property.text for assign in statement.key}
+        twice = [
+            (word, assign.property)
+            for word, assigns in (("new", statement.new), ("existing", statement.existing))
+            for assign in assigns or ()
+            if assign.property.text in first
+        ]
+        for word, name in twice:
+            hint = f"keep it in one place: beside the key for new and existing rows, in '{word}' for those alone"
+            self.report(type_fault("T13", f"'{name}' is assigned beside the key and in '{word}'", name.span, hint))
+        if twice:
+            raise Silenced
+
+    def missing(self, type_: NodeType, given: Container[str]) -> list[str]:
+        """The required properties that a new row would not have."""
+        needed = [p.name for p in type_.properties.values() if not p.type.nullable]
+        embeds = type_.embeds
+        return [n for n in needed if n not in given and not (n in embeds and embeds[n].source in given)]
 
     def assigns(
         self,
@@ -194,14 +210,7 @@ class MutationChecker:
                 self.report(type_fault("T13", f"'{key}' is assigned twice", assign.property.span))
                 given[key] = None
             elif key in fixed:
-                self.report(
-                    type_fault(
-                        None,
-                        f"'{type_.name}.{key}' is part of the @key and cannot be updated",
-                        assign.property.span,
-                        "delete the node and insert it under its new key",
-                    )
-                )
+                self.report(_fixed(type_, assign.property))
                 given[key] = None
             else:
                 given[key] = self.expressions.attempt(self.assigned, assign, type_, scope, ends=ends)
@@ -254,6 +263,15 @@ class MutationChecker:
     def where(self, where: ast.Expr, type_: NodeType | EdgeType) -> ir.Condition:
         """Which rows: a condition whose bare names are the properties of the row."""
         return check_condition(self.expressions, where, row_scope(type_))
+
+
+def _fixed(type_: NodeType | EdgeType, name: Name) -> Fault:
+    """An assignment to a property that identifies the row."""
+    if isinstance(type_, EdgeType):
+        message = f"'{type_.name}.{name}' is an endpoint of the edge and cannot be updated"
+        return type_fault("T16", message, name.span, "delete the edge and insert it between the other nodes")
+    message = f"'{type_.name}.{name}' is part of the @key and cannot be updated"
+    return type_fault(None, message, name.span, "delete the node and insert it under its new key")
 
 
 def row_scope(type_: NodeType | EdgeType) -> Scope:

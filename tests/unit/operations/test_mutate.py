@@ -8,9 +8,11 @@ import pytest
 
 from omnigraph.engine.embed import Unconfigured
 from omnigraph.errors import (
+    CompileError,
     ConstraintViolation,
     EmbeddingError,
     InputError,
+    KeyConflict,
     KeyReused,
     ParameterError,
     PreconditionFailed,
@@ -73,10 +75,106 @@ def change(
 # -- insert ------------------------------------------------------------------------------------------
 
 
-def test_a_keyed_insert_is_an_upsert_of_the_whole_row(graph):
+def test_an_insert_of_an_existing_key_is_a_conflict(graph):
     assert change(graph, 'insert Person { name: "ada", age: 7, city: "Ulm" }') == (1, 0)
-    assert change(graph, 'insert Person { name: "ada", age: 8 }') == (1, 0)
-    assert rows_of(graph, "Person") == {"ada": {"age": 8, "city": None, "name": "ada", "seen": None}}
+    before = everything(graph)
+    with pytest.raises(KeyConflict) as caught:
+        change(graph, 'insert Person { name: "bea" } insert Person { name: "ada", age: 8 }')
+    assert caught.value.code == "key_conflict"
+    assert (caught.value.table_key, caught.value.row_id) == ("node:Person", "ada")
+    assert caught.value.message == "Person 'ada' already exists; nothing was written"
+    assert "upsert Person { name: …, … }" in str(caught.value.hint)
+    assert "'update Person'" in str(caught.value.hint)
+    assert everything(graph) == before
+
+
+def test_two_inserts_of_one_key_in_one_mutation_conflict(graph):
+    with pytest.raises(KeyConflict, match="Person 'a' already exists"):
+        change(graph, 'insert Person { name: "a", age: 1 } insert Person { name: "a", age: 2 }')
+    with pytest.raises(KeyConflict, match="Person 'a' already exists"):
+        change(graph, 'upsert Person { name: "a" } insert Person { name: "a" }')
+    assert rows_of(graph, "Person") == {}
+
+
+def test_a_deleted_key_can_be_inserted_again(graph):
+    graph.load(people("a", age=1), mode="append")
+    text = 'atomic { delete Person where name = "a" insert Person { name: "a", city: "x" } }'
+    assert change(graph, text) == (2, 0)
+    text = 'atomic { insert Person { name: "b" } delete Person where name = "b" insert Person { name: "b", age: 2 } }'
+    assert change(graph, text) == (3, 0)
+    assert rows_of(graph, "Person") == {
+        "a": {"age": None, "city": "x", "name": "a", "seen": None},
+        "b": {"age": 2, "city": None, "name": "b", "seen": None},
+    }
+    assert graph.verify() == []
+
+
+def test_an_insert_that_lost_a_race_for_its_key_is_a_conflict(graph, monkeypatch):
+    other = reopened(graph)
+    interfere(monkeypatch, lambda: change(other, 'insert Person { name: "a", age: 1 }'))
+    with pytest.raises(KeyConflict, match="Person 'a' already exists"):
+        change(graph, 'insert Person { name: "a", age: 2 }')
+    assert rows_of(graph, "Person")["a"]["age"] == 1
+
+
+def test_an_insert_that_lost_a_race_to_another_key_lands(graph, monkeypatch):
+    other = reopened(graph)
+    interfere(monkeypatch, lambda: change(other, 'insert Person { name: "a", age: 1 }'))
+    assert change(graph, 'insert Person { name: "b", age: 2 }') == (1, 0)
+    assert ids_of(graph, "Person") == ["a", "b"]
+
+
+def test_a_repeated_request_is_no_conflict(graph):
+    for _ in range(2):
+        assert change(graph, 'insert Person { name: "a" }', idempotency_key="k") == (1, 0)
+    assert ids_of(graph, "Person") == ["a"]
+
+
+# -- upsert ------------------------------------------------------------------------------------------
+
+
+def test_an_upsert_sets_only_the_properties_it_names(graph):
+    graph.load(people("a", age=3, city="x"), mode="append")
+    assert change(graph, 'upsert Person { name: "a", age: 4 }') == (1, 0)
+    assert rows_of(graph, "Person")["a"] == {"age": 4, "city": "x", "name": "a", "seen": None}
+    assert change(graph, 'upsert Person { name: "a", city: null }') == (1, 0)
+    assert rows_of(graph, "Person")["a"] == {"age": 4, "city": None, "name": "a", "seen": None}
+
+
+def test_assignments_beside_the_key_apply_to_new_and_existing_rows(graph):
+    text = 'upsert Person { name: "a", city: "x" } new { age: 1 } existing { age: coalesce(age, 0) + 10 }'
+    assert change(graph, text) == (1, 0)
+    assert rows_of(graph, "Person")["a"] == {"age": 1, "city": "x", "name": "a", "seen": None}
+    assert change(graph, text) == (1, 0)
+    assert rows_of(graph, "Person")["a"] == {"age": 11, "city": "x", "name": "a", "seen": None}
+
+
+def test_an_upsert_without_new_updates_rows_and_cannot_insert_without_required_properties(tmp_path):
+    graph = new_graph(tmp_path, "node P { k: String @key  req: I32  opt: I32? }", node("P", k="a", req=1))
+    assert change(graph, 'upsert P { k: "a", opt: 2 }') == (1, 0)
+    assert rows_of(graph, "P") == {"a": {"k": "a", "opt": 2, "req": 1}}
+    with pytest.raises(InputError, match=r"'P.req' \(I32\) is required") as caught:
+        change(graph, 'upsert P { k: "b", opt: 2 }')
+    assert caught.value.code == "required_property"
+    assert change(graph, 'upsert P { k: "b", opt: 2, req: 3 }') == (1, 0)
+    assert rows_of(graph, "P")["b"] == {"k": "b", "opt": 2, "req": 3}
+
+
+@pytest.mark.parametrize("branch", ["new", "existing"])
+def test_a_property_beside_the_key_and_in_a_branch_is_an_error(graph, branch):
+    with pytest.raises(CompileError) as caught:
+        change(graph, f'upsert Person {{ name: "a", age: 1 }} {branch} {{ age: 2 }}')
+    assert caught.value.code == "T13"
+    assert f"'age' is assigned beside the key and in '{branch}'" in caught.value.message
+
+
+def test_a_part_of_a_composite_key_is_not_enough(tmp_path):
+    graph = new_graph(tmp_path, "node Bed { ward: String  no: I32  soft: Bool?  @key(ward, no) }")
+    with pytest.raises(CompileError) as caught:
+        change(graph, "upsert Bed { no: 7, soft: true }")
+    assert caught.value.code == "T32"
+    assert change(graph, 'upsert Bed { soft: true, no: 7, ward: "n" }') == (1, 0)
+    assert rows_of(graph, "Bed") == {'["7","n"]': {"no": 7, "soft": True, "ward": "n"}}
 
 
 def test_an_insert_without_a_key_is_always_new(graph):
@@ -106,14 +204,14 @@ def test_an_edge_to_nodes_of_the_same_query_before_or_after(graph):
     assert ends_of(graph, "Likes") == [("b", "a")]
 
 
-def test_the_same_id_twice_the_last_wins_and_both_count(graph):
-    assert change(graph, 'insert Person { name: "a", age: 1, city: "x" } insert Person { name: "a", age: 2 }') == (2, 0)
-    assert rows_of(graph, "Person")["a"] == {"age": 2, "city": None, "name": "a", "seen": None}
+def test_the_same_row_written_twice_counts_twice(graph):
+    assert change(graph, 'insert Person { name: "a", age: 1, city: "x" } upsert Person { name: "a", age: 2 }') == (2, 0)
+    assert rows_of(graph, "Person")["a"] == {"age": 2, "city": "x", "name": "a", "seen": None}
 
 
 def test_composite_and_numeric_keys(tmp_path):
     graph = new_graph(tmp_path, "node Bed { ward: String  no: I32  soft: Bool?  @key(ward, no) } edge At: Bed -> Bed")
-    assert change(graph, 'insert Bed { no: 7, ward: "n" } insert Bed { no: 7, ward: "n", soft: true }') == (2, 0)
+    assert change(graph, 'insert Bed { no: 7, ward: "n" } upsert Bed { no: 7, ward: "n", soft: true }') == (2, 0)
     assert rows_of(graph, "Bed") == {'["7","n"]': {"no": 7, "soft": True, "ward": "n"}}
     assert change(graph, "insert At { from: $a, to: $a }", {"a": '["7","n"]'}, "$a: String") == (0, 1)
 
@@ -143,7 +241,7 @@ def test_update_sees_the_rows_of_the_query(graph):
 
 def test_update_does_not_see_what_the_query_replaced(graph):
     graph.load(people("a", age=1), mode="append")
-    assert change(graph, 'insert Person { name: "a", age: 9 } update Person set { city: "x" } where age = 1') == (1, 0)
+    assert change(graph, 'upsert Person { name: "a", age: 9 } update Person set { city: "x" } where age = 1') == (1, 0)
     assert rows_of(graph, "Person")["a"]["city"] is None
 
 
@@ -152,6 +250,47 @@ def test_update_of_rows_without_a_key(graph):
     assert [row["size"] for row in rows_of(graph, "Team").values()] == [4]
     assert change(graph, 'update Team set { size: 5 } where label = "x"') == (1, 0)
     assert [row["size"] for row in rows_of(graph, "Team").values()] == [5]
+
+
+def test_update_of_edges_by_their_ends_and_properties(web):
+    before = rows_of(web, "Knows")
+    assert change(web, 'update Knows set { since: date("2024-05-01") } where from = "a"') == (
+        0,
+        sum(row["from"] == "a" for row in before.values()),
+    )
+    for id_, row in rows_of(web, "Knows").items():
+        assert row == {**before[id_], **({"since": 19_844} if row["from"] == "a" else {})}
+    assert change(web, 'update Knows set { since: null } where since = date("2024-05-01") and to != "z"')[1] > 0
+    assert {row["since"] for row in rows_of(web, "Knows").values() if row["from"] == "a"} == {None}
+    assert web.verify() == []
+
+
+def test_hops_see_updated_edges(graph):
+    graph.load([*people("a", "b", "c"), edge("Knows", "a", "b"), edge("Knows", "b", "c")], mode="append")
+    hops = """query q($n: String) {
+        match { $p: Person { name: $n } $p knows{1,2} $f } return { $f.name } order { $f.name } limit 9 }"""
+    assert graph.query(hops, params={"n": "a"}).to_rows() == [{"f.name": "b"}, {"f.name": "c"}]
+    assert change(graph, 'update Knows set { since: date("2024-01-01") } where from = "a" and to = "b"') == (0, 1)
+    assert graph.query(hops, params={"n": "a"}).to_rows() == [{"f.name": "b"}, {"f.name": "c"}]
+    assert [row["since"] for row in rows_of(graph, "Knows").values() if row["from"] == "a"] == [19_723]
+
+
+def test_update_of_edges_of_the_same_query_keeps_the_rules(tmp_path):
+    schema = """
+    node P { k: String @key }
+    edge E: P -> P { no: I32  note: String?  @unique(src, no) }
+    """
+    graph = new_graph(tmp_path, schema, *(node("P", k=k) for k in "ab"), edge("E", "a", "b", no=1))
+    text = 'insert E { from: "a", to: "b", no: 2 } update E set { note: "n" } where from = "a" as $e return { $e.no }'
+    done = graph.mutate(f"query q() {{ {text} }}")
+    assert (done.affected_nodes, done.affected_edges) == (0, 3)
+    assert sorted(row["e.no"] for row in done.rows.to_rows()) == [1, 2]
+    with pytest.raises(ConstraintViolation, match=r"@unique violation on E.\(no, src\)"):
+        change(graph, "update E set { no: 2 } where no = 1")
+    with pytest.raises(InputError, match="null, but I32 is required"):
+        change(graph, "update E set { no: $n } where no = 1", {"n": None}, "$n: I32?")
+    with pytest.raises(ConstraintViolation, match=r"@unique violation on E.\(no, src\)"):
+        change(graph, 'insert E { from: "a", to: "a", no: 2 }')
 
 
 def test_update_to_null_and_by_null(graph):
@@ -352,7 +491,7 @@ def test_unique_by_mutation(tmp_path):
     ):
         change(graph, 'insert P { k: "3", a: 1, b: "p" }')
     # Its own row, a value that is given away in the same query, and one that is free.
-    assert change(graph, 'insert P { k: "1", mail: "x" }') == (1, 0)
+    assert change(graph, 'upsert P { k: "1", mail: "x" }') == (1, 0)
     assert change(graph, 'update P set { mail: "y" } where k = "1" insert P { k: "3", mail: "x" }') == (2, 0)
     with pytest.raises(ConstraintViolation, match=r"value 'z' is held by"):
         change(graph, 'update P set { mail: "z" } where k != ""')
@@ -427,7 +566,7 @@ VALUES = named([
 @pytest.mark.parametrize(("name", "declared", "given", "stored"), VALUES.values(), ids=VALUES)
 def test_a_value_is_stored_in_its_column(typed, name, declared, given, stored):
     for statement in (
-        f'insert All {{ k: "x", must: 1, {name}: $v }}',
+        f'upsert All {{ k: "x", must: 1, {name}: $v }}',
         f'update All set {{ {name}: $v }} where k = "x"',
     ):
         assert change(typed, statement, {"v": given}, f"$v: {declared}") == (1, 0)
@@ -534,8 +673,11 @@ def test_a_key_of_any_type_means_its_row(tmp_path, type_, given, id_):
     """Insert, edge, where and cascade: by the id that a load would derive."""
     graph = new_graph(tmp_path, f"node P {{ order: {type_} @key  groupBy: I32? }}\nedge E: P -> P\n")
     params, declared = {"v": given, "id": id_}, f"$v: {type_}, $id: String"
-    for number in (1, 2):
-        assert change(graph, f"insert P {{ order: $v, groupBy: {number} }}", params, declared) == (1, 0)
+    assert change(graph, "insert P { order: $v, groupBy: 1 }", params, declared) == (1, 0)
+    with pytest.raises(KeyConflict) as caught:
+        change(graph, "insert P { order: $v, groupBy: 2 }", params, declared)
+    assert caught.value.row_id == id_
+    assert change(graph, "upsert P { order: $v, groupBy: 2 }", params, declared) == (1, 0)
     stored = rows_of(graph, "P")
     assert list(stored) == [id_]
     graph.load([node("P", **stored[id_], id_=id_)], mode="merge")
@@ -564,7 +706,7 @@ def test_a_missing_parameter(graph):
         ('query q() { insert Person { age: 1 } }', "T12"),
         ('query q() { insert Person { name: "a", name: "b" } }', "T13"),
         ('query q() { insert Knows { from: "a" } }', "T12"),
-        ('query q() { update Knows set { since: date("2024-01-01") } where from = "a" }', "T16"),
+        ('query q() { update Knows set { from: "b" } where from = "a" }', "T16"),
         ('query q() { insert Nobody { name: "a" } }', "T10"),
         ('query q() { delete Person where name = "a" insert Person { name: "b" } }', "D2"),
         ('query q() { insert Knows { from: 1, to: "b" } }', "T3"),
@@ -649,7 +791,7 @@ def test_if_commit_is_not_retried(graph, monkeypatch):
 
 
 def test_an_idempotency_key_gives_the_same_answer(graph):
-    query = "query q($n: String) { insert Person { name: $n } insert Knows { from: $n, to: $n } }"
+    query = "query q($n: String) { upsert Person { name: $n } insert Knows { from: $n, to: $n } }"
     first = graph.mutate(query, params={"n": "a"}, idempotency_key="k1")
     again = graph.mutate(query, params={"n": "a"}, idempotency_key="k1")
     assert again == first

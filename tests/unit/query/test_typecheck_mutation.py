@@ -199,10 +199,10 @@ CASES = {
     "T14-where": ("delete Person where age = $cnt", "T14", "$cnt", "delete Person where age = $count"),
     "T14-anonymous": ("delete Person where age = $_", "T14", "$_", "delete Person where age = $count"),
     "T16": (
-        'update Knows set { remark: "a" } where from = "b"',
+        'update Knows set { from: "a" } where from = "b"',
         "T16",
-        "Knows",
-        'update Person set { bio: "a" } where name = "b"',
+        "from",
+        'update Knows set { remark: "a" } where from = "b"',
     ),
     "no-code-key": (
         'update Person set { name: "b" } where name = "a"',
@@ -304,8 +304,8 @@ def test_independent_mistakes_of_one_statement_are_all_reported():
 
 
 def test_every_statement_is_checked():
-    text = write("insert Persn { name: 1 } insert Person { age: 1 } update Knows set { remark: 1 } where to = 1")
-    assert mistakes(text) == [Mistake("T10", "Persn"), Mistake("T12", "Person"), Mistake("T16", "Knows")]
+    text = write('insert Persn { name: 1 } insert Person { age: 1 } update Knows set { to: 1 } where to = "a"')
+    assert mistakes(text) == [Mistake("T10", "Persn"), Mistake("T12", "Person"), Mistake("T16", "to")]
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,9 @@ HINTS = {
         "delete Person where mood = $feeling", "declare it in the query's parentheses: '$feeling: String'",
     ),
     "misspelt-parameter": ("delete Person where name = $txet", "did you mean '$text'?"),
-    "edge-update": ('update Knows set { remark: "a" } where to = "b"', "delete the edge and insert it anew"),
+    "edge-end": (
+        'update Knows set { to: "a" } where to = "b"', "delete the edge and insert it between the other nodes",
+    ),
     "key": ('update Person set { name: "a" } where age = 1', "delete the node and insert it under its new key"),
     "number-as-end": ('insert Knows { from: 1, to: "b" }', 'write the text in quotes: "1"'),
     "list-in-where": ('delete Person where nicknames = "a"', None),
@@ -462,8 +464,8 @@ MESSAGES = {
     "T11-blob": ('delete Person where photo = "a"', "'Person.photo' is Blob and cannot be compared"),
     "T12": ('insert WorksAt { from: "a" }', "insert of 'WorksAt' misses 'role', 'to'"),
     "T16": (
-        'update Knows set { remark: "a" } where to = "b"',
-        "'Knows' is an edge type, and only nodes can be updated",
+        'update Knows set { to: "a" } where to = "b"',
+        "'Knows.to' is an endpoint of the edge and cannot be updated",
     ),
     "key": (
         'update City set { name: "a" } where name = "b"',

@@ -13,7 +13,7 @@ from omnigraph.query.ir.reads import Column, ParamDecl
 
 @dataclass(frozen=True, slots=True)
 class InsertNode:
-    """Add a node, or replace the one with the same key; properties not named become null."""
+    """Insert a node; its key must not exist. Properties that are not assigned are null."""
 
     type_name: str
     values: tuple[tuple[str, Expr], ...]
@@ -42,6 +42,16 @@ class UpdateNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateEdges:
+    """Set properties of the edges that match; their endpoints stay."""
+
+    type_name: str
+    values: tuple[tuple[str, Expr], ...]
+    where: Condition
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteNodes:
     """Remove the nodes that match, and every edge at them."""
 
@@ -61,7 +71,10 @@ class DeleteEdges:
 
 @dataclass(frozen=True, slots=True)
 class UpsertNode:
-    """Add a node with this key and `new`; if there is one, set `existing` of it instead."""
+    """Insert a node with this key and `new`, or set `existing` of the node that has the key.
+
+    Both include the assignments written beside the key.
+    """
 
     type_name: str
     key: tuple[tuple[str, Expr], ...]
@@ -70,7 +83,7 @@ class UpsertNode:
     name: str | None = None
 
 
-MutationOp = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges | UpsertNode
+MutationOp = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges | UpsertNode
 
 
 @dataclass(frozen=True, slots=True)
