@@ -22,7 +22,7 @@ from omnigraph.versioning.changeset import ChangeSet
 from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
 from omnigraph.versioning.feed import MIB, ChangePage, Feed, PageLimits, read_block
-from omnigraph.versioning.records import MAIN, Commit, Head, Tag
+from omnigraph.versioning.records import Commit, Head, Tag
 from omnigraph.versioning.repository import At, Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.tags import create_tag, delete_tag
@@ -54,7 +54,7 @@ class Review:
     def merge(
         self,
         source: str,
-        into: str = MAIN,
+        into: str | None = None,
         *,
         actor: str | None = None,
         message: str | None = None,
@@ -63,7 +63,9 @@ class Review:
         engine: str = "memory",
         spark: Any = None,
     ) -> MergeResult:
-        """Merge a branch into another as one commit; `MergeConflict` carries everything in the way.
+        """Merge a branch into `into`, by default the branch of this handle, as one commit.
+
+        `MergeConflict` carries everything in the way.
 
         `resolve` settles row conflicts: by "ours", "theirs" or "columns" for everything, or in a dict by type
         (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of a conflict,
@@ -72,7 +74,7 @@ class Review:
         With `engine="spark"`, tables with very many changed rows are decided range by range on Spark: on `spark`,
         a session or `omnigraph.spark.SessionOptions`, else on the active session, else on one of its own.
         """
-        options = WriteOptions(branch=into, actor=actor or self.actor, message=message)
+        options = WriteOptions(branch=into or self.branch, actor=actor or self.actor, message=message)
         with _spreading(engine, spark) as run_ranges:
             return merge_branch(
                 self._repository,
@@ -83,9 +85,9 @@ class Review:
                 run_ranges=run_ranges,
             )
 
-    def merge_preview(self, source: str, into: str = MAIN, *, resolve: Resolve = None) -> MergePlan:
+    def merge_preview(self, source: str, into: str | None = None, *, resolve: Resolve = None) -> MergePlan:
         """What a merge would do, conflicts included; nothing is written."""
-        return preview_merge(self._repository, source, into, resolve)
+        return preview_merge(self._repository, source, into or self.branch, resolve)
 
     def revert(
         self,

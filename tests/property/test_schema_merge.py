@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
+import pytest
 from hypothesis import assume, given, settings
 
 from omnigraph.errors import SchemaChangeError
@@ -13,19 +15,26 @@ from omnigraph.schema.merge import MergedSchema, merge_schemas
 from omnigraph.schema.migrate import plan_schema, plan_steps
 from omnigraph.schema.steps import UnsupportedChange
 from omnigraph.schema.unparse import unparse
-from support.schemas import schema_forks, schema_texts
+from support.schemas import random_fork, schema_forks, schema_texts
 
 DOMAIN = "0" * 26
 
 
-def successor(accepted: SchemaIR, text: str) -> SchemaIR:
+def supported_successor(accepted: SchemaIR, text: str) -> SchemaIR | None:
+    """The schema a text makes of the accepted one; None where the change is not supported."""
     catalog = compile_schema(text)
     try:
         supported = plan_schema(accepted, catalog).supported
     except SchemaChangeError:
         supported = False
-    assume(supported)
-    return resolve_identity(accepted, catalog).ir
+    return resolve_identity(accepted, catalog).ir if supported else None
+
+
+def successor(accepted: SchemaIR, text: str) -> SchemaIR:
+    found = supported_successor(accepted, text)
+    assume(found is not None)
+    assert found is not None
+    return found
 
 
 @settings(max_examples=150)
@@ -41,6 +50,29 @@ def test_merging_schemas(texts):
     base = new_identity(compile_schema(texts[0]), DOMAIN).ir
     ours = successor(base, texts[1])
     theirs = successor(replace(base, next_id=ours.next_id), texts[2])
+    check_merge(base, ours, theirs)
+
+
+@pytest.mark.long
+def test_merging_20000_random_schemas():
+    merges, seed = 0, 0
+    while merges < 20_000:
+        seed += 1
+        texts = random_fork(Random(seed))
+        base = new_identity(compile_schema(texts[0]), DOMAIN).ir
+        ours = supported_successor(base, texts[1])
+        theirs = supported_successor(replace(base, next_id=ours.next_id), texts[2]) if ours else None
+        if ours is None or theirs is None:
+            continue
+        try:
+            check_merge(base, ours, theirs)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {error!r}\n" + "\n--\n".join(texts)) from error
+        merges += 1
+
+
+def check_merge(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> None:
+    """The merge is symmetric, both sides can reach its result, and it has the types of both."""
     result = merge_schemas(base, ours, theirs)
     back = merge_schemas(base, theirs, ours)
     assert isinstance(result, MergedSchema) == isinstance(back, MergedSchema)

@@ -387,7 +387,11 @@ def schema_changes(draw: st.DrawFn) -> tuple[str, str]:
 @st.composite
 def schema_forks(draw: st.DrawFn) -> tuple[str, str, str]:
     """The text of a schema and of two it became, each by changes that are mostly supported."""
-    random = draw(SEEDS)
+    return random_fork(draw(SEEDS))
+
+
+def random_fork(random: Random) -> tuple[str, str, str]:
+    """A schema and two successors of it, as texts."""
     old = _edit(Schema(), random, GROWING, random.randint(5, 40)).accept()
     ours, theirs = (_edit(old, random, SUPPORTED, random.randint(0, 4)) for _ in range(2))
     return old.render(), ours.render(), theirs.render()

@@ -27,14 +27,18 @@ from omnigraph.versioning.equality import same_column
 from omnigraph.versioning.merge import (
     Conflict,
     ConflictKind,
+    Resolution,
+    Row,
     TableMerge,
     VirtualBase,
     concat_merges,
     in_columns,
     loose,
+    override_rows,
     take_changes,
 )
 from omnigraph.versioning.records import Pin
+from omnigraph.versioning.rows import to_dicts
 from omnigraph.versioning.snapshot import PinnedTable, Snapshot
 from omnigraph.versioning.transaction import Transaction
 
@@ -177,9 +181,13 @@ class _Planner:
                 self._merge(layout, identity, b, t, s)
             elif s is not None:
                 self._add(layout, s)
-        self.rules.check_all_used()
         if not self.plan.conflicts:
             self._judge()
+        elif self.rules.unused:
+            # The other ids in 'resolve' can name violations, which are reported once these conflicts are settled.
+            for conflict in self._violations():
+                self.rules.used(conflict.table_key, [conflict.row_id or ""])
+        self.rules.check_all_used()
 
     def _drop(self, b: PinnedTable | None, t: PinnedTable | None, s: PinnedTable | None) -> None:
         """A table one side dropped; what the other side changed in it would be lost."""
@@ -219,7 +227,8 @@ class _Planner:
         assert yours is not None
         store = ours.store
         job = MergeJob(store.location, t.folder, key, base, mine, yours, loose(columns), self.rules.of(key))
-        if t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns):
+        unchanged = t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns)
+        if unchanged and not self.rules.of(key).rows:
             # The rows themselves come with the table; only what rules look at is kept.
             judged = self.schema.judged(layout)
             changes = job.diffs(store)[1].ranges()
@@ -258,10 +267,72 @@ class _Planner:
     # -- judging ---------------------------------------------------------------------------------
 
     def _judge(self) -> None:
-        """Apply every rule to what the merge brings to the target."""
+        """Apply every rule to the result; rows that `resolve` names are settled, and the result is checked again."""
+        settled: set[str] = set()
+        while True:
+            found = self._violations()
+            named = [
+                conflict
+                for conflict in found
+                if conflict.row_id in self.rules.of(conflict.table_key).rows and conflict.id not in settled
+            ]
+            if not named:
+                break
+            settled |= {conflict.id for conflict in named}
+            for key in {conflict.table_key for conflict in named}:
+                self._settle(key, [conflict.row_id for conflict in named if conflict.table_key == key])
+        self.plan.conflicts += found
+
+    def _violations(self) -> list[Conflict]:
         delta = Delta(self.deltas, _Target(self.ours, self.schema))
-        for violation in violations(self.schema.catalog, delta):
-            self.plan.conflicts.append(_conflict(violation))
+        return [_conflict(violation) for violation in violations(self.schema.catalog, delta)]
+
+    def _settle(self, key: str, row_ids: Sequence[str | None]) -> None:
+        """Give rows that break a rule the state that `resolve` chooses for them."""
+        ids = [row_id for row_id in row_ids if row_id is not None]
+        self.rules.used(key, ids)
+        identity, layout = next(item for item in self.schema.layouts.items() if item[1].key == key)
+        tables = [by_identity(snapshot).get(identity) for snapshot in (self.ours, self.theirs)]
+        if tables[0] is None:
+            return  # The type is new in the target; its table is adopted as a whole.
+        columns = loose(layout.columns)
+        planned = self.plan.tables.get(key)
+        merge = planned.merge if planned is not None else concat_merges([], columns)
+        mine, yours = (
+            self._rows(snapshot, identity, table, ids) if table is not None else {}
+            for snapshot, table in zip((self.ours, self.theirs), tables, strict=True)
+        )
+        merged = {**dict.fromkeys(merge.delete.to_pylist()), **{row["id"]: row for row in to_dicts(merge.put)}}
+        rows: dict[str, tuple[Row | None, Row | None]] = {}
+        for id_ in ids:
+            current = merged[id_] if id_ in merged else mine.get(id_)
+            rows[id_] = mine.get(id_), _chosen(self.rules.of(key).rows[id_], current, mine.get(id_), yours.get(id_))
+        merge = override_rows(merge, rows, key, columns)
+        self.plan.tables[key] = PlannedTable(tables[0].pin.key, merge)
+        self.deltas[key] = TableDelta(merge.put, merge.delete)
+
+    def _rows(self, snapshot: Snapshot, identity: Identity, table: PinnedTable, ids: Sequence[str]) -> dict[str, Row]:
+        """Rows of one side by id, in the columns of the merged schema."""
+        names = self.schema.names(snapshot, identity)
+        found = to_dicts(snapshot.open(table).rows_of(list(ids)))
+        if names is not None:
+            found = [{names[name]: value for name, value in row.items() if name in names} for row in found]
+        return {row["id"]: row for row in found}
+
+
+def _chosen(choice: Resolution | Row | None, current: Row | None, ours: Row | None, theirs: Row | None) -> Row | None:
+    """The state of a row that a resolution chooses."""
+    match choice:
+        case None:
+            return None
+        case "ours":
+            return ours
+        case "theirs":
+            return theirs
+        case dict():
+            return {**current, **choice} if current is not None else None
+        case _:
+            return current
 
 
 class _Target:

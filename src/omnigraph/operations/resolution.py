@@ -39,7 +39,8 @@ class Rules:
         self._by_type: dict[str, Resolution] = {}
         self._by_property: dict[str, dict[str, Side]] = {}
         self._by_row: dict[str, dict[str, Resolution | Row | None]] = {}
-        self._unused: set[str] = set()
+        self.unused: set[str] = set()
+        """Ids of conflicts that were named and not met so far."""
         if isinstance(resolve, Mapping):
             for name, choice in resolve.items():
                 self._read(name, choice)
@@ -53,12 +54,12 @@ class Rules:
 
     def used(self, key: str, row_ids: Iterable[str]) -> None:
         """Rows of a table whose conflict was settled by name."""
-        self._unused -= {f"{key}:{row_id}" for row_id in row_ids}
+        self.unused -= {f"{key}:{row_id}" for row_id in row_ids}
 
     def check_all_used(self) -> None:
         """Refuse words about conflicts there are none of."""
-        if self._unused:
-            shown = ", ".join(f"'{name}'" for name in sorted(self._unused)[:3])
+        if self.unused:
+            shown = ", ".join(f"'{name}'" for name in sorted(self.unused)[:3])
             raise InputError(
                 f"there is no conflict {shown}", code="unknown_conflict", hint="'merge_preview' shows the conflicts"
             )
@@ -95,7 +96,7 @@ class Rules:
         elif choice is not None:
             settled = _word(choice)
         self._by_row.setdefault(type_.table_key, {})[row_id] = settled
-        self._unused.add(name)
+        self.unused.add(name)
 
     def _named(self, name: str) -> list[NodeType | EdgeType]:
         found = [type_ for type_ in self._types.values() if type_.name == name]

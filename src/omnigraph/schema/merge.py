@@ -4,6 +4,7 @@ Types and properties are matched by number, so a rename on one side and a new pr
 type. Every fact (a name, a property's type, the set of a type's constraints, …) is merged by itself: what one side left
 as it was, the other side decides; what both changed alike stands; enums that both extended have the values of both.
 What both changed differently clashes, and so does a declaration one side dropped and the other changed or still needs.
+A merged schema that one of the sides cannot reach by supported steps is a clash, too.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ from omnigraph.schema.ir import (
     Ref,
 )
 from omnigraph.schema.ir_builder import Numbers, build_parts
-from omnigraph.schema.steps import spell_note
+from omnigraph.schema.migrate import plan_steps
+from omnigraph.schema.steps import UnsupportedChange, spell_note
 from omnigraph.schema.unparse import unparse
 from omnigraph.types import PropertyType
 
@@ -115,7 +117,14 @@ def merge_schemas(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> MergedSch
         return [Clash("schema", error.message)]
     if ir.next_id != next_id:
         return [Clash("schema", "the changes of both sides bring up a declaration neither side has")]
-    return MergedSchema(text, ir)
+    clashes = _unreachable(ours, ir) or _unreachable(theirs, ir)
+    return clashes or MergedSchema(text, ir)
+
+
+def _unreachable(side: SchemaIR, merged: SchemaIR) -> list[Clash]:
+    """The changes from one side's schema to the merged one that a graph cannot carry out."""
+    refused = [step for step in plan_steps(side, merged) if isinstance(step, UnsupportedChange)]
+    return [Clash(step.entity, step.reason) for step in refused]
 
 
 @dataclass
@@ -236,7 +245,26 @@ class _Merge:
         interfaces = {n: t for n, t in built["interface"].items() if isinstance(t, InterfaceType)}
         nodes = {n: t for n, t in built["node"].items() if isinstance(t, NodeType)}
         edges = {n: t for n, t in built["edge"].items() if isinstance(t, EdgeType)}
+        for node in nodes.values():
+            self.implemented(node, [interfaces[name] for name in node.implements if name in interfaces])
         return Catalog(interfaces, nodes, edges)
+
+    def implemented(self, node: NodeType, interfaces: list[InterfaceType]) -> None:
+        """A node has the properties of its interfaces, unless one side changed those and the other added the node."""
+        for property_ in node.properties.values():
+            for interface in interfaces:
+                if interface.name in property_.injected_from and property_.name not in interface.properties:
+                    message = (
+                        f"one side dropped it from interface '{interface.name}', which the node implements on the other"
+                    )
+                    self.clashes.append(Clash(f"node:{node.name}.{property_.name}", message))
+        for interface in interfaces:
+            for name in interface.properties:
+                if name not in node.properties:
+                    message = (
+                        f"one side added it to interface '{interface.name}', which the node implements on the other"
+                    )
+                    self.clashes.append(Clash(f"node:{node.name}.{name}", message))
 
     def named(self, entity: str, type_: _Type, names: dict[int, str]) -> AnyType:
         """A type with its references spelt out."""

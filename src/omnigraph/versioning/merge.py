@@ -125,6 +125,24 @@ def take_changes(theirs: TableChanges, schema: pa.Schema) -> TableMerge:
     return TableMerge(pa.concat_tables(rows), _one(theirs.deleted["id"]), _one(theirs.inserted["id"]))
 
 
+def override_rows(
+    merge: TableMerge, rows: Mapping[str, tuple[Row | None, Row | None]], key: str, schema: pa.Schema
+) -> TableMerge:
+    """The merge with other results for some rows: id → the target's row and the row it shall have, None for absent."""
+    settlement = _Settlement(key, NO_RULE)
+    for id_, (t, row) in rows.items():
+        settlement.take(id_, t, row)
+    ids = pa.array(list(rows), pa.utf8())
+    kept = TableMerge(
+        merge.put.filter(pc.invert(pc.is_in(merge.put["id"], value_set=ids))),
+        merge.delete.filter(pc.invert(pc.is_in(merge.delete, value_set=ids))),
+        merge.new_ids.filter(pc.invert(pc.is_in(merge.new_ids, value_set=ids))),
+        merge.conflicts,
+        merge.settled,
+    )
+    return concat_merges([kept, settlement.merge(schema)], schema)
+
+
 VirtualBase = Callable[[pa.Array], Mapping[str, Row | None]]
 """Ids → the rows two histories that met more than once have in common."""
 

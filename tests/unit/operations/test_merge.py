@@ -655,3 +655,67 @@ def test_a_base_that_is_gone_is_told_with_what_to_do(tmp_path):
 
 def set_age(graph, name, age, branch="main"):
     graph.mutate(f'query q() {{ update Person set {{ age: {age} }} where name = "{name}" }}', branch=branch)
+
+
+# -- violations of rules, settled by the id that a preview shows --------------------------------------
+
+
+@pytest.mark.parametrize("added_by", ["source", "target"])
+def test_an_orphan_edge_is_settled_by_the_id_that_is_shown(tmp_path, added_by):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    ops = ("AddEdge", "RemoveNode") if added_by == "source" else ("RemoveNode", "AddEdge")
+    do(graph.on("side"), ops[0], 1)
+    do(graph, ops[1], 1)
+    (conflict,) = graph.merge_preview("side").conflicts
+    assert conflict.kind == "orphan_edge"
+    keeps = "theirs" if added_by == "source" else "ours"
+    for choice in (keeps, "columns"):
+        left = graph.merge_preview("side", resolve={conflict.id: choice}).conflicts
+        assert [one.id for one in left] == [conflict.id]
+    for choice in ("ours" if keeps == "theirs" else "theirs", None):
+        assert graph.merge_preview("side", resolve={conflict.id: choice}).conflicts == []
+    assert graph.merge("side", resolve={conflict.id: None}).outcome == "merged"
+    assert rows(graph) == ({"Bob": 25, "Carol": 40, "Dan": 50}, [("Bob", "Carol")])
+    assert graph.verify() == []
+
+
+def test_a_unique_violation_is_settled_by_the_id_that_is_shown(tmp_path):
+    graph = make(tmp_path, "node P { k: String @key  mail: String? @unique }", [])
+    graph.branch_create("side")
+    graph.on("side").mutate('query q() { insert P { k: "a", mail: "x" } insert P { k: "c", mail: "z" } }')
+    graph.mutate('query q() { insert P { k: "b", mail: "x" } }')
+    (conflict,) = graph.merge_preview("side").conflicts
+    assert (conflict.kind, conflict.id) == ("unique_violation", "node:P:a")
+    assert graph.merge_preview("side", resolve={conflict.id: "ours"}).conflicts == []
+    graph.merge("side", resolve={conflict.id: {"mail": "y"}})
+    mails = {row["data"]["k"]: row["data"]["mail"] for row in graph.export()}
+    assert mails == {"a": "y", "b": "x", "c": "z"}
+    assert graph.verify() == []
+
+
+def test_an_id_without_a_conflict_is_refused(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    do(graph.on("side"), "AddEdge", 1)
+    do(graph, "RemoveNode", 1)
+    (conflict,) = graph.merge_preview("side").conflicts
+    with pytest.raises(og.errors.InputError) as caught:
+        graph.merge_preview("side", resolve={conflict.id: None, "node:Person:Bob": "ours"})
+    assert caught.value.code == "unknown_conflict"
+
+
+def test_a_merge_goes_into_the_branch_of_the_handle(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("work")
+    graph.branch_create("side")
+    do(graph.on("side"), "AddNode", 1)
+    work, head = graph.on("work"), graph.snapshot().commit_id
+    assert set(work.merge_preview("side").tables) == {"node:Person"}
+    result = work.merge("side")
+    assert (result.target, result.outcome) == ("work", "fast_forward")
+    assert "Eve" in rows(work)[0]
+    assert graph.snapshot().commit_id == head
+    assert work.merge("side", into="main").target == "main"
+    with pytest.raises(og.errors.InputError, match="two different branches"):
+        work.merge("work")

@@ -45,6 +45,7 @@ def edit(*changes, text=BASE):
 
 
 AGE = "    age: I32?\n"
+NAMED = "interface Named { label: String @index  nick: String? }"
 NOTE = 'node Note { slug: String @key  text: String?  v: Vector(4)? @embed("text") }\n'
 GOOD = {
     "nothing": ([], [], []),
@@ -139,6 +140,26 @@ BAD = {
         [("edge Wrote: Person -> Note\n", 'edge Wrote: Person -> Note @description("a")\n')],
         [("edge Wrote: Person -> Note\n", 'edge Wrote: Person -> Note @description("b")\n')],
         [("edge:Wrote", "annotations changed differently")],
+    ),
+    "a new property of an interface that a new node implements": (
+        [(NAMED, f"{NAMED[:-1]} note: String? @index }}")],
+        [("node Note", "node City implements Named { n: String @key }\nnode Note")],
+        [("node:City.note", "one side added it to interface 'Named', which the node implements on the other")],
+    ),
+    "a new property of an interface that a new node declares": (
+        [(NAMED, f"{NAMED[:-1]} note: String? }}")],
+        [("node Note", "node City implements Named { n: String @key  note: String? }\nnode Note")],
+        [("node:City.note", "it fulfilled no interface and now fulfils Named.note")],
+    ),
+    "a dropped property of an interface that a new node implements": (
+        [(NAMED, "interface Named { label: String @index }")],
+        [("node Note", "node City implements Named { n: String @key }\nnode Note")],
+        [("node:City.nick", "one side dropped it from interface 'Named', which the node implements on the other")],
+    ),
+    "a dropped property of an interface that a new node declares": (
+        [(NAMED, "interface Named { label: String @index }")],
+        [("node Note", "node City implements Named { n: String @key  nick: String? }\nnode Note")],
+        [("node:City.nick", "it fulfilled Named.nick and now fulfils no interface")],
     ),
 }
 
