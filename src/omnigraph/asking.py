@@ -136,7 +136,7 @@ class Asking(Transfer):
         result = self.query(source, name, params, after=after, branch=branch, at=at, **how)
         yield result
         while result.next is not None:
-            result = self.query(source, name, params, after=result.next, **how)
+            result = self.query(source, name, params, after=result.next, branch=branch, **how)
             yield result
 
     def _page(
@@ -151,9 +151,9 @@ class Asking(Transfer):
         after: str | None,
         engine: str,
     ) -> Result:
-        if rows is None or rows < 1:
-            said = "a cursor goes on with a page" if rows is None else f"a page has at least one row, not {rows}"
-            raise InputError(said, code="bad_page", hint="say how many rows: page=100")
+        if type(rows) is not int or rows < 1:
+            said = "a cursor needs a page size" if rows is None else f"a page has at least one row, not {rows!r}"
+            raise InputError(said, code="bad_page", hint="give the number of rows: page=100")
         if engine == "spark":
             raise InputError("pages are not read on Spark", code="not_on_spark", hint='leave engine="spark" out')
         text, source_name = read_source(source)
@@ -167,6 +167,7 @@ class Asking(Transfer):
             params,
             rows=rows,
             after=after,
+            branch=branch or self.branch,
             start=lambda: self.snapshot(branch, at),
             fixed=at is not None,
             embed=self._shared.embedder.embed_query,

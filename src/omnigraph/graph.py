@@ -206,6 +206,8 @@ class Graph(Asking):
 
     def entity_at(self, type_name: str, id: str, at: At) -> dict[str, Any] | None:
         """One node or edge as it was; None when it was not there."""
+        if not isinstance(id, str):
+            raise InputError(f"an id is a text, not a {type(id).__name__}", hint=f"write '{id}'")
         snapshot = self.snapshot(at=at)
         key = self._table_key(snapshot, type_name)
         rows = snapshot.table(key).rows_of([id], self._columns(snapshot, key))

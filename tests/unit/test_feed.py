@@ -202,6 +202,10 @@ BAD = {
     "another kind": lambda token: closed({**opened(token), "k": "feed-page"}),
     "another graph": lambda token: closed({**opened(token), "graph": "01"}),
     "an unknown commit": lambda token: closed({**opened(token), "after": "nothing"}),
+    "no commit": lambda token: closed({name: value for name, value in opened(token).items() if name != "after"}),
+    "a number for a commit": lambda token: closed({**opened(token), "after": 7}),
+    "a number": lambda _: 7,
+    "bytes": lambda token: token.encode(),
 }
 
 

@@ -252,3 +252,10 @@ def test_deleted_branches_and_their_commits(graph):
     assert ids_of(graph, "Shelf", at=commit.id) == ["a", "b", "z"]
     with pytest.raises(BranchNotFound):
         graph.load([shelf("y")], mode="append", branch="side")
+
+
+def test_an_id_is_a_text(tmp_path):
+    graph = og.init(tmp_path / "typed", "node P { k: I64 @key }", environ={}, sync=False)
+    with pytest.raises(og.errors.InputError, match="an id is a text") as caught:
+        graph.entity_at("P", 5, None)
+    assert caught.value.hint == "write '5'"

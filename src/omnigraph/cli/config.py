@@ -258,6 +258,12 @@ def parse_config(text: str, path: Path, keys: Mapping[str, Check] = KEYS) -> Con
         where = f", line {mark.line + 1}" if mark else ""
         reason = getattr(error, "problem", None) or " ".join(str(error).split())
         raise _wrong(f"'{path}'{where} is not YAML: {reason}") from None
+    except RecursionError:
+        raise _wrong(
+            f"'{path}' is nested too deeply", "a key has at most three levels, such as graphs.lab.uri"
+        ) from None
+    except ValueError as error:
+        raise _wrong(f"'{path}' is not YAML: {error}") from None
     if document is None:
         document = {}
     if not isinstance(document, dict):
@@ -321,8 +327,8 @@ def _shown(value: Any) -> str:
     return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else redact(repr(value))
 
 
-def _wrong(message: str) -> InputError:
-    return InputError(message, code="bad_config")
+def _wrong(message: str, hint: str | None = None) -> InputError:
+    return InputError(message, code="bad_config", hint=hint)
 
 
 def read_env_file(path: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Pages of a read: some rows at a time, all of one result at one commit.
 
-A cursor says where to go on: the commit, how many rows were shown, the instant that `now()` means, and a digest of the
+A cursor holds the branch, the commit, the number of rows shown, the instant that `now()` means, and a digest of the
 query and its parameters. Nothing is remembered on our side.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.engine.cut import Page
@@ -25,13 +25,14 @@ from omnigraph.query import ir
 from omnigraph.query.params import bind_params
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.tokens import read_token, write_token
+from omnigraph.versioning.tokens import read_token, short_id, write_token
 
 
 @dataclass(frozen=True)
 class _Cursor:
     """Where a page begins."""
 
+    branch: str
     commit_id: str
     offset: int
     now_ms: int
@@ -40,13 +41,21 @@ class _Cursor:
     def write(self) -> str:
         """The text a caller keeps."""
         fields = {"commit": self.commit_id, "offset": self.offset, "now": self.now_ms, "digest": self.digest}
-        return write_token("query-page", fields)
+        return write_token("query-page", {"branch": short_id(self.branch), **fields})
 
     @classmethod
-    def read(cls, text: str) -> _Cursor:
-        """The cursor of a text, or why it is none."""
-        fields = read_token(text, "query-page", {}, rejected=PageCursorRejected)
-        return cls(fields["commit"], fields["offset"], fields["now"], fields["digest"])
+    def read(cls, text: object, branch: str) -> _Cursor:
+        """The cursor of a text, or the reason it is none for this branch."""
+        fields = read_token(
+            text,
+            "query-page",
+            {"branch": short_id(branch)},
+            {"commit": str, "offset": int, "now": int, "digest": str},
+            rejected=PageCursorRejected,
+        )
+        if fields["offset"] < 0:
+            raise PageCursorRejected("it is not a token of this program")
+        return cls(branch, fields["commit"], fields["offset"], fields["now"], fields["digest"])
 
 
 def read_page(
@@ -60,18 +69,19 @@ def read_page(
     *,
     rows: int,
     after: str | None,
+    branch: str,
     start: Callable[[], Snapshot],
     fixed: bool,
     embed: EmbedQuery | None = None,
     limits: Limits | None = None,
     source_name: str = "<query>",
 ) -> Result:
-    """So many rows of one read query of `source`, the first ones or those behind a cursor.
+    """So many rows of one read query of `source`, the first ones or those behind a cursor of the same branch.
 
     `start` is what the first page reads; where it is `fixed`, a cursor must be of the same commit.
     """
     started = time.perf_counter()
-    cursor = _Cursor.read(after) if after is not None else None
+    cursor = _Cursor.read(after, branch) if after is not None else None
     snapshot = start() if cursor is None or fixed else None
     if cursor is not None:
         if snapshot is not None and snapshot.commit_id != cursor.commit_id:
@@ -89,7 +99,7 @@ def read_page(
     bound = bind_params(plan.params, params)
     digest = _digest(plan, bound.values)
     if cursor is None:
-        cursor = _Cursor(snapshot.commit_id, 0, repository.clock() // 1000, digest)
+        cursor = _Cursor(branch, snapshot.commit_id, 0, repository.clock() // 1000, digest)
     elif cursor.digest != digest:
         raise PageCursorRejected("it belongs to another query, or to other parameters")
     execution = Execution(
@@ -108,7 +118,7 @@ def read_page(
         if error.code != "version_reclaimed" or after is None:
             raise
         raise PageGone(snapshot.commit_id) from error
-    behind = _Cursor(cursor.commit_id, cursor.offset + rows, cursor.now_ms, digest).write() if execution.more else None
+    behind = replace(cursor, offset=cursor.offset + rows).write() if execution.more else None
     return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=behind)
 
 

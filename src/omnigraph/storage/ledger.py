@@ -183,13 +183,16 @@ class Ledger:
                 at = self.read()
         raise AssertionError("the loop returns or raises")
 
-    def find(self, at: LedgerVersion, object_id: str) -> pa.Table:
-        """The row with this id, if any: first in memory, then in the sealed fragments."""
-        for rows in (at.tail, at.state):
-            found = rows.filter(pc.equal(rows["object_id"], object_id))
-            if found.num_rows:
-                return found
-        return self.history(at, f"object_id = {sql_text(object_id)}")
+    def find(self, at: LedgerVersion, *object_ids: str) -> pa.Table:
+        """The rows with one of these ids, if any: first in memory, then in the sealed fragments."""
+        wanted = pa.array(object_ids, pa.utf8())
+        found = pa.concat_tables(
+            rows.filter(pc.is_in(rows["object_id"], value_set=wanted)) for rows in (at.tail, at.state)
+        )
+        if found.num_rows >= len(object_ids):
+            return found
+        sealed = self.history(at, f"object_id IN ({', '.join(map(sql_text, object_ids))})")
+        return sealed if not found.num_rows else pa.concat_tables([found, sealed])
 
     def _open(self) -> lance.LanceDataset:
         return lance.dataset(self._uri, storage_options=self._options, session=self._session)

@@ -47,8 +47,12 @@ class PageLimits:
             ("bytes", self.bytes, 32 * MIB),
             ("commits", self.commits, 512),
         ):
-            if not 1 <= value <= most:
-                raise InputError(f"a page holds 1 to {most} {name}, not {value}")
+            if type(value) is not int or not 1 <= value <= most:
+                raise InputError(
+                    f"a page holds 1 to {most} {name}, not {value!r}",
+                    code="bad_page",
+                    hint=f"give an integer, {name}=100",
+                )
 
 
 @dataclass(frozen=True)
@@ -112,22 +116,22 @@ class Feed:
         line = self._line(self._head.commit_id)
         if start == "beginning":
             return self._answer(line, limits, None)
-        if not start.startswith("after:"):
+        if not str(start).startswith("after:"):
             raise InputError(
-                f"a feed cannot start at '{start[:80]}'", hint="start at 'now', 'beginning' or 'after:<commit>'"
+                f"a feed cannot start at '{str(start)[:80]}'", hint="start at 'now', 'beginning' or 'after:<commit>'"
             )
         return self._answer(self._behind(line, start.removeprefix("after:")), limits, None)
 
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
         """The next poll of whoever holds a cursor."""
-        after = read_token(cursor, "feed-cursor", self._binding)["after"]
+        after = read_token(cursor, "feed-cursor", self._binding, {"after": str})["after"]
         if after == self._head.commit_id:
             return ChangePage((), after, cursor, None, True)
         return self._answer(self._behind(self._line(self._head.commit_id), after), limits, cursor)
 
     def next_page(self, page: str, limits: PageLimits) -> ChangePage:
         """The rest of a poll that stopped inside a commit."""
-        fields = read_token(page, "feed-page", self._binding)
+        fields = read_token(page, "feed-page", self._binding, {"cut": str, "commit": str, "position": list})
         line = self._line(fields["cut"])
         if line[-1].id not in {commit.id for commit in self._line(self._head.commit_id)}:
             raise ChangeCursorRejected("its head is not on the branch any more")
@@ -211,7 +215,7 @@ def read_block(
     before, after = commit_pair(repository, commit)
     check_schema(before, after)
     binding = {"graph": repository.genesis_id, "commit": commit.id, "filter": _digest(wanted)}
-    position = read_token(page, "commit-page", binding)["position"] if page is not None else None
+    position = read_token(page, "commit-page", binding, {"position": list})["position"] if page is not None else None
     changes = _after(read_changes(before, after, columns, wanted, _table(position)), position)
     if limits is None:
         return Block(commit, tuple(changes))
@@ -248,7 +252,11 @@ def _position(change: Change) -> list[Any]:
 
 
 def _table(position: Any) -> tuple[int, str] | None:
-    return (position[0], position[1]) if position else None
+    if not position:
+        return None
+    if not (len(position) == len(("rank", "type", "id")) and type(position[0]) is int and type(position[1]) is str):
+        raise ChangeCursorRejected("it is not a token of this program")
+    return position[0], position[1]
 
 
 def _after(changes: Iterator[Change], position: Any) -> Iterator[Change]:

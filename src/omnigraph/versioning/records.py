@@ -199,8 +199,13 @@ def schema_object_id(hash_: str) -> str:
     return f"schema:{hash_}"
 
 
-def idempotency_object_id(key: str) -> str:
-    """The row id of a remembered request."""
+def idempotency_object_id(key: str, actor: str | None) -> str:
+    """The row id of a remembered request; every actor has keys of its own."""
+    return f"idempotency_of:{_json([actor, key])}"
+
+
+def unscoped_idempotency_object_id(key: str) -> str:
+    """The row id that earlier releases wrote: one set of keys for all actors."""
     return f"idempotency:{key}"
 
 
@@ -321,10 +326,10 @@ def abort_to_row(commit_id: str, operation_id: str, at: int) -> Row:
     return _row(commit_id, "graph_abort", metadata=_json({"operation_id": operation_id, "created_at": at}))
 
 
-def idempotency_to_row(key: str, commit_id: str, request_hash: str | None) -> Row:
-    """The row that remembers which commit a request made."""
+def idempotency_to_row(key: str, actor: str | None, commit_id: str, request_hash: str | None) -> Row:
+    """The row that remembers which commit a request of an actor made."""
     return _row(
-        idempotency_object_id(key),
+        idempotency_object_id(key, actor),
         "idempotency",
         metadata=_json({"commit_id": commit_id, "request_hash": request_hash}),
     )

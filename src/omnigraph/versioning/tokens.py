@@ -35,9 +35,16 @@ def write_token(kind: TokenKind, fields: Mapping[str, Any]) -> str:
 
 
 def read_token(
-    token: str, kind: TokenKind, binding: Mapping[str, str], *, rejected: Rejected = ChangeCursorRejected
+    token: object,
+    kind: TokenKind,
+    binding: Mapping[str, Any],
+    shape: Mapping[str, type],
+    *,
+    rejected: Rejected = ChangeCursorRejected,
 ) -> dict[str, Any]:
-    """The fields of a token, or why it cannot be used here."""
+    """The fields of a token, or the reason it cannot be used here; `shape` has the type of each further field."""
+    if not isinstance(token, str):
+        raise rejected(f"it is a text, and a {type(token).__name__} was given")
     fields = _unpack(token, rejected)
     if fields.get("v") != VERSION:
         raise rejected(f"it is of version {fields.get('v')}, and this release reads version {VERSION}")
@@ -46,6 +53,8 @@ def read_token(
     for name, value in binding.items():
         if fields.get(name) != value:
             raise rejected(f"it belongs to another {name}")
+    if not all(type(fields.get(name)) is type_ for name, type_ in shape.items()):
+        raise rejected("it is not a token of this program")
     return fields
 
 
@@ -58,7 +67,7 @@ def _unpack(token: str, rejected: Rejected) -> dict[str, Any]:
         if hashlib.sha256(text).digest() != digest:
             raise rejected("it is damaged")
         fields = json.loads(text)
-    except (binascii.Error, UnicodeError, ValueError) as error:
+    except (binascii.Error, UnicodeError, ValueError, RecursionError) as error:
         raise rejected("it is not a token of this program") from error
     if not isinstance(fields, dict):
         raise rejected("it is not a token of this program")

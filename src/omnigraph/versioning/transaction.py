@@ -54,6 +54,7 @@ from omnigraph.versioning.records import (
     schema_to_row,
     table_to_row,
     tombstone_to_row,
+    unscoped_idempotency_object_id,
     version_to_row,
 )
 from omnigraph.versioning.repository import Repository
@@ -64,6 +65,7 @@ SLOW_US = 5 * 60 * 1_000_000
 """Well below the grace of a cleanup: a write slower than this looks again before it publishes."""
 
 WRITE_TRIES = 64
+_KEY_LENGTH_MAX = 1_024
 COMMIT_PROPERTY = "omnigraph.commit"
 
 
@@ -270,7 +272,7 @@ class Transaction:
             )
             rows.append(commit_to_row(commit, pins))
             if options.idempotency_key is not None:
-                rows.append(idempotency_to_row(options.idempotency_key, commit_id, options.request_hash))
+                rows.append(idempotency_to_row(options.idempotency_key, options.actor, commit_id, options.request_hash))
             if (
                 self._schema is not None
                 and not self.repository.ledger.find(state.ledger, schema_object_id(self._schema.hash)).num_rows
@@ -407,18 +409,39 @@ def write(
 
 
 def find_earlier(repository: Repository, options: WriteOptions, state: State) -> Commit | None:
-    """The commit an idempotency key made before, if any."""
+    """The commit that the same actor's request with this idempotency key made before, if any."""
     if options.idempotency_key is None:
         return None
-    if not options.idempotency_key.strip():
-        raise InputError("an idempotency key cannot be empty")
-    rows = repository.ledger.find(state.ledger, idempotency_object_id(options.idempotency_key)).to_pylist()
-    if not rows:
-        return None
-    remembered = read_metadata(rows[0])
-    if remembered.get("request_hash") != options.request_hash:
-        raise KeyReused(
-            f"the idempotency key '{options.idempotency_key}' was used for another request",
-            hint="use a new key for a new request",
+    key = check_idempotency_key(options.idempotency_key)
+    scoped = idempotency_object_id(key, options.actor)
+    rows = repository.ledger.find(state.ledger, scoped, unscoped_idempotency_object_id(key)).to_pylist()
+    for row in sorted(rows, key=lambda row: bool(row["object_id"] != scoped)):
+        remembered = read_metadata(row)
+        commit = repository.get_commit(remembered["commit_id"])
+        if commit.actor != options.actor:
+            # A row without an actor in its id belongs to the actor of its commit.
+            continue
+        if remembered.get("request_hash") != options.request_hash:
+            raise KeyReused(
+                f"the idempotency key '{key}' was used for another request", hint="use a new key for a new request"
+            )
+        return commit
+    return None
+
+
+def check_idempotency_key(key: object) -> str:
+    """Refuse what cannot be an idempotency key."""
+    if not isinstance(key, str) or not key.strip() or len(key) > _KEY_LENGTH_MAX or not _is_unicode(key):
+        shown = f"a {type(key).__name__}" if not isinstance(key, str) else "empty" if not key.strip() else "too long"
+        raise InputError(
+            f"an idempotency key is a text of 1 to {_KEY_LENGTH_MAX} characters, and this one is {shown}"
+            if not isinstance(key, str) or _is_unicode(key)
+            else "an idempotency key is a text, and this one contains half a surrogate pair",
+            code="bad_idempotency_key",
+            hint="use a fresh text for each request, such as str(uuid.uuid4())",
         )
-    return repository.get_commit(remembered["commit_id"])
+    return key
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)

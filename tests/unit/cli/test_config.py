@@ -67,6 +67,9 @@ def test_a_graph_beside_the_file_is_shown_as_it_is_written():
         ("targets: {a: {uri: x}}", "the key 'targets' is now called 'graphs'"),
         ("- a\n- b", "is to hold keys and values"),
         ("cli: {graph: [", ", line 1 is not YAML"),
+        ("a: " + "[" * 3000 + "]" * 3000, "is nested too deeply"),
+        ("a: " + "{b: " * 3000 + "}" * 3000, "is nested too deeply"),
+        ("a: 2001-99-99", "is not YAML"),
     ],
 )
 def test_what_is_wrong_is_named(text, said):

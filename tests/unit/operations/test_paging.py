@@ -9,11 +9,13 @@ import pytest
 
 from omnigraph.errors import CommitNotFound, InputError, NotFound, PageCursorRejected, PageGone
 from omnigraph.versioning import maintenance
+from omnigraph.versioning.tokens import write_token
 from support.writes import new_graph, node, reopened
 
 SCHEMA = "node P { k: I64 @key  text: String? @index  g: I32?  v: Vector(2)? }\nedge E: P -> P"
 WORDS = ("river", "stone river", "stone", None)
 PLAIN = "query q() { match { $p: P } return { $p.k, $p.g } order { $p.g desc } }"
+FORGED = {"commit": ["x"], "offset": -1, "now": "soon", "digest": None}
 QUERIES = {
     "ties": PLAIN,
     "its own cut": "query q() { match { $p: P } return { $p.k } order { $p.g } skip 3 limit 17 }",
@@ -107,6 +109,13 @@ def test_a_cursor_fits_its_query_its_parameters_and_its_commit_only(graph, tmp_p
         ({"page": 0}, "bad_page"),
         ({"page": -1}, "bad_page"),
         ({"after": "x"}, "bad_page"),
+        ({"page": "5"}, "bad_page"),
+        ({"page": 5.0}, "bad_page"),
+        ({"page": True}, "bad_page"),
+        ({"page": 5, "after": 7}, "page_cursor_rejected"),
+        ({"page": 5, "after": b"abc"}, "page_cursor_rejected"),
+        ({"page": 5, "after": write_token("query-page", {"branch": "main"})}, "page_cursor_rejected"),
+        ({"page": 5, "after": write_token("query-page", {"branch": "main", **FORGED})}, "page_cursor_rejected"),
         ({"page": 5, "engine": "spark"}, "not_on_spark"),
     ],
 )
@@ -114,6 +123,18 @@ def test_what_is_no_page_is_refused(graph, how, code):
     with pytest.raises(InputError) as caught:
         graph.query(PLAIN, **how)
     assert caught.value.code == code
+
+
+def test_a_cursor_belongs_to_its_branch(tmp_path):
+    graph = new_graph(tmp_path, SCHEMA, *(node("P", k=number, g=1) for number in range(6)))
+    graph.branch_create("other")
+    cursor = graph.query(PLAIN, page=2).next
+    with pytest.raises(PageCursorRejected, match="another branch"):
+        graph.query(PLAIN, page=2, after=cursor, branch="other")
+    with pytest.raises(PageCursorRejected, match="another branch"):
+        graph.on("other").query(PLAIN, page=2, after=cursor)
+    assert len(graph.on("other").query(PLAIN, page=2, after=cursor, branch="main")) == 2
+    assert sum(len(page) for page in graph.pages(PLAIN, page=2, branch="other")) == 6
 
 
 def test_pages_need_an_order(graph):

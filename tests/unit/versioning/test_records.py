@@ -160,7 +160,7 @@ def test_object_ids():
     assert head_to_row(HEAD)["object_id"] == "graph_head:feature/x"
     assert abort_to_row("01J", "01K", 1)["object_id"] == "01J", "the very id the commit would have"
     assert schema_to_row(SchemaRecord("abc", "", ""))["object_id"] == "schema:abc"
-    assert idempotency_to_row("key", "01J", None)["object_id"] == "idempotency:key"
+    assert idempotency_to_row("key", "ana", "01J", None)["object_id"] == 'idempotency_of:["ana","key"]'
 
 
 def test_main_is_stored_as_null():

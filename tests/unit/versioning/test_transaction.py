@@ -23,7 +23,13 @@ from omnigraph.storage.failpoints import NAMES, FailpointError, arm
 from omnigraph.storage.numbered import FRAGMENTS_MAX
 from omnigraph.storage.staging import Change
 from omnigraph.versioning import transaction as transaction_module
-from omnigraph.versioning.records import SchemaRecord, TableSpec, abort_to_row
+from omnigraph.versioning.records import (
+    SchemaRecord,
+    TableSpec,
+    abort_to_row,
+    idempotency_to_row,
+    unscoped_idempotency_object_id,
+)
 from omnigraph.versioning.state import Publication
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 from omnigraph.versioning.verify import verify
@@ -388,10 +394,36 @@ def test_another_key_is_another_request(repository):
     assert ids_of(repository.snapshot()) == ["a", "b"]
 
 
-@pytest.mark.parametrize("key", ["", "  "])
-def test_an_empty_key(repository, key):
-    with pytest.raises(InputError, match="idempotency key"):
+@pytest.mark.parametrize("key", ["", "  ", 7, b"k", ["k"], "x" * 1025, "half \ud800"])
+def test_what_cannot_be_a_key(repository, key):
+    with pytest.raises(InputError, match="idempotency key") as caught:
         add_people(repository, "a", idempotency_key=key)
+    assert caught.value.code == "bad_idempotency_key"
+    assert caught.value.hint
+    assert ids_of(repository.snapshot()) == []
+
+
+def test_every_actor_has_keys_of_its_own(repository):
+    made = {
+        actor: add_people(repository, f"by {actor}", actor=actor, idempotency_key="k") for actor in (None, "ana", "bo")
+    }
+    for actor, commit in made.items():
+        assert commit.actor == actor
+        assert add_people(repository, f"by {actor}", actor=actor, idempotency_key="k") == commit
+    assert ids_of(repository.snapshot()) == ["by None", "by ana", "by bo"]
+
+
+def test_a_key_that_an_earlier_release_remembered_belongs_to_the_actor_of_its_commit(repository):
+    commit = add_people(repository, "a", actor="ana")
+    row = {
+        **idempotency_to_row("k", None, commit.id, None),
+        "object_id": unscoped_idempotency_object_id("k"),
+    }
+    repository.publish(lambda _: Publication(add=(row,)))
+    assert add_people(repository, "b", actor="ana", idempotency_key="k") == commit
+    assert add_people(repository, "b", actor="bo", idempotency_key="k") != commit
+    assert add_people(repository, "c", idempotency_key="k").actor is None
+    assert ids_of(repository.snapshot()) == ["a", "b", "c"]
 
 
 def test_a_key_survives_a_long_history(repository):
