@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.columns import document, names_in, shown_names
@@ -40,8 +41,13 @@ class Review:
     # -- branches --------------------------------------------------------------------------------
 
     def branches(self) -> list[str]:
-        """Every branch: main first, then by name."""
-        return self._repository.branches()
+        """Every branch: main first, then by name. The list prints as a table."""
+        names = self._repository.branches()
+        return Listing(names, self._describe_branch)
+
+    def _describe_branch(self, name: str) -> dict[str, Any]:
+        head = self._repository.state().find_head(name)
+        return describe_branch(name, self._repository.get_commit(head.commit_id) if head is not None else None)
 
     def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
         """Create a branch at another one's head, or at any point of its history; nothing is copied."""
@@ -117,8 +123,8 @@ class Review:
         return create_tag(self._repository, name, self._point(at), actor=actor or self.actor, message=message)
 
     def tags(self) -> list[Tag]:
-        """Every tag, by name."""
-        return self._repository.state().tags()
+        """Every tag, by name. The list prints as a table."""
+        return Listing(self._repository.state().tags(), describe_tag)
 
     def tag_delete(self, name: str) -> None:
         """Forget a name; its commit stays readable by its id until a cleanup."""
@@ -253,8 +259,8 @@ class Review:
     # -- history ---------------------------------------------------------------------------------
 
     def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
-        """The history of a branch, newest first."""
-        return self._repository.commits(branch or self.branch, limit)
+        """The history of a branch, newest first. The list prints as a table."""
+        return Listing(self._repository.commits(branch or self.branch, limit), describe_commit)
 
     def commit(self, id: str) -> Commit:
         """One commit."""

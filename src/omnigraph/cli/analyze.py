@@ -9,11 +9,11 @@ import typer
 from omnigraph.cli import completion
 from omnigraph.cli.ask import point
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.formats import TableStyle, table_lines
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json
 from omnigraph.cli.progress import working
 from omnigraph.cli.where import Master, Remote, spark_options
+from omnigraph.text_table import TableStyle, table_lines
 
 if TYPE_CHECKING:
     from omnigraph.operations.analytics import Analysis

@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli import completion
+from omnigraph.cli.colours import PLAIN, colours
 from omnigraph.cli.config import Alias
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN, read_text, writing
-from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, TableStyle, text_lines, write_binary
+from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, text_lines, write_binary
 from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.output import json_text, remark
+from omnigraph.cli.pager import print_paged
 from omnigraph.cli.params import gather
 from omnigraph.cli.shell.statements import wrapped
 from omnigraph.cli.where import Master, Remote, spark_options
 from omnigraph.errors import InputError, ParameterError
 from omnigraph.names import closest, listing
+from omnigraph.text_table import TableStyle, terminal_width
 
 if TYPE_CHECKING:
     from omnigraph.engine.result import Result
@@ -217,13 +220,29 @@ def _format(run: Invocation, asked: Asked, format_: str | None, out: str | None,
 
 def _write_rows(run: Invocation, result: Result, target: ReadTarget, chosen: str, out: str | None) -> None:
     """The rows in the format that was chosen."""
+    on_terminal = out is None and sys.stdout.isatty()
+    lines = text_lines(result, target, chosen, table_style(run, on_terminal=on_terminal))
+    if on_terminal and chosen not in BINARY_FORMATS:
+        print_paged(lines)
+        return
     with writing(out) as file:
         if chosen in BINARY_FORMATS:
             write_binary(result, chosen, file)
             return
-        style = TableStyle(run.config.get("cli.table_max_column_width"), run.config.get("cli.table_cell_layout"))
-        for line in text_lines(result, target, chosen, style):
+        for line in lines:
             file.write(line.encode() + b"\n")
+
+
+def table_style(run: Invocation, *, on_terminal: bool) -> TableStyle:
+    """The layout of tables: the configured widths and, on a terminal, its width and colours."""
+    paint = colours() if on_terminal else PLAIN
+    return TableStyle(
+        run.config.get("cli.table_max_column_width"),
+        run.config.get("cli.table_cell_layout"),
+        terminal_width() if on_terminal else None,
+        paint.header,
+        paint.muted,
+    )
 
 
 @contextmanager

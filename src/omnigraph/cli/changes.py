@@ -12,10 +12,13 @@ import typer
 
 from omnigraph.cli import completion
 from omnigraph.cli.ask import point
+from omnigraph.cli.colours import PLAIN, Colours, colours
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import writing
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.output import compact, plural, print_json, utc
+from omnigraph.cli.output import plural, print_json, utc
+from omnigraph.cli.pager import print_paged
+from omnigraph.text_table import compact
 
 if TYPE_CHECKING:
     from omnigraph.versioning.changes import Block
@@ -53,20 +56,21 @@ def plain(value: Any) -> Any:
     return value
 
 
-def change_lines(change: RowChange) -> Iterator[str]:
+def change_lines(change: RowChange, paint: Colours = PLAIN) -> Iterator[str]:
     """A change for people: what, which, and the properties concerned."""
+    colour = {"insert": paint.added, "delete": paint.removed}.get(change.op, paint.changed)
     kind, _, type_name = change.table_key.partition(":")
     head = f"{change.op} {kind} {type_name} {change.id}"
     if kind == "edge":
         ends = [f"{row['src']} -> {row['dst']}" for row in (change.before, change.after) if row is not None]
         head += " " + " to ".join(dict.fromkeys(ends))
-    yield head
-    for line in property_lines(change.before, change.after, change.properties):
+    yield colour(head)
+    for line in property_lines(change.before, change.after, change.properties, paint):
         yield f"  {line}"
 
 
 def property_lines(
-    before: dict[str, Any] | None, after: dict[str, Any] | None, properties: Iterable[str]
+    before: dict[str, Any] | None, after: dict[str, Any] | None, properties: Iterable[str], paint: Colours = PLAIN
 ) -> Iterator[str]:
     """`+ k: v`, `- k: v` or `k: old -> new` for each property that differs."""
     for name in properties:
@@ -74,12 +78,12 @@ def property_lines(
             continue
         if before is None:
             if after is not None and after.get(name) is not None:
-                yield f"+ {name}: {shown(after, name)}"
+                yield paint.added(f"+ {name}: {shown(after, name)}")
         elif after is None:
             if before.get(name) is not None:
-                yield f"- {name}: {shown(before, name)}"
+                yield paint.removed(f"- {name}: {shown(before, name)}")
         else:
-            yield f"{name}: {shown(before, name)} -> {shown(after, name)}"
+            yield f"{name}: {paint.removed(shown(before, name))} -> {paint.added(shown(after, name))}"
 
 
 def shown(row: dict[str, Any], name: str) -> str:
@@ -138,12 +142,15 @@ def diff_command(
     elif as_json:
         print_json({"from": from_, "to": to, "changes": [plain(change.to_json()) for change in changes]})
     else:
-        count = 0
-        for change in changes:
-            count += 1
-            for line in change_lines(change):
-                print(line)
-        print(plural(count, "change"))
+        print_paged(_diff_lines(changes, colours()))
+
+
+def _diff_lines(changes: Iterable[RowChange], paint: Colours) -> Iterator[str]:
+    count = 0
+    for change in changes:
+        count += 1
+        yield from change_lines(change, paint)
+    yield plural(count, "change")
 
 
 def _count(changes: Iterable[RowChange], *, as_json: bool) -> None:
@@ -202,7 +209,7 @@ def _print_block(block: Block) -> None:
         if value is not None:
             print(f"{name}: {value}")
     for change in block.changes:
-        for line in change_lines(change.row):
+        for line in change_lines(change.row, colours()):
             print(line)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from omnigraph.cli.colours import colours
 from omnigraph.cli.output import print_json
 from omnigraph.errors import (
     ChangeFeedGap,
@@ -86,7 +87,7 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
         text = str(error)
     else:
         text = error.message + (f"\nhint: {error.hint}" if error.hint else "")
-    print(f"error: {text}", file=sys.stderr)
+    print(colours(sys.stderr).diagnostic(f"error: {text}"), file=sys.stderr)
     if as_json:
         print_json(error_object(error))
     return LOST_PRECONDITION if isinstance(error, PreconditionFailed) else FAILED
@@ -95,10 +96,11 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
 def report_usage(error: typer.TyperException) -> int:
     """Print what is wrong with a command line, and how the command is used."""
     context = getattr(error, "ctx", None)
-    print(f"error: {error.format_message()}", file=sys.stderr)
+    paint = colours(sys.stderr)
+    print(paint.diagnostic(f"error: {error.format_message()}"), file=sys.stderr)
     if context is not None:
         print(context.get_usage().replace("Usage:", "usage:"), file=sys.stderr)
-        print(f"hint: '{context.command_path} --help' explains it", file=sys.stderr)
+        print(paint.diagnostic(f"hint: '{context.command_path} --help' explains it"), file=sys.stderr)
     return USAGE
 
 

@@ -6,27 +6,20 @@ but a text without its quotes. In csv null is an empty cell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 from omnigraph.cli.config import FORMATS
-from omnigraph.cli.output import compact, json_text
+from omnigraph.cli.output import json_text, plural
 from omnigraph.engine.csv_text import csv_line
+from omnigraph.text_table import TableStyle, cell, compact, table_lines
 
 if TYPE_CHECKING:
     from omnigraph.engine.result import Result
 
 BINARY_FORMATS = ("arrow", "parquet")
 ALL_FORMATS = (*FORMATS, *BINARY_FORMATS)
-
-
-@dataclass(frozen=True)
-class TableStyle:
-    """How wide a column may get, and what happens to longer cells."""
-
-    max_width: int = 80
-    cells: Literal["truncate", "wrap"] = "truncate"
 
 
 @dataclass(frozen=True)
@@ -57,8 +50,11 @@ def text_lines(result: Result, target: ReadTarget, format_: str, style: TableSty
     elif format_ == "csv":
         yield from csv_lines(result.columns, columns)
     else:
-        yield f"{len(result)} rows from {target} via {result.query_name}"
-        yield from kv_lines(result.columns, columns) if format_ == "kv" else table_lines(result.columns, columns, style)
+        yield f"{plural(len(result), 'row')} from {target} via {result.query_name}"
+        if format_ == "kv":
+            yield from kv_lines(result.columns, columns)
+        else:
+            yield from table_lines(result.columns, columns, style, right=result.numeric_columns)
 
 
 def read_object(result: Result, target: ReadTarget, columns: list[list[Any]]) -> dict[str, Any]:
@@ -80,11 +76,6 @@ def _next(result: Result) -> dict[str, str]:
     return {"next": result.next} if result.next is not None else {}
 
 
-def cell(value: Any) -> str:
-    """A JSON value as the text of a cell."""
-    return value if isinstance(value, str) else compact(value)
-
-
 def csv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
     """A header and one record per row; null is an empty cell, the empty text is `""`."""
     yield csv_line(names)
@@ -103,35 +94,6 @@ def kv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
             yield f"{name}: {cell(value)}"
     if not number:
         yield "(no rows)"
-
-
-def table_lines(names: list[str], columns: list[list[Any]], style: TableStyle) -> Iterator[str]:
-    """A padded table; widths are counted in code points."""
-    if not names:
-        yield "(no rows)"
-        return
-    texts = [[cell(value).replace("\n", "\\n") for value in column] for column in columns]
-    longest = [max(map(len, column), default=0) for column in texts]
-    widths = [max(len(name), min(most, style.max_width)) for name, most in zip(names, longest, strict=True)]
-    yield _joined(names, widths)
-    yield "-+-".join("-" * width for width in widths)
-    split: Callable[[str, int], list[str]] = _wrapped if style.cells == "wrap" else _cut
-    for row in zip(*texts, strict=True):
-        cells = [split(text, width) for text, width in zip(row, widths, strict=True)]
-        for line in range(max(map(len, cells))):
-            yield _joined([parts[line] if line < len(parts) else "" for parts in cells], widths)
-
-
-def _joined(texts: list[str], widths: list[int]) -> str:
-    return " | ".join(text.ljust(width) for text, width in zip(texts, widths, strict=True))
-
-
-def _cut(text: str, width: int) -> list[str]:
-    return [text if len(text) <= width else text[: width - 1] + "…"]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return [text[start : start + width] for start in range(0, len(text), width)] or [""]
 
 
 def write_binary(result: Result, format_: str, file: IO[bytes]) -> None:

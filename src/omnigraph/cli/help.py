@@ -25,8 +25,12 @@ class Program(TyperGroup):
             if command is None or command.hidden:
                 continue
             title = getattr(command, "rich_help_panel", None) or "Commands"
-            help_ = command.get_short_help_str(formatter.width - 6 - width)
-            sections.setdefault(title, []).append((name.ljust(width), help_))
+            sections.setdefault(title, []).append((name.ljust(width), _summary(command)))
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
+
+
+def _summary(command: Any) -> str:
+    """The first paragraph of a command's help, never truncated."""
+    return " ".join((command.short_help or command.help or "").split("\n\n")[0].split())

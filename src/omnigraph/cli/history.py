@@ -8,11 +8,12 @@ import typer
 
 from omnigraph.cli.ask import point
 from omnigraph.cli.changes import commit_changes_command, plain, property_lines, shown
+from omnigraph.cli.colours import colours
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.formats import cell
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.output import print_json, utc
 from omnigraph.errors import NotFound
+from omnigraph.text_table import cell
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -96,7 +97,7 @@ def history_command(
         return
     for change in changes:
         print("  ".join([change.commit.id, utc(change.commit.created_at), change.op, *_who(change.commit)]))
-        for line in property_lines(change.before, change.after, change.properties):
+        for line in property_lines(change.before, change.after, change.properties, colours()):
             print(f"  {line}")
 
 

@@ -24,6 +24,7 @@ from omnigraph.cli import (
     history,
     lint,
     load,
+    log,
     maintain,
     schema,
     settings,
@@ -84,6 +85,8 @@ for name in ("change", "mutate"):
 app.command("shell", rich_help_panel=ASK)(shell.shell_command)
 app.command("analyze", rich_help_panel=ASK)(analyze.analyze_command)
 app.command("explain", rich_help_panel=ASK)(explain.explain_command)
+app.command("status", rich_help_panel=REVIEW)(log.status_command)
+app.command("log", rich_help_panel=REVIEW)(log.log_command)
 app.add_typer(branches.app, name="branch", rich_help_panel=REVIEW)
 app.command("diff", rich_help_panel=REVIEW)(changes.diff_command)
 app.command("revert", rich_help_panel=REVIEW)(branches.revert_command)

@@ -6,6 +6,8 @@ import json
 import sys
 from typing import Any
 
+from omnigraph.cli.colours import colours
+
 
 def json_text(document: Any) -> str:
     """A JSON document, indented by two."""
@@ -17,14 +19,9 @@ def print_json(document: Any) -> None:
     print(json_text(document))
 
 
-def compact(value: Any) -> str:
-    """JSON without blanks, for cells and lines."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def remark(kind: str, text: str) -> None:
     """`note: …`, `warning: …`: never part of a result."""
-    print(f"{kind}: {text}", file=sys.stderr)
+    print(colours(sys.stderr).diagnostic(f"{kind}: {text}"), file=sys.stderr)
 
 
 def plural(count: int, word: str, plural_form: str | None = None) -> str:

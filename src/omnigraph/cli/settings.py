@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from omnigraph.cli.config import KEYS, Config
-from omnigraph.cli.formats import cell
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.output import print_json
 from omnigraph.redaction import redact_uri
+from omnigraph.text_table import cell
 from omnigraph.version import STORAGE_FORMAT, __version__
 
 

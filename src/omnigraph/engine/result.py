@@ -18,10 +18,12 @@ from omnigraph.errors import InputError, MissingPackage
 from omnigraph.notebook.picture import draw
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
+from omnigraph.text_table import TableStyle, table_lines, terminal_width
 from omnigraph.types import PropertyType
 from omnigraph.values import format_date, format_datetime, write_json
 
 _HTML_ROWS = 50
+_TEXT_ROWS = 20
 _ROWS_AT_ONCE = 8192
 _I64, _F64 = PropertyType("I64"), PropertyType("F64")
 _WRITTEN = {pa.int64(): _I64, pa.uint64(): _I64, pa.float32(): _F64, pa.float64(): _F64}
@@ -86,8 +88,27 @@ class Result:
         for batch in self.batches(_ROWS_AT_ONCE):
             yield from dicts(names, [column.to_pylist() for column in _timed(batch.columns)])
 
-    def __repr__(self) -> str:
-        return f"Result({len(self)} rows of {', '.join(self.columns)})"
+    @property
+    def numeric_columns(self) -> list[int]:
+        """The numbers of the columns that hold numbers."""
+        types = self.schema.types
+        return [n for n, type_ in enumerate(types) if pa.types.is_integer(type_) or pa.types.is_floating(type_)]
+
+    def __str__(self) -> str:
+        """A table of the first rows, within the width of the terminal."""
+        style = TableStyle(total_width=terminal_width())
+        lines = [*table_lines(self.columns, self._first_rows(_TEXT_ROWS), style, right=self.numeric_columns)]
+        if len(self) > _TEXT_ROWS:
+            lines.append("…")
+        lines.append(f"{len(self):,} {'row' if len(self) == 1 else 'rows'}")
+        return "\n".join(line.rstrip() for line in lines)
+
+    __repr__ = __str__
+
+    def _first_rows(self, count: int) -> list[list[Any]]:
+        """The first rows as columns of JSON values; only these are fetched."""
+        first = next(iter(self.batches(count)), None)
+        return [_json_column(column) for column in first.columns] if first is not None else [[] for _ in self.columns]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
@@ -158,10 +179,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """A table of the first rows and, where nodes are returned, a picture of them."""
-        first = next(iter(self.batches(_HTML_ROWS)), None)
-        columns = (
-            [_json_column(column) for column in first.columns] if first is not None else [[] for _ in self.columns]
-        )
+        columns = self._first_rows(_HTML_ROWS)
         shown = f"the first {_HTML_ROWS} of " if len(self) > _HTML_ROWS else ""
         rows = html_table(self.columns, zip(*columns, strict=True), caption=f"{shown}{len(self)} rows")
         shape = self._shape()

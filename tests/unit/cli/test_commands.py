@@ -237,7 +237,7 @@ def test_snapshot(graph, say):
 
 @pytest.mark.parametrize("word", ["read", "query"])
 def test_read(graph, say, word):
-    expected = "1 rows from branch main via adults\np.name | p.age\n-------+------\nAna    | 41   \n"
+    expected = "1 row from branch main via adults\np.name | p.age\n-------+------\nAna    |    41\n"
     assert say(word, "-q", "q.gq", "-n", "adults", "-p", "least=18") == (0, expected, "")
     assert say(word, "-q", "q.gq", "--name", "adults", "--params", '{"least": 18}', "g.omni") == (0, expected, "")
     assert (
@@ -253,7 +253,7 @@ def test_query_text_from_the_line_and_from_stdin(graph, say, monkeypatch):
     text = "query n() { match { $p: Person } return { count($p) as n } }"
     assert say("read", "-e", text, "-f", "csv") == (0, "n\n3\n", "")
     bare = "match { $p: Person } return { count($p) as n }"
-    assert say("read", "-e", bare)[1] == "1 rows from branch main via inline\nn\n-\n3\n"
+    assert say("read", "-e", bare)[1] == "1 row from branch main via inline\nn\n-\n3\n"
     assert say("change", "-e", 'insert Person { name: "Cleo" }')[1] == (
         "change inline branch=main: 1 nodes, 0 edges affected\n"
     )
@@ -469,7 +469,7 @@ def test_a_change_shows_the_rows_it_returns(graph, say):
     counted = "change inline branch=main: 1 nodes, 0 edges affected\nactor: ana\n"
     assert say(*words) == (
         0,
-        "1 rows from branch main via inline\np.name | p.age\n-------+------\nBo     | 5    \n",
+        "1 row from branch main via inline\np.name | p.age\n-------+------\nBo     |     5\n",
         counted,
     )
     assert say(*words, "-f", "csv") == (0, "p.name,p.age\nBo,5\n", counted)
@@ -751,7 +751,7 @@ def test_the_operators_own_file(graph, say):
     assert (settings["actor"]["value"], settings["cli.output_format"]["value"]) == ("maren", "csv")
     assert settings["graph"]["origin"].endswith("home/config.yaml")
     Path("other.yaml").rename("omnigraph.yaml")
-    assert say("read", "-q", "q.gq", "-n", "adults", "-p", "least=18")[1].startswith("1 rows from branch main")
+    assert say("read", "-q", "q.gq", "-n", "adults", "-p", "least=18")[1].startswith("1 row from branch main")
 
 
 def test_slips_in_the_configuration_are_told_once(graph, say):

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.cli.formats import ReadTarget, TableStyle, text_lines, write_binary
+from omnigraph.cli.formats import ReadTarget, text_lines, write_binary
 from omnigraph.engine.result import Result
+from omnigraph.text_table import TableStyle
 
 MAIN = ReadTarget("main")
 PLAIN = TableStyle()
@@ -49,7 +50,7 @@ def test_a_wrapped_table_and_a_name_longer_than_the_most():
         }
     )
     assert printed(found, "table", TableStyle(4, "wrap"), ReadTarget(None, "01ABC")) == (
-        "1 rows from snapshot 01ABC via objects_in\n"
+        "1 row from snapshot 01ABC via objects_in\n"
         "a long name | b   \n"
         "------------+-----\n"
         "x           | abcd\n"

@@ -104,7 +104,16 @@ def test_what_else_a_result_knows(graph):
     assert found.query_name == "all"
     assert found.commit_id == graph.commits()[0].id
     assert isinstance(found.elapsed_ms, float)
-    assert repr(found).startswith("Result(2 rows of t, name, ")
+    assert str(found).startswith("t      | name | flag |    i |")
+    assert str(found).endswith("\n2 rows")
+
+
+def test_a_long_result_prints_its_first_rows():
+    found = Result(pa.table({"n": range(1000)}), query_name="q", commit_id="c", elapsed_ms=0)
+    lines = str(found).splitlines()
+    assert lines[:3] == [" n", "--", " 0"]
+    assert lines[-3:] == ["19", "…", "1,000 rows"]
+    assert str(Result.empty()) == "(no rows)\n0 rows"
 
 
 def test_two_columns_of_one_name(graph):

@@ -23,11 +23,11 @@ def shell_command(
 
     What comes through a pipe is run as if it were typed: omnigraph shell ./my.omni < session.txt
     """
-    from omnigraph.cli.formats import TableStyle
+    from omnigraph.cli.ask import table_style
     from omnigraph.cli.shell.session import Session, lines_of
 
     graph = run.open(branch=run.branch(branch), read_only=read_only)
-    style = TableStyle(run.config.get("cli.table_max_column_width"), run.config.get("cli.table_cell_layout"))
+    style = table_style(run, on_terminal=sys.stdout.isatty())
     session = Session(graph, style=style, format=run.config.get("cli.output_format"))
     if not sys.stdin.isatty():
         session.timing = False

@@ -16,7 +16,7 @@ from typing import Any
 from omnigraph.cli.ask import point
 from omnigraph.cli.changes import change_lines, property_lines, shown
 from omnigraph.cli.config import FORMATS
-from omnigraph.cli.formats import ReadTarget, TableStyle, cell, text_lines
+from omnigraph.cli.formats import ReadTarget, text_lines
 from omnigraph.cli.output import plural, utc
 from omnigraph.cli.params import read_word
 from omnigraph.cli.shell.statements import wrapped
@@ -27,6 +27,7 @@ from omnigraph.query.ast import Query
 from omnigraph.query.compile import pick_query
 from omnigraph.query.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
+from omnigraph.text_table import TableStyle, cell
 
 Lines = Iterator[str]
 _DIFF_MOST = 200

@@ -153,7 +153,7 @@ def test_ask_and_change(session):
     )
     assert said(session, 'insert Town { label: "Aa" }').startswith("1 nodes, 0 edges affected on main\ncommit 0")
     text = 'upsert Town { label: "Aa" } existing { people: 7 } as $t return { $t.people }'
-    rows = "1 rows from branch main via shell\nt.people\n--------\n7       \n"
+    rows = "1 row from branch main via shell\nt.people\n--------\n       7\n"
     assert said(session, text).startswith(f"{rows}1 nodes, 0 edges affected on main\ncommit 0")
     assert said(session, ":format csv", 'match { $t: Town { label: "Aa" } } return { $t.label }').endswith(
         "t.label\nAa"
@@ -249,4 +249,4 @@ def test_what_comes_through_a_pipe(graph, monkeypatch, capsys):
     text = "match { $p: Person }\nreturn { $p.name }\norder { $p.name desc }\nlimit 1\n:branch\n:quit\nnot reached\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert run(["shell", graph.uri]) == 0
-    assert capsys.readouterr().out == "1 rows from branch main via shell\np.name\n------\nBo    \n* main\n"
+    assert capsys.readouterr().out == "1 row from branch main via shell\np.name\n------\nBo    \n* main\n"
