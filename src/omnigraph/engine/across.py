@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.adjacency import Hops
 from omnigraph.engine.alternatives import Mixed
 from omnigraph.engine.data import Numbers, TableData
 from omnigraph.engine.frames import Frame
@@ -24,7 +24,7 @@ from omnigraph.schema.catalog import union_name
 
 _NEAR, _FAR = "_#near", "_#far"
 
-Walk = Callable[[ir.Expand, Frame, Adjacency, TableData], Frame]
+Walk = Callable[[ir.Expand, Frame, Hops, TableData], Frame]
 """Follows a hop between nodes its edges know."""
 
 
@@ -65,14 +65,14 @@ def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None
     return counts
 
 
-def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Adjacency]:
+def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Hops]:
     """What the nodes are numbered by at the near and at the far end, and who is next to whom."""
     edges = [work.catalog.edges[name] for name in op.edge_types]
     ends = {(edge.from_type, edge.to_type) for edge in edges}
     from_, to = edges[0].from_type, edges[0].to_type
     if len(ends) == 1 and (op.direction != "both" or from_ == to):
         near, far = (to, from_) if op.direction == "in" else (from_, to)
-        return near, far, work.adjacency(op.edge_type, op.also)
+        return near, far, work.hops(op.edge_type, op.also)
     space = union_name(end for pair in ends for end in pair)
     begins = _begins(work, space)
     parts = [work.adjacency(edge.name) for edge in edges]

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,28 @@ _TOLD_FROM = 2_000_000
 """Building for this many edges takes long enough to say so."""
 
 
+class Hops(Protocol):
+    """What the edges of a hop answer, whether they are of one type or of several.
+
+    Edges of several types have no edge rows: a variable is bound to edges of one type only.
+    """
+
+    def neighbours(self, direction: Direction) -> AnyNeighbours:
+        """Far ends by walking the edges out, in, or both ways."""
+
+    def whole(self, direction: Direction) -> Neighbours:
+        """The same in one layer, for loops over much of it."""
+
+    def for_all(self, direction: Direction) -> AnyNeighbours:
+        """The same for a question about all nodes."""
+
+    def linked(self, direction: Direction, nodes: int) -> Mask:
+        """Which nodes have a far end at all."""
+
+    def loops(self, direction: Direction) -> Numbers:
+        """The nodes with an edge to themselves, ascending."""
+
+
 class Adjacency:
     """One edge table between two node tables, all at pinned versions."""
 
@@ -72,6 +94,11 @@ class Adjacency:
         self._names = {
             (kind, direction): f"{kind}:{direction}:{of}" for kind in _KINDS for direction in ("out", "in", "both")
         }
+
+    @property
+    def node_tables(self) -> tuple[TableData, TableData]:
+        """The nodes at which the edges start and end."""
+        return self._source_nodes, self._target_nodes
 
     @property
     def joins_one_table(self) -> bool:

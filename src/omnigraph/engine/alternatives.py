@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import reduce
 
@@ -14,20 +15,37 @@ from omnigraph.engine.watch import checkpoint, say
 from omnigraph.query.ir import Direction
 
 
-class Several(Adjacency):
-    """The far ends of any of some adjacencies; a node two edge types lead to is one far end."""
+class _Combined(ABC):
+    """The far ends of any of some adjacencies, in one layer; kept with the first edge table."""
 
-    def __init__(self, parts: Sequence[Adjacency]) -> None:
-        self.edges = parts[0].edges
+    def __init__(self, parts: Sequence[Adjacency], tables: Sequence[TableData]) -> None:
         self._parts = parts
         # What is kept is of these versions of the edges, and of the nodes they number.
-        tables = [*(part.edges for part in parts), parts[0]._source_nodes, parts[0]._target_nodes]
-        self._of = _versions(tables)
+        self._of = _versions([*(part.edges for part in parts), *tables])
 
     def neighbours(self, direction: Direction) -> Neighbours:
-        """Far ends by walking the edges out, in, or both ways."""
+        """As in `Hops`."""
         name = f"several:{direction}:{self._of}"
-        return self.edges.derived(name, lambda: self._together(direction))
+        return self._parts[0].edges.derived(name, lambda: self._together(direction))
+
+    def whole(self, direction: Direction) -> Neighbours:
+        """As in `Hops`."""
+        return self.neighbours(direction)
+
+    def for_all(self, direction: Direction) -> Neighbours:
+        """As in `Hops`."""
+        return self.neighbours(direction)
+
+    @abstractmethod
+    def _together(self, direction: Direction) -> Neighbours:
+        """The far ends of all parts."""
+
+
+class Several(_Combined):
+    """Edges of several types between the same node types; a node two edge types lead to is one far end."""
+
+    def __init__(self, parts: Sequence[Adjacency]) -> None:
+        super().__init__(parts, parts[0].node_tables)
 
     def _together(self, direction: Direction) -> Neighbours:
         wholes = [part.whole(direction) for part in self._parts]
@@ -36,33 +54,23 @@ class Several(Adjacency):
         far = np.concatenate([far for _, far in pairs])
         return build(near, far, max(whole.count for whole in wholes))
 
-    def whole(self, direction: Direction) -> Neighbours:
-        """They are in one layer."""
-        return self.neighbours(direction)
-
-    def for_all(self, direction: Direction) -> Neighbours:
-        """They are in one layer."""
-        return self.neighbours(direction)
-
     def linked(self, direction: Direction, nodes: int) -> Mask:
-        """Which nodes have a far end at all."""
+        """As in `Hops`."""
         return reduce(np.logical_or, [part.linked(direction, nodes) for part in self._parts])
 
     def loops(self, direction: Direction) -> Numbers:
-        """The nodes with an edge to themselves, ascending."""
+        """As in `Hops`."""
         return reduce(np.union1d, [part.loops(direction) for part in self._parts])
 
 
-class Mixed(Several):
-    """The same for edges between different node types: both ends are numbered as in one union of all of them."""
+class Mixed(_Combined):
+    """Edges between different node types: both ends are numbered as in one union of all of them."""
 
     def __init__(self, parts: Sequence[Adjacency], starts: Sequence[tuple[int, int]], space: TableData) -> None:
-        self.edges = parts[0].edges
-        self._parts = parts
+        super().__init__(parts, [space])
         self._starts = starts
         """Where the nodes begin that each part calls its sources, and its targets."""
         self._space = space
-        self._of = _versions([*(part.edges for part in parts), space])
 
     def _together(self, direction: Direction) -> Neighbours:
         ways: list[Direction] = ["out", "in"] if direction == "both" else [direction]
@@ -79,11 +87,11 @@ class Mixed(Several):
         return (near + target, far + source) if direction == "in" else (near + source, far + target)
 
     def linked(self, direction: Direction, nodes: int) -> Mask:
-        """Which nodes have a far end at all."""
+        """As in `Hops`."""
         return self.neighbours(direction).degrees(np.arange(nodes)) > 0
 
     def loops(self, direction: Direction) -> Numbers:
-        """The nodes with an edge to themselves, ascending."""
+        """As in `Hops`."""
         parts = zip(self._parts, self._starts, strict=True)
         # A loop leads from a type to itself; between others equal numbers are different nodes.
         loops = [part.loops(direction) + source for part, (source, _) in parts if part.joins_one_table]

@@ -42,7 +42,7 @@ def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, liv
             return _times_closed(work, op, *closer, frame), 2
     if op.dst_var not in live[place]:
         sources = frame.bound[op.src_var]
-        adjacency = work.adjacency(op.edge_type, op.also)
+        adjacency = work.hops(op.edge_type, op.also)
         many = frame.count * 4 >= sources.data.row_count
         neighbours = adjacency.for_all(op.direction) if many else adjacency.neighbours(op.direction)
         return _times(frame, neighbours.degrees(sources.numbers)), 1
@@ -62,7 +62,7 @@ def _times(frame: Frame, factor: Numbers) -> Frame:
 
 
 def _times_reached(work: Work, op: ir.Expand, frame: Frame) -> Frame:
-    adjacency = work.adjacency(op.edge_type, op.also)
+    adjacency = work.hops(op.edge_type, op.also)
     sources, places = np.unique(frame.bound[op.src_var].numbers, return_inverse=True)
     neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
     counts = reach_counts(neighbours, loops, sources, op.min_hops, op.max_hops, backward=op.backward)
@@ -81,7 +81,7 @@ def _only_onward(op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
 
 def _onward(work: Work, op: ir.Expand, frame: Frame) -> Frame:
     sources = frame.bound[op.src_var]
-    back = work.adjacency(op.edge_type, op.also).for_all(BACK[op.direction])
+    back = work.hops(op.edge_type, op.also).for_all(BACK[op.direction])
     each_once = sources.whole and frame.weight is None
     rows = None if each_once else added_up(sources.numbers, frame.weight, sources.data.row_count)
     counts = back.totals(rows)
@@ -118,8 +118,8 @@ def _times_closed(work: Work, op: ir.Expand, after: ir.Expand, required: bool, f
         (after.src_var, after.direction) if after.dst_var == far else (after.dst_var, BACK[after.direction])
     )
     walkers, closers = frame.bound[op.src_var].numbers, frame.bound[other].numbers
-    walked = work.adjacency(op.edge_type, op.also).whole(op.direction)
-    closed = work.adjacency(after.edge_type, after.also).whole(direction)
+    walked = work.hops(op.edge_type, op.also).whole(op.direction)
+    closed = work.hops(after.edge_type, after.also).whole(direction)
     degrees = walked.degrees(walkers)
     work.check()
     size = work.table(f"node:{op.dst_type}").row_count

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from omnigraph.engine.across import across
-from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.adjacency import Hops
 from omnigraph.engine.counting import count_ahead
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.evaluate import Evaluator
@@ -48,7 +48,7 @@ class Match:
         if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
             return None
         bound = frame.bound[op.src_var]
-        linked = self._work.adjacency(op.edge_type, op.also).linked(op.direction, bound.data.row_count)
+        linked = self._work.hops(op.edge_type, op.also).linked(op.direction, bound.data.row_count)
         return linked if bound.whole else linked[bound.numbers]
 
     def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
@@ -134,19 +134,18 @@ class Match:
     def _expand(self, op: ir.Expand, frame: Frame) -> Frame:
         far = self._work.table(f"node:{op.dst_type}")
         if op.src_type is None:
-            return self._walk(op, frame, self._work.adjacency(op.edge_type, op.also), far)
+            return self._walk(op, frame, self._work.hops(op.edge_type, op.also), far)
         found = across(self._work, op, frame, self._walk)
         keep = self._passing(op.dst_var, found.bound[op.dst_var], op.dst_filters)
         return found if keep is None else found.keep(keep)
 
-    def _walk(self, op: ir.Expand, frame: Frame, adjacency: Adjacency, far: TableData) -> Frame:
-        edges = adjacency.edges
+    def _walk(self, op: ir.Expand, frame: Frame, adjacency: Hops, far: TableData) -> Frame:
         bound = frame.bound[op.src_var]
         sources = bound.numbers
         if op.max_hops < op.min_hops:
-            return self._nothing(op, frame, far, edges)
+            return self._nothing(op, frame, far)
         if op.edge_var is not None:
-            return self._expand_edges(op, frame, adjacency, edges, far)
+            return self._expand_edges(op, frame, far)
         neighbours = adjacency.for_all(op.direction) if bound.whole else adjacency.neighbours(op.direction)
         if (op.min_hops, op.max_hops) == (1, 1):
             if op.dst_bound:
@@ -173,11 +172,9 @@ class Match:
             positions, targets = positions[keep], targets[keep]
         return frame.take(positions).bind(op.dst_var, far, targets)
 
-    def _expand_edges(
-        self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData, far: TableData
-    ) -> Frame:
+    def _expand_edges(self, op: ir.Expand, frame: Frame, far: TableData) -> Frame:
         assert op.edge_var is not None
-        positions, rows, targets = self._edges_at(op, frame, adjacency, edges)
+        positions, rows, targets = self._edges_at(op, frame)
         self._work.room(len(positions))
         if op.dst_bound:
             hit = targets == frame.bound[op.dst_var].numbers[positions]
@@ -185,7 +182,7 @@ class Match:
         keep = self._passing(op.dst_var, Bound(far, targets), op.dst_filters)
         if keep is not None:
             positions, rows, targets = positions[keep], rows[keep], targets[keep]
-        result = frame.take(positions).bind(op.edge_var, edges, rows)
+        result = frame.take(positions).bind(op.edge_var, self._edge_table(op), rows)
         return result if op.dst_bound else result.bind(op.dst_var, far, targets)
 
     def _edges_alone(self, op: ir.Expand, frame: Frame, live: frozenset[str]) -> Frame | None:
@@ -196,15 +193,18 @@ class Match:
             return None
         if len(frame.bound) != 1 or not frame.bound[op.src_var].whole or not live <= {op.edge_var}:
             return None
-        edges = self._work.table(self._work.catalog.edges[op.edge_type].table_key)
+        edges = self._edge_table(op)
         mask = self._passing(op.edge_var, Bound(edges), op.edge_filters)
         bound = Bound(edges, mask=mask)
         return Frame(bound.count, {op.edge_var: bound})
 
-    def _edges_at(
-        self, op: ir.Expand, frame: Frame, adjacency: Adjacency, edges: TableData
-    ) -> tuple[Numbers, Numbers, Numbers]:
+    def _edge_table(self, op: ir.Expand) -> TableData:
+        """The edges of a hop that binds a variable to them: these are of one type."""
+        return self._work.table(self._work.catalog.edges[op.edge_type].table_key)
+
+    def _edges_at(self, op: ir.Expand, frame: Frame) -> tuple[Numbers, Numbers, Numbers]:
         """The edges of each row that pass their own conditions: (row, edge, far end)."""
+        adjacency, edges = self._work.adjacency(op.edge_type), self._edge_table(op)
         bound = frame.bound[op.src_var]
         assert op.edge_var is not None
         if op.direction != "both" and op.edge_filters and bound.whole:
@@ -240,12 +240,12 @@ class Match:
             mask = mask & self._evaluator.mask(condition, some)
         return mask
 
-    def _nothing(self, op: ir.Expand, frame: Frame, far: TableData, edges: TableData) -> Frame:
+    def _nothing(self, op: ir.Expand, frame: Frame, far: TableData) -> Frame:
         empty = np.zeros(0, np.int64)
         result = frame.take(empty)
         if not op.dst_bound:
             result = result.bind(op.dst_var, far, empty)
-        return result.bind(op.edge_var, edges, empty) if op.edge_var else result
+        return result.bind(op.edge_var, self._edge_table(op), empty) if op.edge_var else result
 
     def _anti_join(self, op: ir.AntiJoin, frame: Frame) -> Frame:
         """Rows that agree in the outer variables stand or fall together: each combination is tried once."""

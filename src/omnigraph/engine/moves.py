@@ -165,7 +165,7 @@ def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
     """One hop; `arrives` says whether anybody looks at where it leads."""
 
     def move(rows: Rows) -> None:
-        neighbours = rows.work.adjacency(op.edge_type, op.also).neighbours(op.direction)
+        neighbours = rows.work.hops(op.edge_type, op.also).neighbours(op.direction)
         sources = rows.numbers(op.src_var)
         if kept:
             positions, ends = neighbours.expand(sources, room)
@@ -188,7 +188,7 @@ def _reach(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
     """Bounded hops."""
 
     def move(rows: Rows) -> None:
-        adjacency = rows.work.adjacency(op.edge_type, op.also)
+        adjacency = rows.work.hops(op.edge_type, op.also)
         neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
         sources = rows.numbers(op.src_var)
         hops, limit = (op.min_hops, op.max_hops), rows.work.room
@@ -255,7 +255,7 @@ def _meets(start: str, op: ir.Expand) -> Judge:
     """Whether the two ends of a hop are connected."""
 
     def connected(rows: Rows) -> Mask:
-        neighbours = rows.work.adjacency(op.edge_type, op.also).neighbours(op.direction)
+        neighbours = rows.work.hops(op.edge_type, op.also).neighbours(op.direction)
         ends = rows.numbers(op.dst_var)
         if op.src_var == start:
             return contains(np.sort(neighbours.far(np.array([rows.start]))), ends)

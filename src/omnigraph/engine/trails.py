@@ -78,7 +78,7 @@ class Terrain:
         """Who is next to whom by the edges a step may take."""
         if len(self.nodes.types) == 1:
             first, *also = step.edge_types
-            return self._work.adjacency(first, tuple(also)).neighbours(direction)
+            return self._work.hops(first, tuple(also)).neighbours(direction)
         edges = [self._work.catalog.edges[name] for name in step.edge_types]
         starts = [(self.nodes.start(edge.from_type), self.nodes.start(edge.to_type)) for edge in edges]
         space = self._work.table(f"node:{self._name}")

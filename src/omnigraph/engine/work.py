@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.adjacency import Adjacency, Hops
 from omnigraph.engine.alternatives import Several
 from omnigraph.engine.data import DataCache, TableData
 from omnigraph.engine.unions import UnionTable
@@ -57,7 +57,7 @@ class Profile:
         self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))
 
 
-_Known = tuple[dict[str, TableData], dict[tuple[str, tuple[str, ...]], Adjacency]]
+_Known = tuple[dict[str, TableData], dict[str, Adjacency], dict[tuple[str, ...], Several]]
 """Tables and adjacencies of a snapshot that somebody has asked for."""
 
 
@@ -69,8 +69,8 @@ class Work:
         self.snapshot = snapshot
         self.limits = limits
         self._cache = cache
-        known: _Known = snapshot.companions.get(cache) or snapshot.companions.setdefault(cache, ({}, {}))
-        self._tables, self._adjacencies = known
+        known: _Known = snapshot.companions.get(cache) or snapshot.companions.setdefault(cache, ({}, {}, {}))
+        self._tables, self._adjacencies, self._several = known
         self.watch = Watch(limits.timeout_s, limits.cancellation)
         self.profile = Profile(self.watch)
 
@@ -89,19 +89,24 @@ class Work:
         assert isinstance(union, UnionType)
         return UnionTable(union, [self.table(f"node:{member}") for member in union.members], self._cache)
 
-    def adjacency(self, edge_type: str, also: tuple[str, ...] = ()) -> Adjacency:
-        """The edges of a type, by the nodes at their ends; with `also`, of several types between the same ones."""
-        found = self._adjacencies.get((edge_type, also))
+    def adjacency(self, edge_type: str) -> Adjacency:
+        """The edges of a type, by the nodes at their ends."""
+        found = self._adjacencies.get(edge_type)
         if found is None:
-            found = self._adjacencies[edge_type, also] = self._adjacency(edge_type, also)
+            edge = self.catalog.edges[edge_type]
+            ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
+            found = self._adjacencies[edge_type] = Adjacency.of(self.table(edge.table_key), *ends, self._cache)
         return found
 
-    def _adjacency(self, edge_type: str, also: tuple[str, ...]) -> Adjacency:
-        if also:
-            return Several([self.adjacency(one) for one in (edge_type, *also)])
-        edge = self.catalog.edges[edge_type]
-        ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
-        return Adjacency.of(self.table(edge.table_key), *ends, self._cache)
+    def hops(self, edge_type: str, also: tuple[str, ...] = ()) -> Hops:
+        """The far ends by edges of a type, or of several types between the same ones."""
+        if not also:
+            return self.adjacency(edge_type)
+        types = (edge_type, *also)
+        found = self._several.get(types)
+        if found is None:
+            found = self._several[types] = Several([self.adjacency(one) for one in types])
+        return found
 
     def room(self, rows: int) -> None:
         """Refuse what would hold too many rows, before it does."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
-from omnigraph.engine.adjacency import Adjacency
+from omnigraph.engine.adjacency import Adjacency, Hops
+from omnigraph.engine.alternatives import Mixed, Several
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.layered import Few, Layered, Renumbered, build_few
 from omnigraph.engine.neighbours import EdgeRows, Neighbours
+from omnigraph.engine.selection import RowsData
 from omnigraph.engine.walks import reach, reach_counts
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
@@ -291,3 +294,48 @@ def test_an_edge_to_a_node_that_is_not_there_is_damage(graph):
     write(graph._repository, remove_node, WriteOptions())
     with pytest.raises(Damaged, match=r"2 edges of .* end at nodes that do not exist"):
         walked(graph, "To", "out", DataCache())
+
+
+HOPS = ("for_all", "linked", "loops", "neighbours", "whole")
+
+
+@pytest.mark.parametrize("of", [Several, Mixed])
+def test_edges_of_several_types_have_no_method_that_they_cannot_answer(of):
+    assert tuple(sorted(name for name in dir(of) if not name.startswith("_"))) == HOPS
+    assert set(HOPS) <= set(dir(Hops))
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "both"])
+def test_edges_of_several_types(graph, direction):
+    tables = {name: DataCache().table(graph.snapshot().table(f"node:{name}")) for name in ("A", "B")}
+    cache = DataCache()
+    loop, to = (cache.table(graph.snapshot().table(f"edge:{name}")) for name in ("Loop", "To"))
+    own = Adjacency(loop, tables["A"], tables["A"], cache)
+    other = Adjacency(to, tables["A"], tables["B"], cache)
+    several = Several([own, own])
+    count, size = tables["A"].row_count, tables["A"].row_count + tables["B"].row_count
+    expected = own.whole(direction)
+    for found in (several.neighbours(direction), several.whole(direction), several.for_all(direction)):
+        assert found.targets.tolist() == expected.targets.tolist()
+    assert several.loops(direction).tolist() == own.loops(direction).tolist()
+    assert several.linked(direction, count).tolist() == own.linked(direction, count).tolist()
+
+    class Space(RowsData):
+        """All nodes, those of A first."""
+
+        folder = "A|B"
+
+    space = Space(pa.table({"id": [*tables["A"].column("id").to_pylist(), *tables["B"].column("id").to_pylist()]}))
+    mixed = Mixed([own, other], [(0, 0), (0, count)], space)
+    out = [
+        (a, b + shift)
+        for part, shift in ((own, 0), (other, count))
+        for a, b in zip(*map(list, part.ends()), strict=True)
+    ]
+    pairs = {"out": {*out}, "in": {(b, a) for a, b in out}}
+    pairs["both"] = pairs["out"] | pairs["in"]
+    positions, targets = mixed.whole(direction).everything()
+    assert set(zip(positions.tolist(), targets.tolist(), strict=True)) == pairs[direction]
+    linked = {a for a, _ in pairs[direction]}
+    assert np.flatnonzero(mixed.linked(direction, size)).tolist() == sorted(linked)
+    assert mixed.loops(direction).tolist() == own.loops(direction).tolist()
