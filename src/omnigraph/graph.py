@@ -280,10 +280,11 @@ class Graph(Asking):
         return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm)
 
     def recover(self) -> list[recovery.Recovered]:
-        """Settle what crashed writers left behind, and remove the files of bulk jobs whose driver died."""
-        settled = recovery.recover(self._repository)
-        sweep(self._repository)
-        return settled
+        """Settle the writes of crashed writers, and remove the files of bulk jobs whose driver died.
+
+        The result lists the notes of writes, and the notes of jobs that cannot be read.
+        """
+        return [*recovery.recover(self._repository), *sweep(self._repository).problems]
 
     def verify(self) -> list[verify.Problem]:
         """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph."""

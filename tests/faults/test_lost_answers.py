@@ -101,7 +101,7 @@ def test_a_note_of_a_table_that_is_gone_blocks_nobody(repository):
         "operation_id": "operation-1",
         "graph_commit_id": "commit-1",
         "branch": "main",
-        "lease_until": 0,
+        "lease_s": 0,
         "tables": [{"table_key": "node:Gone", "table_path": "nodes/gone", "expected_version": 1}],
     }
     repository.objects.write("__recovery/operation-1.json", json.dumps(note).encode())

@@ -113,10 +113,12 @@ def read_duration(text: str) -> timedelta:
 def recover_command(run: Invocation, as_json: Json = False) -> None:
     """Settle what crashed writers left behind; opening a graph for writing does it too."""
     address = run.storage()
+    from omnigraph.pipeline.sweep import sweep
     from omnigraph.versioning.recovery import recover
     from omnigraph.versioning.repository import Repository
 
-    settled = recover(Repository.open(address.uri, environ=run.environ))
+    repository = Repository.open(address.uri, environ=run.environ)
+    settled = [*recover(repository), *sweep(repository).problems]
     if as_json:
         print_json({"uri": address.uri, "settled": [outcome.to_json() for outcome in settled]})
         return

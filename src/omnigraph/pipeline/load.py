@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from omnigraph.embedding.limits import share_settings
-from omnigraph.errors import Damaged, HeadMoved
+from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.load import (
     LoadResult,
     Reject,
@@ -72,7 +73,7 @@ def load_source(
     sweep(repository)
     created = ensure_branch(repository, options, from_branch)
     load = _BulkLoad(repository, runner, source, checked, options, set_aside, environ or {}, embed, fetch, begun)
-    with on_new_branch(options, from_branch, created), load.note:
+    with on_new_branch(options, from_branch, created), load:
         commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
     assert commit is not None
     made = load.result or remembered(commit, checked)
@@ -127,9 +128,45 @@ class _BulkLoad:
         self.result: LoadResult | None = None
         self._staging: Staging | None = None
 
+    def __enter__(self) -> None:
+        self.note.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.note.__exit__(*error)
+
     def prepare(self, transaction: Transaction) -> None:
         """Say what to publish on this snapshot."""
+        if self._is_fenced():
+            self._start_over()
+        try:
+            self._prepare(transaction)
+        except Exception as error:
+            # Files of a fenced job disappear while it works: the cause is the fence, whatever failed first.
+            if self._is_fenced():
+                raise HeadMoved(
+                    "this load was taken for dead and given up; nothing was written", hint="try again"
+                ) from error
+            raise
+
+    def _is_fenced(self) -> bool:
+        return self.repository.state().is_aborted(self.id)
+
+    def _start_over(self) -> None:
+        """Continue as a new job: a recovery took this one for dead and removed its files."""
+        if self.begun is not None:
+            raise Conflict(
+                "the rows of this load were taken for abandoned and removed; nothing was written",
+                hint="write them again",
+            )
+        self.note.__exit__(None, None, None)
+        self.id = new_ulid(self.repository.clock())
+        self.note = Note(self.repository, self.id)
+        self.note.__enter__()
+        self._staging = None
+
+    def _prepare(self, transaction: Transaction) -> None:
         snapshot = transaction.snapshot
+        transaction.bind_job(self.id)
         self.note.keep(())
         if self._staging is None or self._staging.job.schema != snapshot.schema.ir:
             self._staging = stage_input(self.runner, self.source, self._job(snapshot))

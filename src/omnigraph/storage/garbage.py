@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import lance
 
-from omnigraph.errors import Damaged
+from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
 from omnigraph.storage.objects import object_store
@@ -57,7 +57,7 @@ def versions_of_commit(store: TableStore, folder: str, after: int, key: str, com
             return []
         raise
     found: list[int] = []
-    for version in range(after + 1, dataset.version + 1):
+    for version in range(max(after, 0) + 1, dataset.version + 1):
         try:
             transaction = dataset.read_transaction(version)
         except (*LANCE_ERRORS, TypeError):
@@ -66,6 +66,14 @@ def versions_of_commit(store: TableStore, folder: str, after: int, key: str, com
         if transaction is not None and (transaction.transaction_properties or {}).get(key) == commit_id:
             found.append(version)
     return found
+
+
+def referenced_files(store: TableStore, folder: str) -> set[str]:
+    """Every file that some numbered version of a table refers to, relative to its folder."""
+    try:
+        return {path for batch in _latest(store, folder).tracked_files() for path in batch.column("path").to_pylist()}
+    except LANCE_ERRORS as error:
+        raise storage_failure(error, store.location, f"the files of '{folder}' cannot be listed") from error
 
 
 def remove_versions(store: TableStore, folder: str, versions: Iterable[int]) -> list[int]:
@@ -86,6 +94,7 @@ def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_wr
     A file that no version ever referred to may belong to a write on its way, so it goes only after seven days
     (Lance keeps that time), or at once when the caller knows that nobody writes.
     """
+    _check_links(store, folder)
     try:
         dataset = _latest(store, folder)
         present = {reference["version"] for reference in dataset.version_refs()}
@@ -98,6 +107,21 @@ def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_wr
         raise storage_failure(error, store.location, f"old versions of '{folder}' cannot be removed") from error
     store.forget(folder)
     return Removed(tuple(chosen), int(stats.bytes_removed))
+
+
+def _check_links(store: TableStore, folder: str) -> None:
+    """Refuse to delete from a table that symbolic links lead out of the graph's folder."""
+    root = store.location.path
+    if root is None:
+        return
+    table = root / folder
+    for path in (table, *(entry for entry in table.glob("*") if entry.is_dir())):
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise StorageError(
+                f"'{path}' leads out of the graph's folder; nothing was deleted",
+                code="no_access",
+                hint="replace the symbolic link by the folder itself",
+            )
 
 
 def remove_unfinished(store: TableStore, folder: str, older_than: datetime) -> int:

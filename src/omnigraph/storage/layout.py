@@ -6,6 +6,7 @@ engine. A table's folder never changes, whatever its type is called later.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +21,8 @@ PROBE = "__create_if_absent_probe_"
 _FOLDERS = {"node": "nodes", "edge": "edges"}
 TABLES = tuple(_FOLDERS.values())
 """The folders that hold table folders."""
+
+_TABLE_FOLDER = re.compile(rf"({'|'.join(TABLES)})/[0-9a-f]{{16}}(-[0-9a-f]{{16}})?")
 
 
 def fnv1a64(text: str) -> str:
@@ -38,6 +41,11 @@ def table_folder(kind: Literal["node", "edge"], name: str, suffix: int | None = 
     """
     base = f"{_FOLDERS[kind]}/{fnv1a64(name)}"
     return base if suffix is None else f"{base}-{suffix:016x}"
+
+
+def is_table_folder(text: str) -> bool:
+    """Whether a text is the folder of a table, as `table_folder` names them."""
+    return _TABLE_FOLDER.fullmatch(text) is not None
 
 
 def intent_name(operation_id: str) -> str:

@@ -77,6 +77,25 @@ class ObjectStore(ABC):
     def remove_unfinished(self, older_than: datetime) -> None:
         """Remove the temporary files and probes of processes that died."""
 
+    @abstractmethod
+    def written_at(self, name: str) -> datetime | None:
+        """When an object was last written, by the store's clock; None when there is no such object."""
+
+    def now(self) -> datetime:
+        """The store's own time: when a probe object that is written now was written.
+
+        Ages of objects are differences of such times. The clocks of two hosts are never compared.
+        """
+        name = f"{layout.PROBE}{uuid4().hex}"
+        self.write(name, b"1")
+        try:
+            found = self.written_at(name)
+        finally:
+            self.delete(name)
+        if found is None:
+            raise StorageError("the store does not show an object that was just written")
+        return found
+
     def prove_conditional_writes(self, token: str) -> None:
         """Write probe objects twice; refuse a store that lets a second write through.
 
@@ -183,7 +202,40 @@ class LocalObjects(ObjectStore):
     def delete(self, name: str) -> None:
         """See `ObjectStore`."""
         try:
-            (self.root / name).unlink(missing_ok=True)
+            self._inside(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise _local_error(error, self.root / name) from error
+
+    def _inside(self, name: str) -> Path:
+        """The path of something to delete; refused if the way there leads out of the graph's folder."""
+        path = self.root / name
+        folder = Path(os.path.realpath(path.parent))
+        if path.name in ("", "..") or not folder.is_relative_to(os.path.realpath(self.root)):
+            raise StorageError(
+                f"'{path}' is not inside the graph's folder; nothing was deleted",
+                code="no_access",
+                hint="remove the symbolic link, or the note that names the path",
+            )
+        return path
+
+    def now(self) -> datetime:
+        """See `ObjectStore`."""
+        probe = self.root / f"{_TEMPORARY}{uuid4().hex}"
+        try:
+            with probe.open("xb") as file:
+                file.write(b"1")
+            found = probe.stat().st_mtime
+            probe.unlink()
+        except OSError as error:
+            raise _local_error(error, probe) from error
+        return datetime.fromtimestamp(found, UTC)
+
+    def written_at(self, name: str) -> datetime | None:
+        """See `ObjectStore`."""
+        try:
+            return datetime.fromtimestamp((self.root / name).stat().st_mtime, UTC)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except OSError as error:
             raise _local_error(error, self.root / name) from error
 
@@ -210,7 +262,7 @@ class LocalObjects(ObjectStore):
     def folders(self, parent: str) -> dict[str, datetime]:
         """See `ObjectStore`."""
         try:
-            found = [Path(entry) for entry in os.scandir(self.root / parent) if entry.is_dir()]
+            found = [Path(entry) for entry in os.scandir(self.root / parent) if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -219,20 +271,24 @@ class LocalObjects(ObjectStore):
 
     def delete_folder(self, folder: str) -> None:
         """See `ObjectStore`."""
+        path = self._inside(folder)
         try:
-            shutil.rmtree(self.root / folder)
-        except FileNotFoundError:
+            if path.is_symlink():
+                path.unlink()
+            else:
+                shutil.rmtree(path)
+        except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise _local_error(error, self.root / folder) from error
+            raise _local_error(error, path) from error
 
     def remove_unfinished(self, older_than: datetime) -> None:
         """See `ObjectStore`."""
         for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*", f"{layout.PROBE}*"):
             for file in self.root.glob(pattern):
                 try:
-                    if datetime.fromtimestamp(file.stat().st_mtime, UTC) < older_than:
-                        file.unlink()
+                    if datetime.fromtimestamp(file.lstat().st_mtime, UTC) < older_than:
+                        self._inside(str(file.relative_to(self.root))).unlink()
                 except FileNotFoundError:
                     continue
                 except OSError as error:
@@ -367,6 +423,17 @@ class S3Objects(ObjectStore):
         """See `ObjectStore`."""
         for path, _ in self._below(folder):
             self.delete(f"{folder}/{path}")
+
+    def written_at(self, name: str) -> datetime | None:
+        """See `ObjectStore`."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            return obstore.head(self._store, self._key(name))["last_modified"]
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise self._error(error) from error
 
     def _below(self, folder: str) -> Sequence[tuple[str, datetime]]:
         """Every object below a folder, relative to it, and when it was written."""

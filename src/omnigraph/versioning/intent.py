@@ -10,17 +10,16 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.objects import ObjectStore
-from omnigraph.versioning.ids import Clock
 from omnigraph.versioning.leases import Lease
 
 
 class Intent:
     """One note, from its writing to its end."""
 
-    def __init__(self, objects: ObjectStore, clock: Clock, operation_id: str, facts: Mapping[str, Any]) -> None:
+    def __init__(self, objects: ObjectStore, operation_id: str, facts: Mapping[str, Any]) -> None:
         self._objects = objects
         self._name = layout.intent_name(operation_id)
-        self._lease = Lease(objects, clock, self._name, {"schema_version": 1, "operation_id": operation_id, **facts})
+        self._lease = Lease(objects, self._name, {"schema_version": 2, "operation_id": operation_id, **facts})
 
     def write(self) -> None:
         """Leave the note."""

@@ -1,85 +1,134 @@
-"""Whether the process that left a note is still at work.
+"""Liveness of the process that owns a note.
 
-On its own machine the process itself tells. Elsewhere the lease in the note does, and as long as the work is under way
-the lease is renewed, however long that takes: a bulk load may flush for minutes between its note and its publish.
+The owner rewrites its note at regular intervals. A note that was not rewritten for the duration of its lease has no
+live owner. Both times are the store's own: the time of the note, and the time of a probe object that is written now.
+The clock of a host is not involved, so a wrong clock neither kills a live writer nor keeps a dead one.
+
+The process table is an additional proof where it is sound: on the same boot of the same kernel and in the same PID
+namespace. A host name is no identity, because containers share host names and PIDs.
+
+A wrong answer costs work, never data: before files are removed, the owner's commit is fenced (`fencing`).
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
-import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from uuid import uuid4
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.objects import ObjectStore
-from omnigraph.versioning.ids import Clock
 
-LEASE_US = 60_000_000
-"""How long a silent process is presumed alive when nobody can look."""
+LEASE_S = 60.0
+"""How long a note stays valid after it was last written."""
 
-RENEW_S = LEASE_US / 1_000_000 / 3
-"""How often a lease is renewed: one renewal may fail, and a second one is still in time."""
+RENEW_S = LEASE_S / 3
+"""The interval of renewals: one renewal may fail, and the next is still in time."""
+
+_LEASE_S_MAX = 30 * 86_400.0
+_WRITER_IDS: dict[int, str] = {}
+"""PID → random id of this process; a forked child gets an id of its own."""
 
 
 class Lease:
-    """A note that says who is at work, and keeps saying that it is."""
+    """A note of a running operation that is rewritten until the operation ends."""
 
-    def __init__(self, objects: ObjectStore, clock: Clock, name: str, facts: Mapping[str, Any]) -> None:
+    def __init__(self, objects: ObjectStore, name: str, facts: Mapping[str, Any]) -> None:
         self._objects = objects
-        self._clock = clock
         self._name = name
-        self._facts = {**facts, "writer": writer_identity()}
+        document = {**facts, "lease_s": LEASE_S, "writer": writer_identity()}
+        self._data = json.dumps(document, indent=1).encode()
         self._done = Event()
         self._keeper = Thread(target=self._keep, name=f"lease of {name}", daemon=True)
 
     def start(self) -> None:
-        """Write the note; from now on its lease is kept."""
+        """Write the note; from now on it is renewed."""
         self._put()
         self._keeper.start()
 
     def stop(self) -> None:
-        """Keep the lease no longer; once this returns, nothing brings the note back."""
+        """End the renewals; once this returns, the note is not written again."""
         self._done.set()
         if self._keeper.ident is not None:
             self._keeper.join()
 
     def _keep(self) -> None:
         while not self._done.wait(RENEW_S):
-            # The next one may succeed; and a lease that runs out costs the work, never the graph.
+            # The next renewal may succeed; a lease that runs out costs the work, never the graph.
             with suppress(OmniGraphError):
                 self._put()
 
     def _put(self) -> None:
-        document = {**self._facts, "lease_until": self._clock() + LEASE_US}
-        self._objects.write(self._name, json.dumps(document, indent=1).encode())
+        self._objects.write(self._name, self._data)
 
 
-def may_live(note: Mapping[str, Any], now: int) -> bool:
-    """Whether who left a note may still be at work: asked of the machine if it is this one, else of the lease."""
-    writer = note.get("writer") or {}
-    if writer.get("host") == socket.gethostname() and isinstance(writer.get("pid"), int):
-        alive = process_start(writer["pid"])
-        return alive is not None and alive == writer.get("started", alive)
-    return bool(note["lease_until"] > now)
+def is_alive(note: Mapping[str, Any], written_at: datetime, now: datetime) -> bool:
+    """Whether the owner of a note may be at work; both times are the store's."""
+    known = _process_is_alive(note.get("writer"))
+    return now - written_at < _lease_of(note) if known is None else known
+
+
+def _lease_of(note: Mapping[str, Any]) -> timedelta:
+    given = note.get("lease_s")
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+        return timedelta(seconds=LEASE_S)
+    return timedelta(seconds=min(max(float(given), 0.0), _LEASE_S_MAX))
+
+
+def _process_is_alive(writer: Any) -> bool | None:
+    """Whether a writer's process exists; None where this process cannot tell."""
+    own = writer_identity()
+    if not isinstance(writer, Mapping) or not isinstance(writer.get("pid"), int):
+        return None
+    if writer.get("id") == own["id"]:
+        return True
+    same_table = own["boot_id"] and all(writer.get(key) == own[key] for key in ("boot_id", "pid_namespace"))
+    if not same_table:
+        return None
+    started = process_start(writer["pid"])
+    if started is None:
+        return False
+    # An empty text means that the process exists and its start time is not shown to this user.
+    return started in ("", writer.get("started"))
 
 
 def writer_identity() -> dict[str, str | int]:
-    """Who is writing: enough to tell, on the same machine, whether the process still lives."""
+    """A random id of this process, and its place in the process table where other processes can look it up."""
     pid = os.getpid()
-    return {"host": socket.gethostname(), "pid": pid, "started": process_start(pid) or ""}
+    boot_id, namespace = _process_table(pid)
+    return {
+        "id": _WRITER_IDS.setdefault(pid, uuid4().hex),
+        "boot_id": boot_id,
+        "pid_namespace": namespace,
+        "pid": pid,
+        "started": process_start(pid) or "",
+    }
+
+
+def _process_table(pid: int) -> tuple[str, str]:
+    """Boot id and PID namespace of this process; empty where `/proc` does not show this namespace."""
+    try:
+        if str(Path("/proc/self").readlink()) != str(pid):
+            return "", ""
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return boot_id, str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return "", ""
 
 
 def process_start(pid: int) -> str | None:
-    """When a process of this machine started, as opaque text; None when there is no such process."""
+    """When a process of this PID namespace started, as opaque text; None when there is no such process."""
     try:
         # The second field is the program's name in parentheses and may itself hold blanks.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        # Dead, and only waiting for its parent to notice.
+        # A zombie: its parent has not yet read its exit status.
         return None if fields[0] in ("Z", "X") else fields[19]
     except (OSError, IndexError):
         pass

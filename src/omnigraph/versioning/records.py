@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.errors import Damaged
+from omnigraph.storage.layout import is_table_folder
 from omnigraph.storage.ledger import SCHEMA
 
 MAIN = "main"
@@ -370,9 +371,10 @@ def damaged_row(row: Row, why: str) -> Damaged:
 def row_to_table(row: Row) -> TableRow:
     """Read a `table` row."""
     try:
-        return TableRow(
-            int(row["stable_table_id"]), int(row["table_incarnation_id"]), str(row["table_key"]), _text(row["location"])
-        )
+        folder = _text(row["location"])
+        if not is_table_folder(folder):
+            raise ValueError("its location is not the folder of a table")
+        return TableRow(int(row["stable_table_id"]), int(row["table_incarnation_id"]), str(row["table_key"]), folder)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from omnigraph.errors import OmniGraphError
@@ -21,27 +21,25 @@ from omnigraph.storage import layout
 from omnigraph.storage.audit import AuditTable
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.garbage import remove_versions, versions_of_commit
-from omnigraph.versioning.leases import may_live
-from omnigraph.versioning.records import abort_to_row, read_metadata
+from omnigraph.versioning.fencing import fence, is_operation_id
+from omnigraph.versioning.leases import is_alive
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.state import Publication, State
 from omnigraph.versioning.transaction import COMMIT_PROPERTY
 
 Outcome = Literal["rolled_forward", "rolled_back", "in_progress", "unreadable"]
+_GENERATIONS = (1, 2)
 _OPTIONAL_TEXT = str | None
 _NOTE = {
     "operation_id": str,
     "graph_commit_id": str,
     "branch": str,
-    "lease_until": int,
     "tables": list,
     "actor_id": _OPTIONAL_TEXT,
     "writer_kind": _OPTIONAL_TEXT,
     "writer": dict | None,
 }
-_WRITER = {"host": _OPTIONAL_TEXT, "pid": int | None}
+_WRITER = {"pid": int | None}
 _TABLE = {"table_key": str, "table_path": str, "expected_version": int}
-_ABORTS_KEPT_US = 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -101,13 +99,20 @@ def _settle(repository: Repository, name: str) -> Recovered | None:
     commit_id = note["graph_commit_id"]
     if repository.find_commit(commit_id) is not None:
         return _finish(repository, name, note, "rolled_forward", [])
-    if may_live(note, repository.clock()):
+    written_at = repository.objects.written_at(name)
+    if written_at is None:
+        return None
+    if is_alive(note, written_at, repository.objects.now()):
         return _outcome(name, note, "in_progress")
-    if not _fence(repository, commit_id, note["operation_id"]):
+    if not fence(repository, commit_id, note["operation_id"]):
         return _finish(repository, name, note, "rolled_forward", [])
     reach("recovery.fenced")
     removed: list[dict[str, Any]] = []
+    known = {row.folder for row in repository.state().tables.values()}
+    strange = sorted({table["table_path"] for table in note["tables"]} - known)
     for table in note["tables"]:
+        if table["table_path"] in strange:
+            continue
         versions = versions_of_commit(
             repository.tables, table["table_path"], table["expected_version"], COMMIT_PROPERTY, commit_id
         )
@@ -117,24 +122,10 @@ def _settle(repository: Repository, name: str) -> Recovered | None:
                 {"table_key": table["table_key"], "from_version": version, "to_version": table["expected_version"]}
             )
     reach("recovery.collected")
-    return _finish(repository, name, note, "rolled_back", removed)
-
-
-def _fence(repository: Repository, commit_id: str, operation_id: str) -> bool:
-    """Make sure the commit can never be published; False when it already is."""
-    landed = False
-    now = repository.clock()
-
-    def decide(state: State) -> Publication | None:
-        nonlocal landed
-        landed = repository.find_commit(commit_id, state) is not None
-        if landed or state.is_aborted(commit_id):
-            return None
-        stale = [row["object_id"] for row in state.aborts() if read_metadata(row)["created_at"] < now - _ABORTS_KEPT_US]
-        return Publication(put=(abort_to_row(commit_id, operation_id, now),), drop=tuple(stale))
-
-    repository.publish(decide)
-    return not landed
+    done = _finish(repository, name, note, "rolled_back", removed)
+    if strange:
+        return replace(done, detail=f"ignored tables that the manifest does not know: {', '.join(strange)[:200]}")
+    return done
 
 
 def _finish(
@@ -170,17 +161,20 @@ def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | Non
         if data is None:
             return None
         note = json.loads(data)
-        if note["schema_version"] != 1:
+        if note["schema_version"] not in _GENERATIONS:
             return Recovered(
                 name, "unreadable", detail=f"written by a newer release (generation {note['schema_version']})"
             )
         _check(note, _NOTE)
+        for field in ("operation_id", "graph_commit_id"):
+            if not is_operation_id(note[field]):
+                raise ValueError(f"'{field}' is not an id")
         _check(note.get("writer") or {}, _WRITER)
         for table in note["tables"]:
             _check(table, _TABLE)
     except OmniGraphError as error:
         return Recovered(name, "unreadable", detail=error.message)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         return Recovered(name, "unreadable", detail=f"not an intent: {error}")
     assert isinstance(note, dict)
     return note

@@ -118,6 +118,8 @@ class Transaction:
         self._renamed: dict[str, str] = {}
         self._schema: SchemaRecord | None = None
         self._identities: tuple[int, int] | None = None
+        self._jobs: list[str] = []
+        self._files: dict[str, tuple[str, ...]] = {}
 
     # -- saying what to do -----------------------------------------------------------------------
 
@@ -158,6 +160,10 @@ class Transaction:
         """
         self._schema = schema
         self._identities = (first_identity, next_identity)
+
+    def bind_job(self, job_id: str) -> None:
+        """Fail, and start over, if the bulk job with this id is fenced before the publish."""
+        self._jobs.append(job_id)
 
     def _check_table(self, key: str) -> None:
         if key not in self.snapshot.tables:
@@ -304,7 +310,7 @@ class Transaction:
         """The branch must be where the snapshot found it, and nobody may have given this commit up."""
         options = self.options
         head = state.get_head(options.branch)
-        if state.is_aborted(commit_id):
+        if any(state.is_aborted(fenced) for fenced in (commit_id, *self._jobs)):
             raise HeadMoved("this write was taken for dead and given up; nothing was written", hint="try again")
         if options.if_commit is not None and head.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=head.commit_id)
@@ -378,7 +384,7 @@ class Transaction:
                 for key in keys
             ],
         }
-        return Intent(self.repository.objects, self.repository.clock, new_ulid(now), facts)
+        return Intent(self.repository.objects, new_ulid(now), facts)
 
 
 def write(

@@ -185,7 +185,7 @@ def test_a_job_whose_driver_died_is_swept(graph, tmp_path):
 
 def test_a_running_job_is_left_alone(graph):
     with Note(graph._repository, "01RUNNING") as note:
-        assert sweep(graph._repository) == []
+        assert sweep(graph._repository).removed == []
         assert (Path(graph.uri) / note.folder / "job.json").exists()
     assert leftovers(graph) == []
 
@@ -196,11 +196,11 @@ def test_what_tasks_wrote_after_their_job_was_swept_goes_when_it_is_old(graph):
     stage_rows(job, 0, "Shelf", pa.table({"code": ["late"]}).to_batches())
     folder = Path(graph.uri) / job.folder
     (folder / "job.json").unlink()
-    assert sweep(graph._repository) == []
+    assert sweep(graph._repository).removed == []
     hours_ago = time.time() - 7200
     for path in (*folder.iterdir(), folder):
         os.utime(path, (hours_ago, hours_ago))
-    assert sweep(graph._repository) == [job.id]
+    assert sweep(graph._repository).removed == [job.id]
     assert leftovers(graph) == []
     assert data_files(graph) == before
 

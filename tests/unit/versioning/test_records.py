@@ -139,13 +139,16 @@ def test_a_schema_comes_back(record):
     assert row_to_schema(through_arrow(schema_to_row(record))) == record
 
 
-@given(st.builds(TableRow, numbers, numbers, texts, texts))
+folders = st.from_regex(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?", fullmatch=True)
+
+
+@given(st.builds(TableRow, numbers, numbers, texts, folders))
 def test_a_table_comes_back(table):
     assert row_to_table(through_arrow(table_to_row(table))) == table
 
 
 def test_the_full_range_of_identities_fits():
-    table = TableRow(2**64 - 1, 2**64 - 1, "node:Person", "nodes/x")
+    table = TableRow(2**64 - 1, 2**64 - 1, "node:Person", "nodes/0123456789abcdef")
     assert row_to_table(through_arrow(table_to_row(table))) == table
 
 
@@ -153,7 +156,9 @@ def test_the_full_range_of_identities_fits():
 
 
 def test_object_ids():
-    assert table_to_row(TableRow(10, 11, "node:P", "nodes/x"))["object_id"] == f"table:{10:016x}:{11:016x}"
+    assert (
+        table_to_row(TableRow(10, 11, "node:P", "nodes/0123456789abcdef"))["object_id"] == f"table:{10:016x}:{11:016x}"
+    )
     assert version_to_row(PIN, MAIN, 5, {})["object_id"] == f"table_version:{1:016x}:{2:016x}:{5:020}"
     assert tombstone_to_row(PIN, MAIN, 5)["object_id"] == f"table_tombstone:{1:016x}:{2:016x}:{5:020}"
     assert commit_to_row(COMMIT, [])["object_id"] == "01J"
@@ -268,9 +273,16 @@ def test_a_row_with_a_field_of_another_kind_is_named(kind, field, value):
     damaged(read, {**row, "metadata": json.dumps(data)})
 
 
+@pytest.mark.parametrize(
+    "folder", ["../x", "/etc", "nodes/../../x", "nodes/", "__manifest", "nodes/0123456789abcdef/.."]
+)
+def test_a_table_row_cannot_lead_elsewhere(folder):
+    damaged(row_to_table, table_to_row(TableRow(1, 1, "node:Person", folder)))
+
+
 @pytest.mark.parametrize("column", ["stable_table_id", "table_incarnation_id", "location"])
 def test_a_table_row_that_lacks_a_column_is_named(column):
-    damaged(row_to_table, {**table_to_row(TableRow(1, 1, "node:Person", "nodes/x")), column: None})
+    damaged(row_to_table, {**table_to_row(TableRow(1, 1, "node:Person", "nodes/0123456789abcdef")), column: None})
 
 
 def test_a_commit_row_without_its_version_is_named():

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +19,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.staging import Change
 from omnigraph.versioning import leases
-from omnigraph.versioning.leases import LEASE_US, process_start, writer_identity
+from omnigraph.versioning.leases import LEASE_S, process_start, writer_identity
 from omnigraph.versioning.recovery import audit_rows, pending, recover
 from omnigraph.versioning.verify import verify
 from support.graphs import (
@@ -37,8 +36,10 @@ from support.graphs import (
     people,
 )
 
-DEAD = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "1"}
-ELSEWHERE = {"host": "another-machine", "pid": 1, "started": "1"}
+DEAD = {**writer_identity(), "id": "dead", "pid": 2**22 + 1, "started": "1"}
+ELSEWHERE = {"id": "elsewhere", "boot_id": "another kernel", "pid_namespace": "pid:[1]", "pid": 1, "started": "1"}
+CONTAINER = {**writer_identity(), "id": "container", "pid_namespace": "pid:[2]", "pid": 1, "started": "1"}
+"""A process of another container on this machine."""
 BOTH = {PERSON: Change(append=people("lost")), KNOWS: Change(append=knows(("lost", "lost")))}
 
 
@@ -213,39 +214,55 @@ def test_a_living_writer_is_left_alone(repository, root):
 
 
 def test_a_living_process_with_the_number_of_a_dead_one_is_not_the_writer(repository, root):
-    crash(repository, root, "publish.before_commit", writer={**writer_identity(), "started": "long ago"})
+    crash(repository, root, "publish.before_commit", writer={**writer_identity(), "id": "gone", "started": "long ago"})
     assert outcomes(repository) == ["rolled_back"]
 
 
-def test_a_writer_of_another_machine_is_judged_by_its_lease(repository, root):
-    clock = repository.clock
-    assert isinstance(clock, Ticks)
-    crash(repository, root, "publish.before_commit", writer=ELSEWHERE)
+def make_note_old(root, seconds):
+    """The store's time of every note is some seconds ago."""
+    for path in (root / "__recovery").glob("*.json"):
+        then = time.time() - seconds
+        os.utime(path, (then, then))
+
+
+@pytest.mark.parametrize("writer", [ELSEWHERE, CONTAINER, {"host": "of an older release", "pid": 1}], ids=str)
+def test_a_writer_of_another_process_table_is_judged_by_its_heartbeat(repository, root, writer):
+    crash(repository, root, "publish.before_commit", writer=writer)
     assert outcomes(repository) == ["in_progress"]
-    clock.sleep(timedelta(microseconds=LEASE_US))
+    make_note_old(root, LEASE_S - 20)
+    assert outcomes(repository) == ["in_progress"]
+    make_note_old(root, LEASE_S + 1)
     assert outcomes(repository) == ["rolled_back"]
+
+
+@pytest.mark.parametrize("hours", [-24 * 365, -1, 1, 24 * 365])
+def test_the_clock_of_a_recovery_does_not_matter(repository, root, hours):
+    crash(repository, root, "publish.before_commit", writer=ELSEWHERE)
+    shifted = Ticks()
+    shifted.sleep(timedelta(hours=hours))
+    assert outcomes(open_repository(root, clock=shifted)) == ["in_progress"]
 
 
 def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
     """It is slower than its lease, between its note and its publish; a recovery looks all the time."""
     monkeypatch.setattr(leases, "RENEW_S", 0.002)
-    monkeypatch.setattr(leases, "writer_identity", lambda: ELSEWHERE)
-    clock = Ticks()
-    repository = new_repository(root, clock=clock)
-    other = open_repository(root, clock=clock)
+    other = open_repository(new_repository(root).location.uri)
+    repository = open_repository(root)
     seen = []
 
     def be_slow():
         for _ in range(4):
-            clock.sleep(timedelta(microseconds=LEASE_US // 2 + 1))
+            make_note_old(root, 2 * LEASE_S)
             for _ in range(5_000):
-                if read_lease(root) > clock.now + LEASE_US // 2:
+                if time.time() - note_time(root) < LEASE_S / 2:
                     break
                 time.sleep(0.001)
             seen.extend(outcomes(other))
 
-    with arm("publish.before_commit", once_outside_recovery(be_slow)):
-        commit = add_people(repository, "slow")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(leases, "_process_is_alive", lambda _: None)
+        with arm("publish.before_commit", once_outside_recovery(be_slow)):
+            commit = add_people(repository, "slow")
     assert seen == ["in_progress"] * 4
     assert repository.snapshot().commit_id == commit.id
     assert notes(root) == []
@@ -273,9 +290,9 @@ def test_a_lease_that_cannot_be_renewed_costs_nothing_but_the_lease(root, monkey
     assert ids_of(repository.snapshot()) == ["a"]
 
 
-def read_lease(root):
+def note_time(root):
     (path,) = (root / "__recovery").glob("*.json")
-    return json.loads(path.read_bytes())["lease_until"]
+    return path.stat().st_mtime
 
 
 def test_a_writer_that_wakes_up_after_it_was_given_up_fails_and_starts_over(root):
@@ -323,7 +340,7 @@ WHOLE = {
     "operation_id": "01J",
     "graph_commit_id": "01K",
     "branch": "main",
-    "lease_until": 0,
+    "lease_s": 0,
     "tables": [],
     "writer": DEAD,
 }
@@ -343,11 +360,13 @@ def put_note(root, data, name="bad.json"):
         (b"\xff\xfe\x00", "not an intent"),
         (b"[]", "not an intent"),
         (b"null", "not an intent"),
-        ({**WHOLE, "schema_version": 2}, "newer release (generation 2)"),
+        ({**WHOLE, "schema_version": 3}, "newer release (generation 3)"),
         ({**WHOLE, "tables": 7}, "not an intent"),
         ({**WHOLE, "tables": [{}]}, "not an intent"),
         ({**WHOLE, "tables": [{"table_key": "k", "table_path": "p", "expected_version": "x"}]}, "not an intent"),
-        ({**WHOLE, "lease_until": "soon"}, "not an intent"),
+        ({**WHOLE, "graph_commit_id": "graph_head:main"}, "'graph_commit_id' is not an id"),
+        ({**WHOLE, "operation_id": "../../x"}, "'operation_id' is not an id"),
+        (b"[" * 100_000, "not an intent"),
         ({**WHOLE, "operation_id": None}, "not an intent"),
         ({**WHOLE, "writer": "me"}, "not an intent"),
         ({key: value for key, value in WHOLE.items() if key != "branch"}, "not an intent"),
@@ -417,14 +436,38 @@ def test_pending_looks_and_changes_nothing(repository, root):
     assert files_below(root) == before
 
 
-def test_old_abort_rows_are_dropped_by_a_later_recovery(repository, root):
-    clock = repository.clock
-    assert isinstance(clock, Ticks)
+def test_old_abort_rows_are_dropped_by_a_later_recovery(repository, root, monkeypatch):
     first = crash(repository, root, "publish.before_commit")
     recover(repository)
-    clock.sleep(timedelta(hours=25))
+    later = datetime.now(UTC) + timedelta(hours=25)
+    monkeypatch.setattr(repository.objects, "now", lambda: later)
     second = crash(repository, root, "publish.before_commit")
     recover(repository)
     assert [row["object_id"] for row in repository.state().aborts()] == [second["graph_commit_id"]]
     assert not repository.state().is_aborted(first["graph_commit_id"])
     assert len(audit_rows(repository)) == 2
+
+
+# -- notes from elsewhere ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["../other/{folder}", "{other}/{folder}", "nodes/../../other/{folder}"])
+def test_a_note_cannot_name_tables_of_another_graph(repository, root, tmp_path, path):
+    other = new_repository(tmp_path / "other")
+    add_people(other, "mine")
+    doomed = crash(repository, root, "publish.before_commit")
+    folder = other.snapshot().tables[PERSON].folder
+    # The other graph has a version of the commit that the note gives up.
+    crash(other, tmp_path / "other", "publish.before_commit", writer=writer_identity())
+    (held,) = (tmp_path / "other" / "__recovery").glob("*.json")
+    doomed["graph_commit_id"] = json.loads(held.read_bytes())["graph_commit_id"]
+    held.unlink()
+    add_people(other, "more")
+    named = path.format(folder=folder, other=tmp_path / "other")
+    doomed["tables"] = [{"table_key": PERSON, "table_path": named, "expected_version": 1}]
+    (root / "__recovery" / notes(root)[0]).write_text(json.dumps(doomed))
+    before = files_below(tmp_path / "other")
+    (found,) = recover(repository)
+    assert found.outcome == "rolled_back"
+    assert "the manifest does not know" in found.detail
+    assert files_below(tmp_path / "other") == before

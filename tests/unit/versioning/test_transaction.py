@@ -23,6 +23,7 @@ from omnigraph.storage.failpoints import NAMES, FailpointError, arm
 from omnigraph.storage.numbered import FRAGMENTS_MAX
 from omnigraph.storage.staging import Change
 from omnigraph.versioning import transaction as transaction_module
+from omnigraph.versioning.leases import LEASE_S
 from omnigraph.versioning.records import (
     SchemaRecord,
     TableSpec,
@@ -556,11 +557,11 @@ def test_what_the_note_says(repository, root):
         commit = change(repository, BOTH, actor="ada", kind="load")
     ((name, note),) = notes
     assert name == f"{note['operation_id']}.json"
-    assert note["schema_version"] == 1
+    assert note["schema_version"] == 2
     assert note["graph_commit_id"] == commit.id
     assert (note["branch"], note["actor_id"], note["writer_kind"]) == ("main", "ada", "load")
-    assert note["lease_until"] > note["started_at"]
-    assert {"host", "pid", "started"} <= set(note["writer"])
+    assert note["lease_s"] == LEASE_S
+    assert {"id", "boot_id", "pid_namespace", "pid", "started"} <= set(note["writer"])
     assert note["tables"] == [
         {"table_key": KNOWS, "table_path": "edges/602a25a3bd0b455b", "expected_version": 1},
         {"table_key": PERSON, "table_path": "nodes/40d76f1f51639ec0", "expected_version": 1},

@@ -1,0 +1,275 @@
+"""Jobs without a live driver are removed; live jobs, other files and other graphs are not, whatever a note says."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import HeadMoved, OmniGraphError
+from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.runner import InlineRunner
+from omnigraph.pipeline.splits import plan_input
+from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.sweep import sweep
+from omnigraph.storage.failpoints import arm
+from omnigraph.storage.garbage import remove
+from omnigraph.versioning import leases
+from omnigraph.versioning.ids import system_clock
+from omnigraph.versioning.recovery import recover
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.transaction import WriteOptions
+from support.writes import SHELVES, beside, ids_of, new_graph, reopened, shelf
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(tmp_path, SHELVES, shelf("a", note="x", cap=3), shelf("b"), beside("a", "b", id_="e"))
+
+
+class Interfering(InlineRunner):
+    """Calls a function once, before a step of the job."""
+
+    def __init__(self, step, act):
+        super().__init__()
+        self._step, self._act = step, act
+
+    def run(self, step, task, job, work, **more):
+        if step == self._step and self._act is not None:
+            act, self._act = self._act, None
+            act()
+        return super().run(step, task, job, work, **more)
+
+
+def bulk(graph, root, records, mode="merge", runner=None, **options):
+    path = root / "bulk.jsonl"
+    path.write_text("\n".join(json.dumps(record) for record in records))
+    source = FileSource(plan_input([str(path)], {}, 1, split_bytes=60))
+    return load_source(graph._repository, runner or InlineRunner(), source, mode, WriteOptions(**options))
+
+
+def root_of(graph):
+    return Path(graph.uri)
+
+
+def jobs(graph):
+    return sorted(path.name for path in (root_of(graph) / "__staging").glob("*"))
+
+
+def data_files(graph):
+    return sorted(root_of(graph).glob("*/*/data/*.lance"))
+
+
+def make_old(folder, seconds):
+    then = time.time() - seconds
+    for path in (folder, *folder.rglob("*")):
+        os.utime(path, (then, then), follow_symlinks=False)
+
+
+def take_for_dead(graph, monkeypatch):
+    """Sweep as a process elsewhere that does not see the heartbeats of a live job."""
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(leases, "_process_is_alive", lambda _: None)
+        make_old(root_of(graph) / "__staging", leases.LEASE_S + 1)
+        return sweep(reopened(graph)._repository).removed
+
+
+# -- live jobs -----------------------------------------------------------------------------------------
+
+
+def _recover_elsewhere(uri, shift_us, answers):
+    """A process of another container, with another clock."""
+    leases._process_table = lambda _: ("the same boot", "pid:[another namespace]")
+    repository = Repository.open(uri, clock=lambda: system_clock() + shift_us, sync=False, environ={})
+    answers.put(([one.outcome for one in recover(repository)], sweep(repository).removed))
+
+
+@pytest.mark.parametrize(
+    "minutes", [2, pytest.param(-60, marks=pytest.mark.long), pytest.param(60 * 24 * 365, marks=pytest.mark.long)]
+)
+def test_a_live_load_survives_a_recovery_elsewhere_whatever_its_clock(graph, tmp_path, minutes):
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+
+    def recover_elsewhere():
+        process = context.Process(target=_recover_elsewhere, args=(graph.uri, minutes * 60_000_000, answers))
+        process.start()
+        process.join(60)
+        assert process.exitcode == 0
+
+    bulk(graph, tmp_path, [shelf("c"), shelf("d")], runner=Interfering("check", recover_elsewhere))
+    assert answers.get(timeout=10) == ([], [])
+    assert ids_of(graph, "Shelf") == ["a", "b", "c", "d"]
+    assert graph.verify() == []
+
+
+@pytest.mark.parametrize("step", ["read", "check", "settle", "publish.before_commit"])
+def test_a_live_load_that_was_taken_for_dead_starts_over(graph, tmp_path, monkeypatch, step):
+    removed = []
+
+    def sweep_once():
+        if not removed:
+            removed.append("")  # the sweep publishes, too
+            removed[:] = take_for_dead(graph, monkeypatch)
+
+    records = [shelf("a", note="new"), shelf("c"), shelf("d"), beside("c", "d", id_="f")]
+    if step == "publish.before_commit":
+        with arm(step, sweep_once):
+            result = bulk(graph, tmp_path, records)
+    else:
+        result = bulk(graph, tmp_path, records, runner=Interfering(step, sweep_once))
+    assert len(removed) == 1
+    assert removed[0] != ""
+    assert result.commit_id == graph.snapshot().commit_id
+    assert ids_of(graph, "Shelf") == ["a", "b", "c", "d"]
+    assert ids_of(graph, "Beside") == ["e", "f"]
+    assert reopened(graph).verify() == []
+    assert jobs(graph) == []
+
+
+def test_a_bound_load_that_was_taken_for_dead_fails_and_writes_nothing(graph, tmp_path, monkeypatch):
+    runner = Interfering("check", lambda: take_for_dead(graph, monkeypatch))
+    before = graph.snapshot().commit_id
+    with pytest.raises(HeadMoved, match="taken for dead"):
+        bulk(graph, tmp_path, [shelf("c")], runner=runner, if_commit=before)
+    assert graph.snapshot().commit_id == before
+    assert jobs(graph) == []
+
+
+# -- damaged notes -------------------------------------------------------------------------------------
+
+TORN = [b"", b"{", b"[]", b"7", b"null", b"\xff\xfe", b"[" * 100_000, b'{"table": 1}', b'{"table": "x", "files": {}}']
+
+
+@pytest.mark.parametrize("name", ["job.json", "kept.json", "pieces-1"])
+def test_a_torn_note_blocks_nothing(graph, tmp_path, name):
+    for number, data in enumerate(TORN):
+        folder = root_of(graph) / "__staging" / f"01TORN{number}"
+        folder.mkdir(parents=True)
+        (folder / "job.json").write_text('{"lease_s": 60}')
+        (folder / name).write_bytes(data)
+        make_old(folder, 120)
+    found = reopened(graph).recover()
+    assert {one.outcome for one in found} == {"unreadable"}
+    assert len(found) >= len(TORN) - 3, "a note of the right form with other content is accepted"
+    bulk(graph, tmp_path, [shelf("c")])
+    assert ids_of(graph, "Shelf") == ["a", "b", "c"]
+    make_old(root_of(graph) / "__staging", 7200)
+    reopened(graph).recover()
+    assert jobs(graph) == []
+    assert graph.verify() == []
+
+
+def test_a_damaged_list_of_kept_files_removes_no_file(graph):
+    folder = root_of(graph) / "__staging" / "01TORN"
+    folder.mkdir(parents=True)
+    stray = data_files(graph)[0].with_name("0123abc.lance")
+    stray.write_bytes(b"maybe published")
+    (folder / "job.json").write_text('{"lease_s": 60}')
+    (folder / "kept.json").write_bytes(b"")
+    (folder / "pieces-1").write_text(
+        json.dumps({"table": str(stray.parent.parent.relative_to(root_of(graph))), "files": [f"data/{stray.name}"]})
+    )
+    make_old(folder, 120)
+    assert sweep(graph._repository).removed == ["01TORN"]
+    assert stray.exists()
+
+
+# -- hostile notes -------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "../../../victim.lance",
+    "data/../../../../victim.lance",
+    "{victim}",
+    "data/{victim}",
+    "..\\..\\victim.lance",
+    "C:\\victim.lance",
+    "data/a\0.lance",
+    "data/sub/x.lance",
+    "_versions/1.manifest",
+    "data/..",
+    "data/",
+    "",
+]
+
+
+@pytest.mark.parametrize("table", ["own", "../other", "nodes", "", ".", "{victim_folder}"])
+def test_a_note_cannot_delete_other_files(graph, tmp_path, table):
+    victim = tmp_path / "victim.lance"
+    victim.write_bytes(b"precious")
+    (tmp_path / "other").mkdir()
+    own = data_files(graph)[0].parent.parent.relative_to(root_of(graph))
+    named = {"own": str(own)}.get(table, table).format(victim_folder=tmp_path)
+    for number, file in enumerate(HOSTILE):
+        folder = root_of(graph) / "__staging" / f"01HOSTILE{number}"
+        folder.mkdir(parents=True)
+        (folder / "job.json").write_text('{"lease_s": 60}')
+        document = {"table": named, "files": [file.format(victim=victim)]}
+        (folder / "pieces-1").write_text(json.dumps(document))
+    make_old(root_of(graph) / "__staging", 120)
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "__" not in str(path))
+    swept = sweep(graph._repository)
+    assert len(swept.problems) == len(HOSTILE)
+    assert all("names" in one.detail for one in swept.problems)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file() and "__" not in str(path)) == before
+    assert jobs(graph) == []
+
+
+def test_a_note_cannot_delete_data_in_use(graph):
+    folder = root_of(graph) / "__staging" / "01HOSTILE"
+    folder.mkdir(parents=True)
+    before = data_files(graph)
+    (folder / "job.json").write_text('{"lease_s": 60}')
+    for number, path in enumerate(before):
+        table = str(path.parent.parent.relative_to(root_of(graph)))
+        document = {"table": table, "files": [f"data/{path.name}"]}
+        (folder / f"pieces-{number}").write_text(json.dumps(document))
+    make_old(folder, 120)
+    assert sweep(graph._repository).removed == ["01HOSTILE"]
+    assert data_files(graph) == before
+    assert reopened(graph).verify() == []
+
+
+def test_links_do_not_lead_a_sweep_out_of_the_graph(graph, tmp_path):
+    outside = tmp_path / "outside"
+    (outside / "data").mkdir(parents=True)
+    (outside / "data" / "x.lance").write_bytes(b"precious")
+    (outside / "job.json").write_text('{"lease_s": 60}')
+    (root_of(graph) / "__staging").mkdir(exist_ok=True)
+    (root_of(graph) / "__staging" / "01LINK").symlink_to(outside)
+    make_old(outside, 7200)
+    sweep(graph._repository)
+    assert (outside / "data" / "x.lance").exists()
+    assert (outside / "job.json").exists()
+
+
+@pytest.mark.parametrize("name", ["graph_head:main", "a b", "..."])
+def test_a_folder_that_is_no_job_is_reported(graph, name):
+    folder = root_of(graph) / "__staging" / name
+    folder.mkdir(parents=True)
+    make_old(folder, 7200)
+    (found,) = sweep(graph._repository).problems
+    assert "not the folder of a bulk job" in found.detail
+    assert folder.exists()
+    assert og.open(graph.uri, environ={}).branches() == ["main"]
+
+
+def test_deletion_through_a_linked_table_is_refused(graph, tmp_path):
+    table = data_files(graph)[0].parent
+    outside = tmp_path / "outside"
+    table.rename(outside)
+    table.symlink_to(outside)
+    victim = outside / "stray.lance"
+    victim.write_bytes(b"precious")
+    name = str((table / "stray.lance").relative_to(root_of(graph)))
+    with pytest.raises(OmniGraphError, match="not inside the graph's folder"):
+        graph._repository.objects.delete(name)
+    folder = str(table.parent.relative_to(root_of(graph)))
+    with pytest.raises(OmniGraphError, match="leads out of the graph's folder"):
+        remove(graph._repository.tables, folder, [1])
+    assert victim.exists()
