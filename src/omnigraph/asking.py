@@ -18,6 +18,7 @@ from omnigraph.engine.run import Execution
 from omnigraph.engine.watch import Cancellation
 from omnigraph.engine.work import Limits
 from omnigraph.errors import InputError
+from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.embedding import GraphEmbedder
 from omnigraph.operations.paging import read_page
@@ -183,7 +184,7 @@ class Asking(Transfer):
         *,
         branch: str | None = None,
         at: At = None,
-    ) -> str:
+    ) -> Preformatted:
         """How a query will run, as text: its operations, the rows to expect, and what is used to find them."""
         text, source_name = read_source(source)
         snapshot = self.snapshot(branch, at)
@@ -192,8 +193,8 @@ class Asking(Transfer):
         if params is not None:
             bind_params(plan.params, params)
         if not isinstance(prepared, Prepared):
-            return explain(prepared)
-        return Explained(prepared, snapshot, self._shared.cache).before()
+            return Preformatted(explain(prepared))
+        return Preformatted(Explained(prepared, snapshot, self._shared.cache).before())
 
     def profile(
         self,
@@ -205,14 +206,14 @@ class Asking(Transfer):
         at: At = None,
         timeout: float | None = None,
         cancel: Cancellation | None = None,
-    ) -> str:
+    ) -> Preformatted:
         """Run a query and say what each operation did: rows after it beside those expected, milliseconds, and how."""
         snapshot = self.snapshot(branch, at)
         limits = Limits(timeout_s=timeout, cancellation=cancel)
         result, execution = self._read(source, name, params, branch, at, limits, snapshot=snapshot, listening=True)
         assert execution is not None, "whoever listens has one"
         explained = Explained(execution.prepared, snapshot, self._shared.cache)
-        return explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms)
+        return Preformatted(explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms))
 
     def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
         """Check every query of a text or file against the branch's schema."""

@@ -40,7 +40,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, ClassVar, Literal
+
+_PACKAGE = str(Path(__file__).parent)
 
 DiagnosticKind = Literal["parse", "catalog", "type"]
 
@@ -49,12 +53,32 @@ class OmniGraphError(Exception):
     """The root of the tree: one sentence in `message`, a stable `code`, and what to do in `hint`."""
 
     default_code: ClassVar[str] = "error"
+    _text_has_hint: ClassVar[bool] = False
+    """Whether `str` includes the hint."""
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
+        self._hint: str | None = None
         self.hint = hint
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about it. A traceback shows it as a note below the message."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str | None) -> None:
+        notes = [note for note in getattr(self, "__notes__", ()) if note != f"hint: {self._hint}"]
+        self._hint = hint
+        self.__notes__ = [*notes, f"hint: {hint}"] if hint and not self._text_has_hint else notes
+
+    def _render_traceback_(self) -> list[str]:
+        """The traceback in IPython and Jupyter: the line of the caller and the message, no frames of this package."""
+        callers = [frame for frame in extract_tb(self.__traceback__) if not frame.filename.startswith(_PACKAGE)]
+        lines = [f"line {frame.lineno}: {frame.line}" for frame in callers[-1:] if frame.line]
+        return [*lines, f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors travel between processes whole, whatever their constructors ask for."""
@@ -132,6 +156,7 @@ class Diagnostic:
 class CompileError(InputError):
     """Schema or query text that does not compile; `diagnostics` holds all that was found, in text order."""
 
+    _text_has_hint = True
     default_code = "compile_error"
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:

@@ -60,7 +60,7 @@ def test_the_module_imports_nothing_of_the_program() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in node.names
     }
-    assert imported <= {"__future__", "collections.abc", "dataclasses", "typing"}
+    assert imported <= {"__future__", "collections.abc", "dataclasses", "pathlib", "traceback", "typing"}
 
 
 def test_message_code_and_hint() -> None:

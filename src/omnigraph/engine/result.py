@@ -15,7 +15,7 @@ from omnigraph.engine.plain_rows import PlainRows, dicts
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.shape import Shape
 from omnigraph.errors import InputError, MissingPackage
-from omnigraph.notebook.picture import draw
+from omnigraph.notebook.picture import colours_of, draw
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
 from omnigraph.text_table import TableStyle, table_lines, terminal_width
@@ -181,9 +181,14 @@ class Result:
         """A table of the first rows and, where nodes are returned, a picture of them."""
         columns = self._first_rows(_HTML_ROWS)
         shown = f"the first {_HTML_ROWS} of " if len(self) > _HTML_ROWS else ""
-        rows = html_table(self.columns, zip(*columns, strict=True), caption=f"{shown}{len(self)} rows")
+        caption = f"{shown}{len(self):,} {'row' if len(self) == 1 else 'rows'}"
         shape = self._shape()
-        return side_by_side(rows, draw(shape.dots(columns), shape.lines(columns))) if shape.nodes else rows
+        if not shape.has_nodes:
+            return html_table(self.columns, zip(*columns, strict=True), caption=caption, right=self.numeric_columns)
+        dots = list(shape.dots(columns))
+        cells = shape.cells(columns, colours_of(dots))
+        rows = html_table(self.columns, zip(*cells, strict=True), caption=caption, right=self.numeric_columns)
+        return side_by_side(rows, draw(dots, shape.lines(columns)))
 
 
 def _need(package: str) -> Any:

@@ -48,11 +48,10 @@ def draw(dots: Iterable[Dot], lines: Iterable[Line], *, width: int = 460, height
     known = {dot.key for dot in shown}
     kept = [line for line in dict.fromkeys(lines) if line.source in known and line.target in known]
     places = place([dot.key for dot in shown], [(line.source, line.target) for line in kept], width, height)
-    kinds = list(dict.fromkeys(dot.kind for dot in everyone))
-    colours = {kind: _COLOURS[number % len(_COLOURS)] for number, kind in enumerate(kinds)}
-    body = [_line(line, places) for line in kept]
+    colours = colours_of(everyone)
+    body = [_line(line, bend, places) for line, bend in _bends(kept)]
     body += [_dot(dot, places, colours) for dot in shown]
-    body += [_legend(number, kind, colours[kind]) for number, kind in enumerate(kinds)]
+    body += [_legend(number, kind, colour) for number, (kind, colour) in enumerate(colours.items())]
     if len(everyone) > len(shown):
         body.append(f'<text x="8" y="{height - 8}" opacity=".6">{len(shown)} of {len(everyone)} nodes</text>')
     frame = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -62,6 +61,24 @@ def draw(dots: Iterable[Dot], lines: Iterable[Line], *, width: int = 460, height
         'orient="auto"><path d="M0 0L8 4L0 8z" fill="#999"/></marker></defs>'
     )
     return f'<svg xmlns="http://www.w3.org/2000/svg" {frame} {style}>{arrow}{"".join(body)}</svg>'
+
+
+def colours_of(dots: Iterable[Dot]) -> dict[str, str]:
+    """A colour for each kind of dot, in the order in which the kinds occur."""
+    kinds = dict.fromkeys(dot.kind for dot in dots)
+    return {kind: _COLOURS[number % len(_COLOURS)] for number, kind in enumerate(kinds)}
+
+
+def _bends(lines: Iterable[Line]) -> list[tuple[Line, int]]:
+    """Each line with its bend: 0 for the only line between two dots, so that several lines do not overlap."""
+    drawn: dict[frozenset[str], list[Line]] = {}
+    for line in lines:
+        drawn.setdefault(frozenset((line.source, line.target)), []).append(line)
+    return [(line, _bend(number, len(group))) for group in drawn.values() for number, line in enumerate(group)]
+
+
+def _bend(number: int, count: int) -> int:
+    return 0 if count == 1 else number + 1
 
 
 def place(keys: list[str], ends: list[tuple[str, str]], width: int, height: int) -> Mapping[str, tuple[float, float]]:
@@ -92,7 +109,7 @@ def place(keys: list[str], ends: list[tuple[str, str]], width: int, height: int)
             far = max(math.hypot(dx[i], dy[i]), 1e-9)
             step = min(far, heat) / far
             x[i], y[i] = x[i] + dx[i] * step, y[i] + dy[i] * step
-    return {key: (_fit(x, n, 50, width - 70), _fit(y, n, 34, height - 24)) for key, n in at.items()}
+    return {key: (_fit(x, n, 50, width - 70), _fit(y, n, 52, height - 24)) for key, n in at.items()}
 
 
 def _fit(values: list[float], number: int, low: float, high: float) -> float:
@@ -100,19 +117,31 @@ def _fit(values: list[float], number: int, low: float, high: float) -> float:
     return low + (values[number] - least) / (most - least) * (high - low) if most - least > 1e-9 else (low + high) / 2
 
 
-def _line(line: Line, places: Mapping[str, tuple[float, float]]) -> str:
+def _line(line: Line, bend: int, places: Mapping[str, tuple[float, float]]) -> str:
     (ax, ay), (bx, by) = places[line.source], places[line.target]
     dashed = ' stroke-dasharray="4 3"' if line.several else ""
     stroke = f'stroke="#999" fill="none"{dashed}'
     arrow = ' marker-end="url(#omnigraph-arrow)"' if line.directed else ""
-    label = f"<title>{escape(line.label)}</title>"
+    title = f"<title>{escape(line.label)}</title>"
     if line.source == line.target:
-        return f'<path d="M{ax:.0f} {ay:.0f}c-30 -34 30 -34 0 0" {stroke}>{label}</path>'
+        size = 30 + 14 * max(bend - 1, 0)
+        start, end = f"M{ax - 6:.0f} {ay - _RADIUS + 2:.0f}", f"{ax + 6:.0f} {ay - _RADIUS + 1:.0f}"
+        loop = f"{start}C{ax - size:.0f} {ay - size - 8:.0f} {ax + size:.0f} {ay - size - 8:.0f} {end}"
+        return f'<path d="{loop}" {stroke}{arrow}>{title}</path>' + _label(line, ax, ay - 0.75 * size - 10)
     far = max(math.hypot(bx - ax, by - ay), 1.0)
-    ex, ey = bx - (bx - ax) / far * (_RADIUS + 2), by - (by - ay) / far * (_RADIUS + 2)
-    drawn = f'<path d="M{ax:.0f} {ay:.0f}L{ex:.0f} {ey:.0f}" {stroke}{arrow}>{label}</path>'
-    middle = f'x="{(ax + ex) / 2:.0f}" y="{(ay + ey) / 2 - 3:.0f}"'
-    return f'{drawn}<text {middle} opacity=".55" font-size="8" text-anchor="middle">{escape(line.label)}</text>'
+    dx, dy = (bx - ax) / far, (by - ay) / far
+    # Bends are measured to the left of the direction of the line; lines in opposite directions bend apart.
+    aside = 16 * bend
+    mx, my = (ax + bx) / 2 - dy * aside, (ay + by) / 2 + dx * aside
+    near = max(math.hypot(bx - mx, by - my), 1.0)
+    ex, ey = bx - (bx - mx) / near * (_RADIUS + 2), by - (by - my) / near * (_RADIUS + 2)
+    drawn = f'<path d="M{ax:.0f} {ay:.0f}Q{mx:.0f} {my:.0f} {ex:.0f} {ey:.0f}" {stroke}{arrow}>{title}</path>'
+    return drawn + _label(line, (ax + ex) / 4 + mx / 2, (ay + ey) / 4 + my / 2 - 3)
+
+
+def _label(line: Line, x: float, y: float) -> str:
+    place = f'x="{x:.0f}" y="{y:.0f}"'
+    return f'<text {place} opacity=".7" font-size="8" text-anchor="middle">{escape(line.label)}</text>'
 
 
 def _dot(dot: Dot, places: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> str:

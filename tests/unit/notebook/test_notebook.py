@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import traceback
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -143,3 +144,63 @@ def test_odd_pictures():
     two = draw([Dot("a", "A", "k"), Dot("b", "B", "l"), Dot("a", "A", "k")], [Line("a", "b", "x", directed=False)])
     assert two.count('r="9"') == 2
     assert "marker-end" not in two.split("</defs>")[1]
+
+
+def test_nodes_are_chips_in_the_colour_of_their_type(graph):
+    html = graph.query("query q() { match { $p: Person $p livesIn $t } return { $p, $t, $p.age } }")._repr_html_()
+    tree = parsed(html)
+    chips = list(tree.iter("span"))
+    assert ["".join(chip.itertext()) for chip in chips] == ["Ana", "Aa"]
+    assert "Person id: Ana" in chips[0].attrib["title"]
+    fills = [element.attrib["fill"] for element in tree.iter() if element.attrib.get("r") == "9"]
+    assert [re.search("background:(#\\w+)", chip.attrib["style"])[1] for chip in chips] == fills
+    assert [cell.attrib["style"] for cell in tree.iter("td")] == ["text-align:left"] * 2 + ["text-align:right"]
+
+
+def test_nodes_in_lists_and_objects_are_chips(graph):
+    query = "query q() { match { $a knows $b } return { $a.name, collect($b) as all, { who: $a } as one } }"
+    spans = texts(parsed(graph.query(query)._repr_html_()), "span")
+    assert sorted(spans) == sorted(["Ana", "Bo", "Bo", NASTY])
+
+
+def test_a_path_is_drawn_with_its_edges(graph):
+    query = 'query q() { match { $a: Person { name: "Ana" } $p: path { $a knows{2,2} $b } } return { $p } }'
+    tree = parsed(graph.query(query)._repr_html_())
+    assert "".join(next(tree.iter("td")).itertext()) == f"Ana → Bo → {NASTY}"
+    assert texts(tree, "title").count("Knows") == 2
+
+
+def test_a_path_against_the_arrow_keeps_the_direction_of_its_edge(graph):
+    query = 'query q() { match { $b: Person { name: "Bo" } $p: path { $a knows $b } } return { $p } }'
+    html = graph.query(query)._repr_html_()
+    ahead = 'query q() { match { $a: Person { name: "Ana" } $p: path { $a knows $b } } return { $p } }'
+    assert html == graph.query(ahead)._repr_html_()
+
+
+def test_loops_and_parallel_lines_are_labelled_and_apart():
+    dots = [Dot("a", "A", "k"), Dot("b", "B", "k")]
+    loops = draw(dots, [Line("a", "a", "self"), Line("a", "a", "again"), Line("a", "a", "hops{1,2}", several=True)])
+    assert [label for label in texts(parsed(loops), "text") if label in ("self", "again", "hops{1,2}")] != []
+    assert len(set(re.findall(r'<path d="(M[^"]+C[^"]+)"', loops))) == 3
+    pair = draw(dots, [Line("a", "b", "x"), Line("b", "a", "y"), Line("a", "b", "z")])
+    curves = re.findall(r"Q(\d+ \d+) ", pair)
+    assert len(curves) == len(set(curves)) == 3
+
+
+def test_a_plan_is_shown_as_lines(graph):
+    plan = graph.explain("query q() { match { $p: Person } return { $p.name } }")
+    assert isinstance(plan, str)
+    assert "".join(parsed(plan._repr_html_()).itertext()) == plan
+
+
+def test_an_error_in_a_notebook_is_short_and_has_its_hint(graph):
+    with pytest.raises(og.errors.BranchNotFound) as caught:
+        graph.snapshot("nothing")
+    error = caught.value
+    lines = error._render_traceback_()
+    assert lines[0].endswith('graph.snapshot("nothing")')
+    assert lines[1].startswith("BranchNotFound: ")
+    assert lines[2:] == [f"hint: {error.hint}"]
+    assert f"hint: {error.hint}" in "".join(traceback.format_exception(error))
+    error.hint = "another"
+    assert error._render_traceback_()[2:] == ["hint: another"]
