@@ -25,7 +25,7 @@ from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.records import Commit
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.transaction import GeneratedKey, Transaction, WriteOptions, write
 
 COUNTS, ROWS = "affected", "returned"
 """Where a commit that can be asked for again keeps its counts, and the query's name and rows."""
@@ -63,15 +63,32 @@ class _Done:
     shape: Shape = field(default_factory=Shape)
     snapshot_id: str = ""
 
-    def kept(self) -> dict[str, Any]:
-        """What a commit remembers of it, so that whoever repeats the request gets the same answer."""
+    def kept(self, *, whole: bool) -> dict[str, Any]:
+        """What a commit keeps for a repeated request; rows that are too large are an error only if `whole`."""
         counts = {COUNTS: [self.counts.nodes, self.counts.edges]}
-        return {**counts, ROWS: [self.query_name, _packed(self.rows)]} if self.rows.column_names else counts
+        if not self.rows.column_names:
+            return counts
+        packed = _packed(self.rows)
+        if len(packed) > _KEPT_BYTES_MAX and whole:
+            raise InputError(
+                f"the change returns {self.rows.num_rows:,} rows, {len(packed):,} bytes: too much to keep for a "
+                "repeated request",
+                code="rows_too_large",
+                hint="return less, or leave the idempotency key out",
+            )
+        kept = base64.b64encode(packed).decode() if len(packed) <= _KEPT_BYTES_MAX else None
+        return {**counts, ROWS: [self.query_name, kept]}
 
     @classmethod
     def remembered(cls, commit: Commit) -> Self:
         """What the attempt did that made a commit."""
         name, rows = commit.metadata.get(ROWS, ("", None))
+        if ROWS in commit.metadata and rows is None:
+            raise InputError(
+                f"the change was made before, as commit {commit.id}; its rows were too large to keep",
+                code="rows_too_large",
+                hint="read the rows with a query",
+            )
         return cls(Counts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _unpacked(rows), name)
 
 
@@ -94,6 +111,7 @@ def mutate(
     embedder = Remembered(embedder) if embedder is not None else None
     if options.idempotency_key is not None:
         options = replace(options, request_hash=_request_hash(options.branch, source, name, params))
+    generated = isinstance(options.idempotency_key, GeneratedKey)
     outcome = dict(options.metadata)
 
     def prepare(transaction: Transaction) -> None:
@@ -121,10 +139,10 @@ def mutate(
             transaction.change(table.key, table.change())
         done = _Done(run.counts, run.returned(), plan.name, shape_of(plan), transaction.snapshot.commit_id)
         if options.idempotency_key is not None:
-            outcome.update(done.kept())
+            outcome.update(done.kept(whole=not generated))
 
     commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome))
-    if commit is not None and COUNTS in commit.metadata:
+    if commit is not None and COUNTS in commit.metadata and not generated:
         # The key may have been used before, in which case this is not the commit of the attempt above.
         done = _Done.remembered(commit)
     assert done is not None, "a write that landed was prepared"
@@ -138,19 +156,12 @@ def mutate(
     return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
 
 
-def _packed(rows: pa.Table) -> str:
-    """Rows as text; more than a commit should keep is refused, before anything is published."""
+def _packed(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
         stream.write_table(rows)
     data: bytes = sink.getvalue().to_pybytes()
-    if len(data) > _KEPT_BYTES_MAX:
-        raise InputError(
-            f"the change returns {rows.num_rows:,} rows, {len(data):,} bytes: too much to keep for a repeated request",
-            code="rows_too_large",
-            hint="return less, or leave the idempotency key out",
-        )
-    return base64.b64encode(data).decode()
+    return data
 
 
 def _unpacked(text: str) -> pa.Table:

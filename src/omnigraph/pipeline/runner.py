@@ -8,6 +8,8 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.cancellation import check_cancelled
+
 Job = TypeVar("Job")
 Work = TypeVar("Work")
 Done = TypeVar("Done")
@@ -77,6 +79,7 @@ class InlineRunner:
     ) -> Iterator[Done]:
         """See `Runner`."""
         for number, piece in enumerate(work, 1):
+            check_cancelled()
             yield task(job, piece)
             give_back_memory()
             if self._watch is not None:

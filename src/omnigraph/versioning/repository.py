@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from threading import RLock
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import (
     BranchExists,
     CommitNotFound,
@@ -239,6 +240,7 @@ class Repository:
                     if publication is None:
                         return state
                     rows, added = state.with_publication(publication)
+                    check_cancelled()
                     tried = True
                     return self._remember(self.ledger.publish(state.ledger, rows, added))
                 except PublishConflict:

@@ -19,6 +19,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import (
     ExpectedVersionMismatch,
     HeadMoved,
@@ -67,6 +68,12 @@ SLOW_US = 5 * 60 * 1_000_000
 WRITE_TRIES = 64
 _KEY_LENGTH_MAX = 1_024
 COMMIT_PROPERTY = "omnigraph.commit"
+
+
+class GeneratedKey(str):
+    """An idempotency key that the library made for one call, so the call itself cannot be a repetition."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -403,8 +410,10 @@ def write(
     for attempt in range(WRITE_TRIES):
         try:
             with repository.ledger.queue() if attempt or repository.is_contended(options.branch) else nullcontext():
+                check_cancelled()
                 transaction = Transaction(repository, options)
                 prepare(transaction)
+                check_cancelled()
                 return transaction.commit()
         except HeadMoved:
             repository.note_lost_race(options.branch)
