@@ -42,6 +42,14 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
     return best[1] if best else None
 
 
+def within_edits(name: str, candidates: Iterable[str], most: int) -> str | None:
+    """Return the candidate nearest to `name`, if at most `most` edits away; a swap of neighbours is one edit."""
+    if len(name) > _LONGEST:
+        return None
+    near = [(_edits(name, candidate, most), candidate) for candidate in candidates]
+    return min(((edits, candidate) for edits, candidate in near if edits <= most), default=(0, None))[1]
+
+
 def did_you_mean(name: str, candidates: Iterable[str], *, prefix: str = "") -> str | None:
     """Return the hint sentence for `closest`, or None."""
     found = closest(name, candidates)

@@ -18,7 +18,8 @@ from omnigraph.query import ast, ir
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_source
 from omnigraph.query.typecheck import check_query
-from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.schema.annotations import TEXTS
+from omnigraph.schema.catalog import Catalog, InterfaceType, NodeType
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Severity = Literal["error", "warning", "info"]
@@ -151,7 +152,7 @@ def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping
             warnings += tuple(_plan_warnings(catalog, plan))
             sound.append(plan)
             results.append(QueryReport(query.name.text, kind, warnings, operation=describe_operation(catalog, plan)))
-    findings = sorted(_never_set(catalog, sound), key=_finding_order)
+    findings = sorted([*_never_set(catalog, sound), *_unknown_annotations(catalog)], key=_finding_order)
     return LintReport(schema_source, query_path, tuple(results), tuple(findings))
 
 
@@ -208,6 +209,18 @@ def _never_set(catalog: Catalog, plans: Iterable[ir.AnyIR]) -> Iterable[Finding]
                     property_.name,
                     tuple(sorted(names)),
                 )
+
+
+def _unknown_annotations(catalog: Catalog) -> Iterable[Finding]:
+    """L202: annotations the schema language does not define, which are kept and mean nothing to the graph."""
+    for type_ in (*catalog.interfaces.values(), *catalog.tables()):
+        own = () if isinstance(type_, InterfaceType) else type_.notes
+        declared = [p for p in type_.properties.values() if not p.injected_from]
+        for property_name, notes in ((None, own), *((p.name, p.notes) for p in declared)):
+            for name in sorted({note.name for note in notes if note.name not in TEXTS}):
+                where = type_.name if property_name is None else f"{type_.name}.{property_name}"
+                message = f"'@{name}' on '{where}' is not an annotation of the schema language; it is kept as metadata"
+                yield Finding("warning", "L202", message, type_.name, property_name)
 
 
 # -- operation descriptors ---------------------------------------------------------------------------

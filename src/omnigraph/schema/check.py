@@ -1,7 +1,7 @@
 """Is a schema sound? The tree in, the catalog out, or every reason why not.
 
 Three passes, each relying on the one before: interfaces; nodes with the interface properties they
-take over; edges with their endpoints. Numbers S2…S23 name the rule that was broken; each has a page
+take over; edges with their endpoints. Numbers S2…S24 name the rule that was broken; each has a page
 in the documentation. A declaration with a mistake is still checked to its end, and later passes treat
 what it declares as known, so that one mistake is reported once.
 """
@@ -16,6 +16,7 @@ from typing import TypeVar
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.names import did_you_mean
+from omnigraph.schema.annotations import misspelt
 from omnigraph.schema.ast import (
     Annotation,
     CheckRule,
@@ -380,6 +381,9 @@ class _Checker:
         for annotation in annotations:
             word = annotation.name.text
             if word in _TYPED:
+                continue
+            if (meant := misspelt(word)) is not None:
+                self.say("S24", f"there is no annotation '@{word}'", annotation.span, f"did you mean '@{meant}'?")
                 continue
             if word in ("description", "instruction"):
                 if word == "instruction" and on_property:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.schema.annotations import TEXTS, misspelt
 from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Note
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
 from omnigraph.schema.ir import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
@@ -44,7 +45,6 @@ PROPERTY_DROPPED = "OG-DS-104"
 OFFLINE_DOMAIN = "00000000000000000000000000"
 """The domain of plans between two texts: no graph, so nobody else's numbers to be told from."""
 
-_TEXTS = frozenset({"description", "instruction"})
 """The annotations that only people and models read, and that may therefore change freely."""
 
 
@@ -302,11 +302,16 @@ def _entity(type_: IRType, property_: IRProperty | None = None) -> str:
 
 
 def _texts(notes: Sequence[Note]) -> frozenset[Note]:
-    return frozenset(note for note in notes if note.name in _TEXTS)
+    return frozenset(note for note in notes if _may_change(note))
 
 
 def _others(notes: Sequence[Note]) -> frozenset[Note]:
-    return frozenset(note for note in notes if note.name not in _TEXTS)
+    return frozenset(note for note in notes if not _may_change(note))
+
+
+def _may_change(note: Note) -> bool:
+    """Texts may change; a misspelt annotation of an older schema can be removed, because no text may contain it now."""
+    return note.name in TEXTS or misspelt(note.name) is not None
 
 
 def _notes_reason(old: Sequence[Note], new: Sequence[Note]) -> str:

@@ -19,6 +19,7 @@ from omnigraph.lang.parsing import FileParser
 from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
 from omnigraph.names import did_you_mean
+from omnigraph.schema.annotations import misspelt
 from omnigraph.schema.ast import (
     Annotation,
     AnnotationValue,
@@ -349,8 +350,10 @@ class _Parser(FileParser[Declaration]):
         seen: set[str] = set()
         if cursor.accept("("):
             value = self.value(allow_name=True)
-            if name.text == "card" and cursor.at(".."):
+            if cursor.at("..") and name.text == "card":
                 raise cursor.fault("')'", hint="'@card' comes right behind the edge's target type")
+            if cursor.at("..") and misspelt(name.text) == "card":
+                raise cursor.fault("')'", hint="did you mean '@card'?")
             while cursor.accept(","):
                 key = name_of(cursor.expect_lower("an argument name"))
                 if key.text in seen:

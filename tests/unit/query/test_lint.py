@@ -456,3 +456,26 @@ def test_a_mutation_gives_back_its_counts():
         {"name": "affected_nodes", "kind": "bigint", "nullable": False},
         {"name": "affected_edges", "kind": "bigint", "nullable": False},
     ]
+
+
+# -- L202 --------------------------------------------------------------------------------------------
+
+
+def test_annotations_that_are_not_defined_are_warned_of():
+    schema = """
+    interface Owned { by: String? @source("hr") }
+    node Person @owner("a") @description("b") implements Owned { name: String @key @display(order) }
+    edge Knows: Person -> Person @owner("a")
+    """
+    query = "query q() { match { $p: Person } return { $p.name } }"
+    report = lint(compile_schema(schema), query, query_path="q.gq", schema_source=SCHEMA_FILE)
+    found = [(f.severity, f.code, f.type_name, f.property) for f in report.findings]
+    assert found == [
+        ("warning", "L202", "Knows", None),
+        ("warning", "L202", "Owned", "by"),
+        ("warning", "L202", "Person", None),
+        ("warning", "L202", "Person", "name"),
+    ]
+    assert report.ok
+    assert report.warnings == 4
+    assert report.findings[0].message.startswith("'@owner' on 'Knows' is not an annotation of the schema language")

@@ -188,7 +188,7 @@ SAME = {
         "node A { a: I32 b: I32 @key(a, b) }",
         "node A { a: I32 b: I32 @key(b, a) }",
     ),
-    "order of annotations": ("node A @x @y(1) {}", "node A @y(1) @x @x {}"),
+    "order of annotations": ("node A @x @z(1) {}", "node A @z(1) @x @x {}"),
     "comments": ("node A {}", "// one\nnode A { /* two */ }"),
     "form of a constraint": ("node A { a: I32 @index }", "node A { a: I32 @index(a) }"),
     "rename hints": ("node A { a: I32 }", 'node A @rename_from("B") { a: I32 @rename_from("b") }'),

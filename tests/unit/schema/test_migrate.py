@@ -389,7 +389,7 @@ REFUSED = {
         )
     },
     "another annotation": (
-        "node A @x(1) { a: I32 @y }",
+        "node A @x(1) { a: I32 @z }",
         "node A @x(2) { a: I32 }",
         [
             (
@@ -397,7 +397,7 @@ REFUSED = {
                 '@x("1") is removed and @x("2") is added, but only @description and @instruction may change',
                 None,
             ),
-            ("node:A.a", "@y is removed, but only @description and @instruction may change", None),
+            ("node:A.a", "@z is removed, but only @description and @instruction may change", None),
         ],
     ),
 }
@@ -411,11 +411,18 @@ def test_a_change_is_refused_because(old, new, reasons):
 
 
 def test_a_difference_without_a_step_is_refused_as_a_whole():
-    catalog = compile_schema("node A @x @y {}")
+    catalog = compile_schema("node A @x @z {}")
     accepted = new_identity(catalog, OFFLINE_DOMAIN).ir
     odd = replace(accepted, nodes=(replace(accepted.nodes[0], notes=accepted.nodes[0].notes[::-1]),))
     reason = "unclassified change: the schemas differ in a way the planner has no step for"
     assert plan_schema(odd, catalog).steps == (UnsupportedChange("schema", reason),)
+
+
+def test_a_misspelt_annotation_of_an_older_schema_can_be_removed():
+    catalog = compile_schema("node A {}")
+    accepted = new_identity(catalog, OFFLINE_DOMAIN).ir
+    older = replace(accepted, nodes=(replace(accepted.nodes[0], notes=(Note("kye"),)),))
+    assert plan_schema(older, catalog).supported
 
 
 def test_a_wrong_hint_leaves_no_plan_to_make():

@@ -1,0 +1,22 @@
+"""The annotations the schema language defines, and slips of the keyboard that mean one of them.
+
+Any other annotation is metadata of the user. A name within two edits of a defined one is an error: `@kye` would
+otherwise declare a table without a key.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from omnigraph.names import within_edits
+
+TEXTS = frozenset({"description", "instruction"})
+"""Annotations for people and models; the only metadata the language defines."""
+DEFINED = TEXTS | {"card", "check", "embed", "index", "key", "range", "rename_from", "unique"}
+_EDITS = 2
+
+
+@lru_cache(maxsize=1024)
+def misspelt(name: str) -> str | None:
+    """The defined annotation that `name` probably means; None for a defined one and for metadata."""
+    return None if name in DEFINED else within_edits(name, sorted(DEFINED), _EDITS)
