@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from threading import Thread
 from typing import Any
@@ -16,6 +17,7 @@ from omnigraph.errors import (
     GraphExists,
     GraphNotFound,
     InputError,
+    NotFound,
     ParseError,
     TypeNotFound,
 )
@@ -219,6 +221,46 @@ def test_an_entity_through_time(tmp_path):
     assert graph.entity_at("T", "2", first.id) is None
     with pytest.raises(CommitNotFound):
         graph.entity_at("T", "1", "nothing")
+
+
+POINTS: dict[str, Callable[[Graph, Any], Any]] = {
+    "query": lambda graph, at: graph.query("query q() { match { $s: Shelf } return { $s.code } }", at=at),
+    "snapshot": lambda graph, at: graph.snapshot(at=at),
+    "diff from": lambda graph, at: list(graph.diff(at)),
+    "diff to": lambda graph, at: list(graph.diff("main", at)),
+    "export": lambda graph, at: list(graph.export(at=at)),
+    "entity_at": lambda graph, at: graph.entity_at("Shelf", "a", at),
+    "history": lambda graph, at: list(graph.history("Shelf", "a", at=at)),
+    "blame": lambda graph, at: graph.blame("Shelf", "a", at=at),
+    "branch_create": lambda graph, at: graph.branch_create("new", at=at),
+    "tag_create": lambda graph, at: graph.tag_create("t", at),
+    "to_arrow": lambda graph, at: graph.to_arrow("Shelf", at=at),
+    "catalog": lambda graph, at: graph.catalog(at=at),
+}
+
+
+@pytest.mark.parametrize("read", POINTS.values(), ids=POINTS)
+def test_a_point_that_does_not_exist_is_not_found(graph, read):
+    newest = graph.snapshot().version
+    for at, message in (
+        (newest + 92, f"branch 'main' has no version {newest + 92}; its versions are 1 to {newest}"),
+        (0, f"branch 'main' has no version 0; its versions are 1 to {newest}"),
+        (
+            datetime(1999, 1, 1, tzinfo=UTC),
+            "branch 'main' has no commit as old as 1999-01-01T00:00:00+00:00; its first",
+        ),
+    ):
+        with pytest.raises(NotFound) as caught:
+            read(graph, at)
+        assert caught.value.code == "not_found"
+        assert caught.value.message.startswith(message)
+    with pytest.raises(CommitNotFound, match="there is no commit '01ARZ3NDEKTSV4RRFFQ69G5FAV'") as unknown:
+        read(graph, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert "the commits of branch 'main' were made from" in str(unknown.value.hint)
+
+
+def test_a_time_after_the_head_is_the_head(graph):
+    assert graph.snapshot(at=datetime.now(UTC) + timedelta(days=900)).commit_id == graph.snapshot().commit_id
 
 
 def test_history_of_what_was_written(graph):

@@ -9,7 +9,7 @@ the past is found by looking at the numbers of one line, not by walking from com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
 
@@ -22,9 +22,15 @@ from omnigraph.versioning.state import State
 
 
 def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) -> Commit:
-    """The newest commit on a branch's line that was there at a manifest version or time."""
+    """The newest commit on a branch's line that was there at a manifest version or time.
+
+    A time after the head is the head. A version that does not exist yet, and a point before the first commit, are
+    not found; the error names the range there is.
+    """
     version, time_us = (None, _microseconds(at)) if isinstance(at, datetime) else (at, None)
     head = state.get_head(branch)
+    if version is not None and version > state.version:
+        raise _no_point(ledger, state, branch, at)
     line: Head | Commit = head
     last = head.manifest_version if version is None else max(0, min(version, head.manifest_version))
     while True:
@@ -33,9 +39,36 @@ def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) 
             if time_us is None or commit.created_at <= time_us:
                 return commit
         if line.fork_commit_id is None:
-            raise CommitNotFound(f"branch '{branch}' has no commit as old as {at}")
+            raise _no_point(ledger, state, branch, at)
         line = _commit(ledger, state, line.fork_commit_id)
         last = min(last, line.manifest_version)
+
+
+def span_of(ledger: Ledger, state: State, branch: str) -> tuple[Commit, Commit]:
+    """The first and the last commit of a branch's line."""
+    head = state.get_head(branch)
+    line: Head | Commit = head
+    while line.fork_commit_id is not None:
+        line = _commit(ledger, state, line.fork_commit_id)
+    *_, first = _newest_first(ledger, state, line, line.manifest_version, None)
+    return _commit(ledger, state, first), _commit(ledger, state, head.commit_id)
+
+
+def _no_point(ledger: Ledger, state: State, branch: str, at: int | datetime) -> CommitNotFound:
+    first, last = span_of(ledger, state, branch)
+    if isinstance(at, datetime):
+        message = f"branch '{branch}' has no commit as old as {at.isoformat()}"
+        known = f"its first commit was made at {spell_time(first)}, its last at {spell_time(last)}"
+    else:
+        message = f"branch '{branch}' has no version {at}"
+        known = f"its versions are {first.manifest_version} to {state.version}"
+    return CommitNotFound(f"{message}; {known}", code="not_found", hint="'omnigraph commit list' shows the commits")
+
+
+def spell_time(commit: Commit) -> str:
+    """When a commit was made."""
+    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=commit.created_at)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _newest_first(ledger: Ledger, state: State, line: Head | Commit, last: int, time_us: int | None) -> Iterator[str]:

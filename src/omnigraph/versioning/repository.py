@@ -40,7 +40,7 @@ from omnigraph.version import STORAGE_FORMAT
 from omnigraph.versioning.branches import check_branch_name
 from omnigraph.versioning.history import reachable
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.lines import commit_as_of
+from omnigraph.versioning.lines import commit_as_of, span_of, spell_time
 from omnigraph.versioning.records import (
     MAIN,
     Commit,
@@ -296,8 +296,14 @@ class Repository:
         """A commit by its id."""
         found = self.find_commit(commit_id)
         if found is None:
-            raise CommitNotFound(f"there is no commit '{commit_id}'", hint="'omnigraph commit list' shows the commits")
+            raise self._no_commit(commit_id, self.state(), MAIN)
         return found[0]
+
+    def _no_commit(self, commit_id: str, state: State, branch: str) -> CommitNotFound:
+        first, last = span_of(self.ledger, state, branch)
+        known = f"the commits of branch '{branch}' were made from {spell_time(first)} to {spell_time(last)}"
+        hint = f"{known}; 'omnigraph commit list' shows them"
+        return CommitNotFound(f"there is no commit '{commit_id}'", hint=hint)
 
     def all_pins(self, state: State) -> dict[str, tuple[Pin, ...]]:
         """Commit id → what it pinned, for every commit the manifest knows."""
@@ -371,7 +377,7 @@ class Repository:
                 tag = state.find_tag(at)
                 found = self.find_commit(tag.commit_id if tag is not None else at, state)
                 if found is None:
-                    raise CommitNotFound(f"there is no commit '{at}'", hint="'omnigraph commit list' shows the commits")
+                    raise self._no_commit(at, state, branch)
                 return self._snapshot_of(state, found[0].branch, *found)
         if at is None:
             return self._at_head(state, branch)

@@ -326,8 +326,6 @@ def test_every_way_to_name_a_point_in_time(root):
         assert ids_of(repository.snapshot("side", at=own.manifest_version)) == ["a", "b", "c", "s"]
         assert ids_of(repository.snapshot("side", at=own.manifest_version - 1)) == ["a", "b", "c"]
         assert ids_of(repository.snapshot(at=own.manifest_version)) == ["a", "b", "c"], "main was there too"
-        assert ids_of(repository.snapshot(at="manifest:side:v9999")) == ["a", "b", "c", "s"]
-        assert ids_of(repository.snapshot("side", at=2**70)) == ["a", "b", "c", "s"]
         assert ids_of(repository.snapshot("side", at=datetime.max)) == ["a", "b", "c", "s"]
         by_id = repository.snapshot(at=own.id)
         assert (by_id.branch, ids_of(by_id)) == ("side", ["a", "b", "c", "s"])
@@ -337,10 +335,14 @@ def test_points_in_time_that_are_not_there(root):
     repository = new_repository(root)
     for at, kind, words in (
         ("01ARZ3NDEKTSV4RRFFQ69G5FAV", CommitNotFound, "'01ARZ3NDEKTSV4RRFFQ69G5FAV'"),
-        (0, CommitNotFound, "as old as 0"),
-        (-(2**70), CommitNotFound, "as old as -118"),
+        (0, CommitNotFound, "branch 'main' has no version 0; its versions are 1 to 1"),
+        (-(2**70), CommitNotFound, "its versions are 1 to 1"),
+        (2, CommitNotFound, "branch 'main' has no version 2; its versions are 1 to 1"),
+        (2**70, CommitNotFound, "its versions are 1 to 1"),
+        ("manifest:main:v9999", CommitNotFound, "branch 'main' has no version 9999; its versions are 1 to 1"),
         (datetime(1999, 1, 1, tzinfo=UTC), CommitNotFound, "as old as 1999"),
         (datetime(1, 1, 1, tzinfo=UTC), CommitNotFound, "as old as 0001"),
+        (datetime(1999, 1, 1, tzinfo=UTC), CommitNotFound, "its first commit was made at "),
         ("manifest:nope:v1", BranchNotFound, "'nope'"),
         ("manifest:main:1", InputError, "'manifest:main:1'"),
         ("manifest:main:v", InputError, "not a snapshot id"),
