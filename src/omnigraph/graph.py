@@ -37,14 +37,10 @@ from omnigraph.schema.text import SchemaText, picture_of
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import At, Repository
+from omnigraph.versioning.rows import to_dicts
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import WriteOptions
 from omnigraph.versioning.verify import EdgeEnds, Expected
-
-_TIMES = {
-    pa.date64(): pa.timestamp("ms", "UTC"),
-    pa.list_(pa.field("item", pa.date64())): pa.list_(pa.field("item", pa.timestamp("ms", "UTC"))),
-}
 
 
 class Graph(Asking):
@@ -211,9 +207,7 @@ class Graph(Asking):
         snapshot = self.snapshot(at=at)
         key = self._table_key(snapshot, type_name)
         rows = snapshot.table(key).rows_of([id], self._columns(snapshot, key))
-        # Arrow calls our times dates, and Python would forget the time of day.
-        times = [_TIMES.get(field.type, field.type) for field in rows.schema]
-        found = rows.cast(pa.schema(zip(rows.schema.names, times, strict=True))).to_pylist()
+        found = to_dicts(rows)
         return found[0] if found else None
 
     def to_arrow(

@@ -2,8 +2,12 @@
 
 A value is held in the form the table stores: Date as days and DateTime as milliseconds since
 1970-01-01 UTC, F32 as the float it rounds to, a vector as a list of such floats. Reading is strict: a
-string is no number, `3.0` is no integer, `1` is no Bool. Rules of a constraint (enum membership,
+string is no number, `3.0` is no integer, `1` is no Bool. Python values that JSON does not have (dates, numpy scalars,
+Decimal, enums, UUID, paths, bytes) are accepted where their type fits. Rules of a constraint (enum membership,
 `@range`, …) are not applied here.
+
+Dates and datetimes lie in the years 1 to 9999. Earlier releases stored others, given as numbers: they are written as
+ISO 8601 text with an expanded year (`+12345-01-01`), and Python objects hold that text in place of a date.
 """
 
 from __future__ import annotations
@@ -15,18 +19,29 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from enum import Enum
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 from omnigraph.errors import ValueFormatError
 from omnigraph.types import INTEGER_RANGES, PropertyType
 
 JS_SAFE_MAX = 2**53 - 1
 DAY_MS = 86_400_000
+DATE_RANGE = (-719_162, 2_932_896)
+"""The first and last day of the years 1 to 9999, as days since 1970-01-01."""
+DATETIME_RANGE = (DATE_RANGE[0] * DAY_MS, (DATE_RANGE[1] + 1) * DAY_MS - 1)
+"""The first and last millisecond of the years 1 to 9999."""
 
 _ARROW_NAMES = {"I32": "Int32", "I64": "Int64", "U32": "UInt32", "U64": "UInt64"}
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _TIME = re.compile(r"[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?(Z|[+-]\d{2}:\d{2})?", re.ASCII)
+_EXPANDED = re.compile(r"([+-][0-9]{4,}|[0-9]{4})(-[0-9]{2}-[0-9]{2})(.*)", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_JSON = frozenset({type(None), bool, int, float, str, list, dict})
 _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -37,7 +52,7 @@ def parse_date(text: str) -> int:
     """Days since 1970-01-01 of `YYYY-MM-DD`; a longer datetime counts by its UTC date."""
     match = _DATE.match(text)
     if match and match.end() == len(text):
-        return _days(text, match)
+        return check_date(_days(text, match))
     return parse_datetime(text) // DAY_MS
 
 
@@ -51,7 +66,7 @@ def parse_datetime(text: str) -> int:
         )
     milliseconds = _days(text, match) * DAY_MS
     if match.end() == len(text):
-        return milliseconds
+        return check_datetime(milliseconds)
     time = _TIME.fullmatch(text, match.end())
     if time is None:
         raise ValueFormatError(
@@ -69,13 +84,32 @@ def parse_datetime(text: str) -> int:
     if hour > 23 or minute > 59 or second > 59:
         raise ValueFormatError(f"'{_short(text)}' has no such time of day")
     fraction = int((time[4] or "").ljust(3, "0")[:3])
-    return milliseconds + ((hour * 60 + minute - offset) * 60 + second) * 1000 + fraction
+    return check_datetime(milliseconds + ((hour * 60 + minute - offset) * 60 + second) * 1000 + fraction)
+
+
+def check_date(days: int) -> int:
+    """The days, if they are in the years 1 to 9999; else `ValueFormatError`."""
+    if not DATE_RANGE[0] <= days <= DATE_RANGE[1]:
+        raise _outside(format_date(days))
+    return days
+
+
+def check_datetime(milliseconds: int) -> int:
+    """The milliseconds, if they are in the years 1 to 9999; else `ValueFormatError`."""
+    if not DATETIME_RANGE[0] <= milliseconds <= DATETIME_RANGE[1]:
+        raise _outside(format_datetime(milliseconds))
+    return milliseconds
+
+
+def _outside(shown: str) -> ValueFormatError:
+    return ValueFormatError(f"{shown} is outside the years 1 to 9999", hint="a Date is days, a DateTime milliseconds")
 
 
 def format_date(days: int) -> str:
-    """`YYYY-MM-DD`; years outside 0 to 9999 get as many digits and the sign they need."""
+    """`YYYY-MM-DD`; a year outside 0 to 9999 has a sign and as many digits as it needs."""
     year, month, day = _civil(days)
-    return f"{'-' if year < 0 else ''}{abs(year):04}-{month:02}-{day:02}"
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
 
 def format_datetime(milliseconds: int) -> str:
@@ -83,6 +117,34 @@ def format_datetime(milliseconds: int) -> str:
     days, rest = divmod(milliseconds, DAY_MS)
     seconds, ms = divmod(rest, 1000)
     return f"{format_date(days)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}Z"
+
+
+def python_date(days: int) -> date | str:
+    """The day as Python has it; outside the years 1 to 9999 as text."""
+    inside = DATE_RANGE[0] <= days <= DATE_RANGE[1]
+    return _EPOCH.date() + timedelta(days) if inside else format_date(days)
+
+
+def python_datetime(milliseconds: int) -> datetime | str:
+    """The instant as Python has it; outside the years 1 to 9999 as text."""
+    inside = DATETIME_RANGE[0] <= milliseconds <= DATETIME_RANGE[1]
+    return _EPOCH + timedelta(milliseconds=milliseconds) if inside else format_datetime(milliseconds)
+
+
+def stored_days(value: date | str) -> int:
+    """The inverse of `python_date`."""
+    return (value - _EPOCH.date()).days if isinstance(value, date) else stored_milliseconds(value) // DAY_MS
+
+
+def stored_milliseconds(value: datetime | str) -> int:
+    """The inverse of `python_datetime`."""
+    if isinstance(value, datetime):
+        return (value - _EPOCH) // timedelta(milliseconds=1)
+    match = _EXPANDED.fullmatch(value)
+    assert match is not None
+    # The calendar repeats every 400 years, so the day is found in a year that has four digits.
+    cycles, year = divmod(int(match[1]), 400)
+    return parse_datetime(f"{year + 2000:04}{match[2]}{match[3]}") + (cycles - 5) * 146_097 * DAY_MS
 
 
 def _days(text: str, match: re.Match[str]) -> int:
@@ -106,14 +168,20 @@ def _civil(days: int) -> tuple[int, int, int]:
     return year_of_era + era * 400 + (month <= 2), month, of_year - (153 * shifted_month + 2) // 5 + 1
 
 
+class InvalidText:
+    """Stands for text that is not valid UTF-8, so that its record can be refused."""
+
+
 # -- reading JSON ------------------------------------------------------------------------------------
 
 
 def read_json(value: Any, type_: PropertyType) -> Any:
-    """Return `value`, as it came out of a JSON document, in the form the table stores.
+    """Return `value`, of a JSON document or of Python, in the form the table stores.
 
     Raises `ValueFormatError` with a sentence that fits behind "property 'x': ".
     """
+    if type(value) not in _JSON:
+        value = _from_python(value, type_)
     if value is None:
         if type_.nullable:
             return None
@@ -138,18 +206,73 @@ def read_json(value: Any, type_: PropertyType) -> Any:
         case "Date":
             if isinstance(value, str):
                 return parse_date(value)
-            return _read_integer(value, type_, bounds=INTEGER_RANGES["I32"])
+            return check_date(_read_integer(value, type_, bounds=INTEGER_RANGES["I32"]))
         case "DateTime":
             if isinstance(value, str):
                 return parse_datetime(value)
-            return _read_integer(value, type_, bounds=INTEGER_RANGES["I64"])
+            return check_datetime(_read_integer(value, type_, bounds=INTEGER_RANGES["I64"]))
         case "Blob":
             if isinstance(value, str):
                 return read_blob(value)
+            if isinstance(value, bytes):
+                return value
         case "Vector":
             if isinstance(value, list):
                 return read_vector(value, type_)
     raise _wrong(value, type_)
+
+
+def is_json(value: Any) -> bool:
+    """True if the value has a type that a JSON document has."""
+    return type(value) in _JSON
+
+
+def _from_python(value: Any, type_: PropertyType) -> Any:
+    """A value of Python's own types as the JSON value that means the same to `type_`; others are returned as given."""
+    if isinstance(value, Enum):
+        return _from_python(value.value, type_)
+    module = type(value).__module__.partition(".")[0]
+    if module == "numpy":
+        return _from_numpy(value, type_)
+    if module == "pandas" and type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    is_date = type_.scalar in ("Date", "DateTime")
+    match value:
+        case str():  # a subclass, as the next two
+            return str.__str__(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case tuple() if type_.is_list or type_.scalar == "Vector":
+            return list(value)
+        case datetime() if is_date:
+            aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            milliseconds = (aware - _EPOCH) // timedelta(milliseconds=1)
+            return milliseconds if type_.scalar == "DateTime" else milliseconds // DAY_MS
+        case date() if is_date:
+            return (value - _EPOCH.date()).days * (1 if type_.scalar == "Date" else DAY_MS)
+        case Decimal() if type_.is_integer and value.is_finite() and value == value.to_integral_value():
+            return int(value)
+        case Decimal() if type_.is_float:
+            return float(value)
+        case UUID() | PurePath() if type_.is_text:
+            return str(value)
+        case bytearray() | memoryview() if type_.scalar == "Blob":
+            return bytes(value)
+    return value
+
+
+def _from_numpy(value: Any, type_: PropertyType) -> Any:
+    kind = value.dtype.kind
+    if kind == "M":
+        value = value.astype("datetime64[ms]")
+        if not value.ndim and str(value) == "NaT":
+            return None
+    if value.ndim:
+        return value.tolist() if type_.is_list or type_.scalar == "Vector" else value
+    item = value.item()
+    return item if type(item) in _JSON else _from_python(item, type_)
 
 
 def read_float(value: Any, type_: PropertyType) -> float:
@@ -265,6 +388,8 @@ def _kind(value: Any) -> str:
             return f"the string '{_short(value)}'"
         case list() | tuple():
             return "an array"
+        case InvalidText():
+            return "text that is not valid UTF-8"
         case dict():
             return "an object"
         case _:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import ValueFormatError
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType
-from omnigraph.values import Fetch, managed_blob, parse_date, parse_datetime, read_json
+from omnigraph.values import DATE_RANGE, DATETIME_RANGE, Fetch, managed_blob, parse_date, parse_datetime, read_json
 
 _NONE = type(None)
 _EXPECTED: dict[str, frozenset[type]] = {
@@ -82,12 +82,21 @@ def _whole(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None =
         case "Date":
             try:
                 # Arrow reads the short form exactly as we do, and no other.
-                return pa.array(values, pa.utf8()).cast(pa.date32())
+                dates = pa.array(values, pa.utf8()).cast(pa.date32())
+                return dates if in_calendar(dates) else None
             except pa.ArrowInvalid:
                 return _dates(values, parse_date, pa.int32(), pa.date32())
         case "DateTime":
             return _dates(values, parse_datetime, pa.int64(), pa.date64())
     return pa.array(values, arrow_type(type_))
+
+
+def in_calendar(dates: pa.Array) -> bool:
+    """True if all dates or datetimes are in the years 1 to 9999."""
+    is_day = pa.types.is_date32(dates.type)
+    ends = pc.min_max(dates.cast(pa.int32() if is_day else pa.int64()))
+    low, high = DATE_RANGE if is_day else DATETIME_RANGE
+    return dates.null_count == len(dates) or bool(low <= ends["min"].as_py() and ends["max"].as_py() <= high)
 
 
 def _dates(values: Sequence[str | None], parse: Callable[[str], int], number: pa.DataType, to: pa.DataType) -> pa.Array:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.columns import in_calendar
 from omnigraph.engine.embed import Embedder, fill_vectors
 from omnigraph.engine.filters import make_test
 from omnigraph.engine.frames import Frame
@@ -274,6 +275,8 @@ def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
         raise InputError(f"{what} ({type_}): {error}", code="bad_value") from None
     if type_.is_float and not pc.all(pc.is_finite(column.drop_null())).as_py() and len(column.drop_null()):
         raise InputError(f"{what} ({type_}): the number is too large", code="bad_value")
+    if pa.types.is_date(column.type) and not in_calendar(column):
+        raise InputError(f"{what} ({type_}): the result is outside the years 1 to 9999", code="bad_value")
     if type_.enum_values is not None:
         strange = column.drop_null().filter(pc.invert(pc.is_in(column.drop_null(), pa.array(type_.enum_values))))
         if len(strange):

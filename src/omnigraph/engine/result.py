@@ -21,6 +21,7 @@ from omnigraph.notebook.tables import table as html_table
 from omnigraph.text_table import TableStyle, table_lines, terminal_width
 from omnigraph.types import PropertyType
 from omnigraph.values import format_date, format_datetime, write_json
+from omnigraph.versioning.rows import python_values, with_instants
 
 _HTML_ROWS = 50
 _TEXT_ROWS = 20
@@ -28,7 +29,6 @@ _ROWS_AT_ONCE = 8192
 _I64, _F64 = PropertyType("I64"), PropertyType("F64")
 _WRITTEN = {pa.int64(): _I64, pa.uint64(): _I64, pa.float32(): _F64, pa.float64(): _F64}
 """Numbers that JSON does not always show as numbers."""
-_MAY_HOLD_TIMES = frozenset({pa.date64().id, pa.list_(pa.int8()).id, pa.struct([]).id})
 
 
 class Result:
@@ -86,7 +86,7 @@ class Result:
             return
         names = self.columns
         for batch in self.batches(_ROWS_AT_ONCE):
-            yield from dicts(names, [column.to_pylist() for column in _timed(batch.columns)])
+            yield from dicts(names, [python_values(column) for column in batch.columns])
 
     @property
     def numeric_columns(self) -> list[int]:
@@ -140,13 +140,23 @@ class Result:
             return list(self)
         # A column of one chunk is an array already, and going through the table's own view of it costs more.
         columns = [column.chunk(0) if column.num_chunks == 1 else column for column in self._rows.itercolumns()]
-        return dicts(self.columns, [column.to_pylist() for column in _timed(columns)])
+        return dicts(self.columns, [python_values(column) for column in columns])
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; pandas must be installed."""
         _need("pandas")
-        table = pa.Table.from_arrays(_timed(self.to_arrow().columns), names=self.columns)
-        frame = table.to_pandas()
+        columns = [column.cast(with_instants(column.type)) for column in self.to_arrow().columns]
+        table = pa.Table.from_arrays(columns, names=self.columns)
+        try:
+            frame = table.to_pandas()
+        except (OverflowError, ValueError):
+            # Dates outside the years 1 to 9999.
+            shown = [pa.nulls(len(column)) if _holds_dates(column.type) else column for column in columns]
+            frame = pa.Table.from_arrays(shown, names=self.columns).to_pandas()
+            for place, column in enumerate(columns):
+                if _holds_dates(column.type):
+                    frame.isetitem(place, python_values(column))
+            return frame
         for place, column in enumerate(table.columns):
             if pa.types.is_nested(column.type):
                 # Beside a null inside, a whole number would become a float.
@@ -227,21 +237,5 @@ def _finite(element: float) -> float | None:
     return element if math.isfinite(element) else None
 
 
-def _timed(columns: list[Any]) -> list[Any]:
-    """Columns with datetimes as Arrow's instants."""
-    return [column.cast(_with_times(column.type)) if _may_hold_times(column.type) else column for column in columns]
-
-
-def _may_hold_times(type_: pa.DataType) -> bool:
-    return type_.id in _MAY_HOLD_TIMES
-
-
-def _with_times(type_: pa.DataType) -> pa.DataType:
-    """The type with datetimes as Arrow's instants: out of a date, even one of milliseconds, Python makes a day."""
-    if pa.types.is_date64(type_):
-        return pa.timestamp("ms", "UTC")
-    if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_with_times(type_.value_type)))
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_with_times(field.type)) for field in type_])
-    return type_
+def _holds_dates(type_: pa.DataType) -> bool:
+    return pa.types.is_date(type_) or any(_holds_dates(type_.field(n).type) for n in range(type_.num_fields))

@@ -22,7 +22,9 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.arrow_input import InputTable, column_names, input_table
 from omnigraph.engine.blocks import Columns
+from omnigraph.engine.columns import in_calendar
 from omnigraph.engine.csv_text import DELIMITERS, Cells, CsvReader
 from omnigraph.engine.records import EndTypes, Faults, Part, Records, end_id, end_types
 from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
@@ -38,6 +40,7 @@ _WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
 _CSV_ROWS = 65_536
+_BATCH_ROWS = 65_536
 _CSV_CHARS = 16 << 20
 _TEXT = PropertyType("String")
 _AS_THEY_ARE = frozenset(
@@ -92,12 +95,14 @@ def read_table_file(
     with _opened(file) as table:
         meanings = _meanings(type_, table.names, file.name)
         ends = end_types(type_, catalog)
+        integers = _integer_columns(type_, ends)
         first = stretch.first if stretch is not None else 1
         numbers = stretch.parts if stretch is not None else range(table.count)
         for number in numbers:
-            rows = table.read(number)
-            yield type_.table_key, _read_rows(type_, rows, meanings, first, faults, file.name, ends)
-            first += rows.num_rows
+            for batch in table.batches(number):
+                rows = input_table(type_.name, batch, file.name, integers)
+                yield type_.table_key, _read_rows(type_, rows, meanings, first, faults, file.name, ends)
+                first += batch.num_rows
         if not numbers:
             yield type_.table_key, Records(type_, file.name)
 
@@ -107,26 +112,38 @@ def read_arrow(
 ) -> dict[str, Part]:
     """The records of an Arrow table, or of anything that turns into one; rows are numbered from `first`."""
     type_ = find_type(name, catalog)
-    table = _as_arrow(name, data)
-    meanings = _meanings(type_, table.column_names, source)
-    return {type_.table_key: _read_rows(type_, table, meanings, first, faults, source, end_types(type_, catalog))}
+    ends = end_types(type_, catalog)
+    rows = input_table(name, data, source, _integer_columns(type_, ends))
+    meanings = _meanings(type_, rows.table.column_names, source)
+    return {type_.table_key: _read_rows(type_, rows, meanings, first, faults, source, ends)}
+
+
+def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[str]:
+    """The names of the columns that hold integers."""
+    found = {name for name, property_ in type_.properties.items() if property_.type.is_integer}
+    words = {"src": ("src", "from"), "dst": ("dst", "to")}
+    found.update(word for end, key in ends.items() if key.is_integer for word in words[end])
+    return frozenset(name for name in found if name not in type_.properties or not type_.properties[name].type.is_list)
 
 
 def _read_rows(
     type_: NodeType | EdgeType,
-    table: pa.Table,
+    rows: InputTable,
     meanings: dict[str, str],
     first: int,
     faults: Faults,
     source: str | None,
     ends: EndTypes,
 ) -> Part:
-    columns = _direct_columns(type_, table, meanings, ends)
+    table = rows.table
+    columns = _direct_columns(type_, table, meanings, ends) if not rows.values else None
     lines = range(first, first + table.num_rows)
     if columns is not None:
         return Columns(type_, source, lines, columns)
     values = {
-        meaning: _json_values(table[given], ends.get(meaning) or _type_of(type_, meaning))
+        meaning: rows.values[given]
+        if given in rows.values
+        else _json_values(table[given], ends.get(meaning) or _type_of(type_, meaning))
         for meaning, given in meanings.items()
     }
     return _records(type_, values, list(lines), faults, source, ends)
@@ -173,6 +190,8 @@ def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
         return None
     if not plain or (pa.types.is_floating(stored) and pc.all(pc.is_finite(array)).as_py() is False):
         return None
+    if pa.types.is_date(stored) and not in_calendar(array):
+        return None
     return array
 
 
@@ -204,36 +223,42 @@ class _TableFile:
 
             # Not `read_table`: that takes a folder named `x=1` for a column.
             self._file = pq.ParquetFile(file.open())
-            self.names: list[str] = self._file.schema_arrow.names
+            self.names = column_names(self._file.schema_arrow, file.name)
             self.count: int = self._file.num_row_groups
         else:
             self._file = pa.ipc.open_file(file.open())
-            self.names = self._file.schema.names
+            self.names = column_names(self._file.schema, file.name)
             self.count = self._file.num_record_batches
 
-    def read(self, part: int) -> pa.Table:
-        """The rows of a part."""
+    def batches(self, part: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a part; a row group of Parquet is decoded batch by batch."""
         if self._parquet:
-            return self._file.read_row_group(part)
-        return pa.Table.from_batches([self._file.get_batch(part)])
+            yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[part])
+        else:
+            yield self._file.get_batch(part)
 
     def rows_of(self, part: int) -> int:
         """How many rows a part has."""
-        return int(self._file.metadata.row_group(part).num_rows) if self._parquet else self.read(part).num_rows
+        if self._parquet:
+            return int(self._file.metadata.row_group(part).num_rows)
+        return int(self._file.get_batch(part).num_rows)
 
     def bytes_of(self, part: int) -> int:
         """How large a part is."""
-        return int(self._file.metadata.row_group(part).total_byte_size) if self._parquet else self.read(part).nbytes
+        if self._parquet:
+            return int(self._file.metadata.row_group(part).total_byte_size)
+        return int(self._file.get_batch(part).nbytes)
 
 
 @contextmanager
 def _opened(file: DataFile) -> Iterator[_TableFile]:
     try:
         yield _TableFile(file)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"'{file.name}' cannot be read: {str(error).splitlines()[0]}", code="unreadable_file"
-        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"'{file.name}': a column name is not valid UTF-8", code="unreadable_file") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"'{file.name}' cannot be read: {reason}", code="unreadable_file") from None
 
 
 def _ending(file: DataFile) -> str:
@@ -365,20 +390,6 @@ def find_type(name: str, catalog: Catalog) -> NodeType | EdgeType:
         hint = did_you_mean(name, known) or f"the types are {listing(known)}"
         raise TypeNotFound(f"there is no node or edge type '{name}'", hint=hint)
     return found
-
-
-def _as_arrow(name: str, data: Any) -> pa.Table:
-    if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    raise InputError(
-        f"'{name}': cannot load a {type(data).__name__}", hint="give an Arrow table, or a pandas or polars frame"
-    )
 
 
 def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from omnigraph.errors import ParameterError, ValueFormatError
 from omnigraph.names import closest
 from omnigraph.query.ir import NOW, ParamDecl
 from omnigraph.types import INTEGER_RANGES, PropertyType
-from omnigraph.values import JS_SAFE_MAX, describe_json, read_json
+from omnigraph.values import JS_SAFE_MAX, describe_json, is_json, read_json
 
 _DECIMAL = re.compile(r"-?[0-9]{1,100}")
 
@@ -64,14 +64,12 @@ def bind_params(
 
 
 def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:
-    if value is None:
+    if value is None or not is_json(value):
         return read_json(value, type_)
     if type_.is_list:
         if not isinstance(value, list):
             raise ValueFormatError(f"expected {type_}, found {describe_json(value)}")
         return [_read(item, type_.item, javascript) for item in value]
-    if type_.scalar == "Vector" and not isinstance(value, list) and hasattr(value, "tolist"):
-        return read_json(value.tolist(), type_)  # an array of numpy or the like
     if type_.scalar in INTEGER_RANGES:
         return read_json(_integer(value, type_, javascript), type_)
     if type_.scalar in ("Date", "DateTime") and not isinstance(value, str):

@@ -7,25 +7,46 @@ UTC on the way out, and milliseconds on the way in.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.values import JS_SAFE_MAX
+from omnigraph.values import JS_SAFE_MAX, python_date, python_datetime, stored_days, stored_milliseconds
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAY_HOLD_INSTANTS = frozenset({pa.date64().id, pa.list_(pa.int8()).id, pa.struct([]).id})
 
 
 def to_dicts(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table."""
-    for index, field in enumerate(table.schema):
-        shown = _shown(field.type)
-        if shown != field.type:
-            table = table.set_column(index, field.with_type(shown), table.column(index).cast(shown))
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    columns = [python_values(column) for column in table.columns]
+    return [dict(zip(table.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values as Python has them: DateTime as instants in UTC, dates outside the years 1 to 9999 as text."""
+    type_ = column.type
+    shown = with_instants(type_) if type_.id in _MAY_HOLD_INSTANTS else type_
+    try:
+        return list((column if shown == type_ else column.cast(shown)).to_pylist())
+    except (OverflowError, ValueError):
+        if isinstance(column, pa.ChunkedArray):
+            return [value for chunk in column.chunks for value in python_values(chunk)]
+    known = column.is_valid().to_pylist()
+    if pa.types.is_date32(type_):
+        return [None if days is None else python_date(days) for days in column.cast(pa.int32()).to_pylist()]
+    if pa.types.is_date64(type_):
+        return [None if ms is None else python_datetime(ms) for ms in column.cast(pa.int64()).to_pylist()]
+    if pa.types.is_struct(type_):
+        fields = [python_values(field) for field in column.flatten()]
+        structs = [dict(zip(type_.names, row, strict=True)) for row in zip(*fields, strict=True)]
+        return [struct if there else None for struct, there in zip(structs, known, strict=True)]
+    items = iter(python_values(column.flatten()))
+    lengths = pc.list_value_length(column).to_pylist()
+    return [None if length is None else list(islice(items, length)) for length in lengths]
 
 
 def from_dicts(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -56,22 +77,24 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-def _shown(type_: pa.DataType) -> pa.DataType:
+def with_instants(type_: pa.DataType) -> pa.DataType:
+    """The type with DateTime as Arrow's instants: from `date64` Python makes a day, without the time."""
     if pa.types.is_date64(type_):
-        return pa.timestamp("ms", tz="UTC")
-    if pa.types.is_list(type_) and pa.types.is_date64(type_.value_type):
-        return pa.list_(pa.timestamp("ms", tz="UTC"))
+        return pa.timestamp("ms", "UTC")
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(with_instants(type_.value_type)))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(with_instants(field.type)) for field in type_])
     return type_
 
 
 def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
-    if pa.types.is_date64(type_):
-        return pa.array([_milliseconds(value) for value in values], pa.int64()).cast(type_)
-    if pa.types.is_list(type_) and pa.types.is_date64(type_.value_type):
-        listed = [None if value is None else [_milliseconds(item) for item in value] for value in values]
-        return pa.array(listed, pa.list_(pa.int64())).cast(type_)
-    return pa.array(values, type_)
-
-
-def _milliseconds(value: datetime | None) -> int | None:
-    return None if value is None else (value - _EPOCH) // timedelta(milliseconds=1)
+    item = type_.value_type if pa.types.is_list(type_) else type_
+    if not pa.types.is_date(item):
+        return pa.array(values, type_)
+    stored: Callable[[Any], int] = stored_days if pa.types.is_date32(item) else stored_milliseconds
+    number = pa.int32() if pa.types.is_date32(item) else pa.int64()
+    if item is type_:
+        return pa.array([None if value is None else stored(value) for value in values], number).cast(type_)
+    listed = [None if value is None else [stored(one) for one in value] for value in values]
+    return pa.array(listed, pa.list_(number)).cast(type_)

@@ -145,7 +145,7 @@ def test_numbers_json_has_no_sign_for():
 def test_dates_beyond_what_python_can_hold():
     days, ms = pa.array([2_932_897, -800_000], pa.int32()), pa.array([253_402_300_800_000, -62_200_000_000_000])
     found = result(day=days.cast(pa.date32()), at=ms.cast(pa.date64()))
-    assert found.to_rows()[0] == {"day": "10000-01-01", "at": "10000-01-01T00:00:00.000Z"}
+    assert found.to_rows()[0] == {"day": "+10000-01-01", "at": "+10000-01-01T00:00:00.000Z"}
     assert found.to_rows()[1]["day"].startswith("-0221-")
 
 

@@ -30,6 +30,9 @@ node N { v: I32?  src: String? }
 edge Likes: T -> N { w: F64? }
 """
 CATALOG = compile_schema(SCHEMA)
+KEYED = compile_schema(
+    "node R { card: I64 @key }\nnode S { a: String b: I32 @key(a, b) }\nedge B: R -> R\nedge C: R -> S\n"
+)
 
 
 def rows_of(found: dict[str, Any], faults: Faults | None = None) -> list[dict[str, Any]]:
@@ -133,7 +136,7 @@ def test_other_kinds_that_mean_the_same(column, name, value):
         (pa.array(["1", "2"]), "i", "T.i: expected I32?, found the string '1'", 1),
         (pa.array([1, 0]), "ok", "T.ok: expected Bool?, found the integer 1", 1),
         (pa.array([1.0, float("nan")]), "d", "T.d: the number nan is not a finite number that F64 can hold", 2),
-        (pa.array([decimal.Decimal("1.5"), None]), "d", "T.d: expected F64?, found Decimal", 1),
+        (pa.array([decimal.Decimal("1.5"), None]), "i", "T.i: expected I32?, found Decimal", 1),
         (pa.array([19_723, None], pa.date32()), "i", "T.i: expected I32?, found the string '2024-01-01'", 1),
         (
             pa.array([0, None], pa.timestamp("ms")),
@@ -249,6 +252,116 @@ def test_an_unknown_type():
     with pytest.raises(TypeNotFound) as caught:
         read_arrow("Like", pa.table({"k": ["a"]}), CATALOG, Faults())
     assert caught.value.hint == "did you mean 'Likes'?"
+
+
+def test_a_pandas_frame_with_values_that_are_missing_or_mixed():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "k": [Path("a"), "b"],
+            "i": [7.0, float("nan")],
+            "big": pd.array([None, 3], "Int64"),
+            "ok": [None, True],
+            "at": [pd.NaT, pd.Timestamp("1970-01-01T00:00:01")],
+            "d": [decimal.Decimal("0.5"), pd.NA],
+            "mood": pd.Categorical([None, "a"]),
+        }
+    )
+    assert rows_of(read_arrow("T", frame, CATALOG, Faults())) == [
+        {"id": "a", "k": "a", "i": 7, "d": 0.5},
+        {"id": "b", "k": "b", "big": 3, "ok": True, "at": 1000, "mood": "a"},
+    ]
+    with pytest.raises(RecordError, match=r"T\.i: expected I32\?, found the number 7\.5"):
+        read_arrow_rows(pd.DataFrame({"k": ["a"], "i": [7.5]}))
+    with pytest.raises(InputError, match="a column name must be text, not int"):
+        read_arrow_rows(pd.DataFrame({"k": ["a"], 7: [1]}))
+    edges = pd.DataFrame({"from": [7.0], "to": [8]})
+    assert rows_of(read_arrow("B", edges, KEYED, Faults())) == [{"id": "made", "src": "7", "dst": "8"}]
+
+
+def read_arrow_rows(data: Any) -> list[dict[str, Any]]:
+    return rows_of(read_arrow("T", data, CATALOG, Faults()))
+
+
+def test_a_parquet_file_of_pandas(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": ["a", "b"], "i": [1.0, None]}, index=["x", "y"])
+    frame.to_parquet(tmp_path / "T.parquet")
+    assert rows_of(read_file(tmp_path / "T.parquet", Faults())) == [
+        {"id": "a", "k": "a", "i": 1},
+        {"id": "b", "k": "b"},
+    ]
+
+
+# -- text that is not UTF-8 --------------------------------------------------------------------------
+
+BYTES = pa.array([b"ok", b"caf\xe9", None], pa.binary())
+TEXT = pa.Array.from_buffers(pa.utf8(), 3, BYTES.buffers())
+INVALID = {
+    "text": ("mood", TEXT),
+    "large text": ("mood", TEXT.cast(pa.large_utf8())),
+    "a dictionary": ("mood", TEXT.dictionary_encode()),
+    "a list": ("words", pa.ListArray.from_arrays(pa.array([0, 1, 2, 2], pa.int32()), TEXT)),
+    "a list of a dictionary": (
+        "words",
+        pa.ListArray.from_arrays(pa.array([0, 1, 2, 2], pa.int32()), TEXT.dictionary_encode()),
+    ),
+    "a key": ("k", TEXT),
+    "an id": ("id", TEXT),
+    "a number": ("i", TEXT),
+    "a Blob": ("blob", TEXT),
+}
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet", "memory"])
+@pytest.mark.parametrize("case", INVALID)
+def test_text_that_is_not_utf8_is_a_wrong_record(tmp_path, case, form):
+    name, column = INVALID[case]
+    table = pa.table({"k": ["a", "b", "c"], name: column})
+    faults = Faults(collect=True)
+    if form == "memory":
+        found = read_arrow("T", table, CATALOG, faults)
+    else:
+        path = tmp_path / f"T.{form}"
+        if form == "parquet":
+            pq.write_table(table, path)
+        else:
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+        found = read_file(path, faults)
+    rows_of(found, faults)
+    wrong = [error for error in faults.found if error.line == 2]
+    assert [error.property_name for error in wrong] == [name]
+    assert "text that is not valid UTF-8" in wrong[0].reason
+    assert form == "memory" or wrong[0].source == str(tmp_path / f"T.{form}")
+
+
+def test_an_end_that_is_not_utf8():
+    table = pa.table({"from": TEXT.slice(0, 2), "to": ["1", "2"]})
+    with pytest.raises(RecordError, match=r"^line 2: edge Likes: 'from' must be the id of a node"):
+        read_arrow("Likes", table, CATALOG, Faults())
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_a_column_name_that_is_not_utf8(tmp_path, form):
+    path = tmp_path / f"T.{form}"
+    table = pa.table({"abcXYZ": [1]})
+    if form == "parquet":
+        pq.write_table(table, path, store_schema=False)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    path.write_bytes(path.read_bytes().replace(b"abcXYZ", b"abc\xff\xfeZ"))
+    with pytest.raises(InputError, match="a column name is not valid UTF-8"):
+        read_file(path, Faults())
+
+
+def test_a_column_with_damaged_offsets():
+    data = pa.py_buffer(b"abc")
+    offsets = pa.py_buffer(pa.array([0, 99, 3], pa.int32()).buffers()[1].to_pybytes())
+    column = pa.Array.from_buffers(pa.utf8(), 2, [None, offsets, data])
+    with pytest.raises(InputError, match="column 'k' is damaged"):
+        read_arrow("T", pa.Table.from_arrays([column], names=["k"]), CATALOG, Faults())
 
 
 # -- files -------------------------------------------------------------------------------------------
@@ -385,11 +498,6 @@ def test_a_delimiter_that_is_given(tmp_path):
     faults = Faults()
     assert rows_of(dict(read_table_file(file, CATALOG, faults))) == [{"id": "a,b", "k": "a,b", "mood": "a"}]
     assert faults.notes == []
-
-
-KEYED = compile_schema(
-    "node R { card: I64 @key }\nnode S { a: String b: I32 @key(a, b) }\nedge B: R -> R\nedge C: R -> S\n"
-)
 
 
 @pytest.mark.parametrize("column", [pa.array([7], pa.int64()), pa.array([7], pa.uint8()), pa.array(["7"])])
