@@ -18,7 +18,7 @@
     ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
     │                       ChangeFeedGap, PageGone
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
-    │                       BranchExists, TagExists, GraphExists, KeyConflict, KeyReused,
+    │                       BranchExists, TagExists, GraphExists, GraphReplaced, KeyConflict, KeyReused,
     │                       MergeConflict (carries every conflict)
     ├─ Denied               policy refused, with its reasons
     ├─ StorageError         the disk or object store failed, or cannot keep the promises a graph needs
@@ -427,6 +427,12 @@ class KeyConflict(Conflict):
         super().__init__(message, hint=hint)
         self.table_key = table_key
         self.row_id = row_id
+
+
+class GraphReplaced(Conflict):
+    """The folder of the graph was replaced while an operation used it; the next operation sees the new content."""
+
+    default_code = "graph_replaced"
 
 
 class KeyReused(Conflict):

@@ -89,7 +89,9 @@ class TableData:
         self.cache = cache
         self.folder = table.folder
         """The table, whatever its version."""
-        self.key = (table.folder, table.version)
+        self.version = table.version
+        self.key = (table.folder, table.identity)
+        """Identifies the version; its number does not, once a copy of the graph was restored."""
         self._keys: dict[str, str] = {}
         self.companions: dict[Any, Any] = {}
         """What others keep beside it, by what it is of; small things only."""
@@ -192,7 +194,7 @@ class DataCache:
     def __init__(self, bytes_max: int = CACHE_BYTES, folder: Path | None = None, *, keep: bool = True) -> None:
         self._bytes_max = bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
-        self._versions: dict[str, OrderedDict[int, TableData]] = {}
+        self._versions: dict[str, OrderedDict[str, TableData]] = {}
         self.bases: dict[tuple[str, ...], Any] = {}
         """Adjacency, postings and vectors built in full, by what they are of: later versions add to them."""
         self.folder = folder
@@ -207,22 +209,22 @@ class DataCache:
         """The data of a table version."""
         with self._lock:
             known = self._versions.setdefault(table.folder, OrderedDict())
-            data = known.get(table.version)
+            data = known.get(table.identity)
             if data is None or not data.is_of(table):
-                data = known[table.version] = TableData(table, self)
+                data = known[table.identity] = TableData(table, self)
                 while len(known) > _VERSIONS_KNOWN:
                     known.popitem(last=False)
-            known.move_to_end(table.version)
+            known.move_to_end(table.identity)
         return data
 
     def earlier(self, data: TableData, name: str) -> tuple[Any, Fragments] | None:
         """What is kept of an earlier version that this one only adds rows to, and that version's pieces."""
-        folder, version = data.key
+        folder, identity = data.key
         fragments = data.fragments
         with self._lock:
             for other, known in reversed(self._versions.get(folder, {}).items()):
                 pieces = known.fragments
-                if other != version and len(pieces) <= len(fragments) and fragments[: len(pieces)] == pieces:
+                if other != identity and len(pieces) <= len(fragments) and fragments[: len(pieces)] == pieces:
                     found = self._kept.get((folder, other, name))
                     if found is not None:
                         return found[0], pieces

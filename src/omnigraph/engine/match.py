@@ -271,7 +271,7 @@ class _NoTable(TableData):
     """Stands behind the number of an outer row inside an anti-join: it has no columns."""
 
     def __init__(self) -> None:
-        self.key = ("", 0)
+        self.key = ("", "")
 
 
 _ROW = "_#row"

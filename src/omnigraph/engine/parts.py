@@ -79,7 +79,7 @@ def covered(data: TableData, name: str, recipe: Recipe[Body]) -> Cover[Body]:
     held = sum(part.layout.row_count for part in chosen)
     fresh = sum(map(data.rows_in, new))
     wasted = data.row_count - fresh < _USED_MIN * held
-    latest = all(part.version <= data.key[1] for part in parts)
+    latest = all(part.version <= data.version for part in parts)
     subject = f"{recipe.kind} of '{name}'"
     if not chosen or wasted or (len(parts) >= _PARTS_MAX and fresh > _FEW):
         say(f"{subject} built from {data.row_count:,} rows")
@@ -153,7 +153,7 @@ def _made(
 ) -> Part[Body]:
     """A new part; a large one with a number is kept on disk and used from there."""
     layout = Layout.of(data, pieces)
-    version = data.key[1]
+    version = data.version
     folder = data.cache.keep_in
     if folder is not None and number is not None and layout.row_count >= recipe.kept_from:
         about: dict[str, Any] = {"version": version}

@@ -91,7 +91,7 @@ class PathData(TableData):
     """Paths, numbered in the order they are given."""
 
     def __init__(self, nodes: Space, edges: Space, batches: Sequence[Batch], *, weighted: bool = False) -> None:
-        self.key = ("", 0)
+        self.key = ("", "")
         self.nodes = nodes
         self.edges = edges
         self._lengths = _joined([np.full(len(batch.edges), batch.edges.shape[1]) for batch in batches])
@@ -151,7 +151,7 @@ class MeasuredPaths(PathData):
     """Paths of which only the lengths and the weights are known."""
 
     def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
-        self.key = ("", 0)
+        self.key = ("", "")
         self._lengths = lengths
         self._weights = weights
         self._derived = {}

@@ -27,7 +27,7 @@ class RowsData(TableData):
 
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
-        self.key = ("", 0)
+        self.key = ("", "")
 
     @property
     def row_count(self) -> int:

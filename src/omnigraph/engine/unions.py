@@ -30,7 +30,7 @@ class UnionTable(TableData):
         self.members = members
         self.cache = cache
         self.folder = "|".join(f"{member.folder}@{member.key[1]}" for member in members)
-        self.key = (self.folder, 0)
+        self.key = (self.folder, "")
         self.union = self
         self.starts = np.cumsum([0, *(member.row_count for member in members)])
         """Where each member begins, and the end."""

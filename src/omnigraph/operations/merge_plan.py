@@ -220,7 +220,9 @@ class _Planner:
         if s.pin.lance_version in (t.pin.lance_version, base_version) and not evolves:
             return
         base, mine, yours = (
-            Side(table.pin.lance_version, self.schema.names(snapshot, identity)) if table is not None else None
+            Side(table.pin.lance_version, table.pin.transaction, self.schema.names(snapshot, identity))
+            if table is not None
+            else None
             for snapshot, table in ((self.bases[0], b), (self.ours, t), (self.theirs, s))
         )
         assert mine is not None

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from omnigraph.storage.difference import IdRange
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.store_pool import pooled_store
+from omnigraph.storage.tables import Table, TableStore
 from omnigraph.versioning.diff import Names, TableDiff, split_ids
 from omnigraph.versioning.merge import Rule, TableMerge, VirtualBase, merge_changes, take_changes
 
@@ -25,6 +26,7 @@ class Side:
     """A version of the table and what its columns are called in the merged schema."""
 
     version: int
+    transaction: str = ""
     names: Names = None
 
 
@@ -43,13 +45,15 @@ class MergeJob:
 
     def diffs(self, store: TableStore) -> tuple[TableDiff, TableDiff]:
         """What each side changed since the base."""
-        base = store.open(self.folder, self.base.version) if self.base is not None else None
+        base = self._open(store, self.base) if self.base is not None else None
         names = self.base.names if self.base is not None else None
         ours, theirs = (
-            TableDiff(self.key, base, store.open(self.folder, side.version), names, side.names)
-            for side in (self.ours, self.theirs)
+            TableDiff(self.key, base, self._open(store, side), names, side.names) for side in (self.ours, self.theirs)
         )
         return ours, theirs
+
+    def _open(self, store: TableStore, side: Side) -> Table:
+        return store.open(self.folder, side.version, side.transaction)
 
 
 RunRanges = Callable[[Callable[[MergeJob, IdRange], TableMerge], MergeJob, Sequence[IdRange]], Iterator[TableMerge]]
@@ -58,7 +62,7 @@ RunRanges = Callable[[Callable[[MergeJob, IdRange], TableMerge], MergeJob, Seque
 
 def decide_range(job: MergeJob, within: IdRange) -> TableMerge:
     """Decide one range, in a process that may know nothing of the graph but its place."""
-    return _decide(job, *job.diffs(_store(job.location)), within)
+    return _decide(job, *job.diffs(pooled_store(job.location)), within)
 
 
 def decide_table(
@@ -82,11 +86,3 @@ def _decide(
         # The sides changed different rows, as they mostly do: those of the target need not be read.
         return take_changes(changes, job.columns)
     return merge_changes(ours.changes(within), changes, job.columns, job.rule, virtual)
-
-
-_STORES: dict[str, TableStore] = {}
-"""The tables a process works on, opened once."""
-
-
-def _store(location: Location) -> TableStore:
-    return _STORES.setdefault(location.uri, TableStore(location, sync=False))

@@ -26,7 +26,7 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import PinnedTable, Snapshot
 
 SUMMARY = "_diff.json"
-Side = tuple[str, int] | None
+Side = tuple[str, int, str] | None
 """The folder and version of a table; None where a side has none."""
 
 
@@ -114,7 +114,7 @@ def diff_range(job: Job, work: DiffWork) -> dict[str, int]:
 
 
 def _side(table: PinnedTable | None) -> Side:
-    return None if table is None else (table.folder, table.pin.lance_version)
+    return None if table is None else table.place
 
 
 def _spelt(value: Any) -> str:

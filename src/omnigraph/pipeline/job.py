@@ -16,7 +16,8 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.storage import layout
 from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ObjectStore, object_store
+from omnigraph.storage.objects import ObjectStore
+from omnigraph.storage.store_pool import pooled_store
 from omnigraph.storage.tables import Table, TableStore
 from omnigraph.values import Fetch
 
@@ -41,14 +42,14 @@ def embed_settings(environ: Mapping[str, str]) -> dict[str, str]:
 class Job:
     """The constants of a job; it travels to every task.
 
-    `pins` says for each table where it is and at which version the job reads it; `environ` holds the settings of
-    embeddings and nothing else of the driver's environment.
+    `pins` holds for each table its folder, its version and the transaction that made the version; `environ` holds the
+    settings of embeddings and nothing else of the driver's environment.
     """
 
     id: str
     location: Location
     schema: str
-    pins: Mapping[str, tuple[str, int]]
+    pins: Mapping[str, tuple[str, int, str]]
     mode: Mode = "merge"
     collect: bool = False
     buckets: int = 1
@@ -78,12 +79,12 @@ class Job:
     @property
     def files(self) -> ObjectStore:
         """The store its files are in."""
-        return _objects(_frozen(self.location))
+        return self.store.objects
 
     @property
     def store(self) -> TableStore:
         """The tables of the graph."""
-        return _tables(_frozen(self.location))
+        return pooled_store(self.location)
 
     def table(self, key: str) -> Table:
         """A table at its pin."""
@@ -98,31 +99,6 @@ class Job:
         if not self.embed:
             return None
         return _embedder(tuple(sorted(self.environ.items())))
-
-
-def _frozen(location: Location) -> tuple[Location, tuple[tuple[str, str], ...]]:
-    return location, tuple(sorted(location.options.items()))
-
-
-class _ByValue:
-    """Caches by what a location says, because its options cannot be hashed."""
-
-    def __init__(self) -> None:
-        self.objects: dict[tuple[str, tuple[tuple[str, str], ...]], ObjectStore] = {}
-        self.tables: dict[tuple[str, tuple[tuple[str, str], ...]], TableStore] = {}
-
-
-_KEPT = _ByValue()
-
-
-def _objects(key: tuple[Location, tuple[tuple[str, str], ...]]) -> ObjectStore:
-    location, options = key
-    return _KEPT.objects.setdefault((location.uri, options), object_store(location, sync=False))
-
-
-def _tables(key: tuple[Location, tuple[tuple[str, str], ...]]) -> TableStore:
-    location, options = key
-    return _KEPT.tables.setdefault((location.uri, options), TableStore(location, sync=False))
 
 
 @lru_cache(maxsize=8)

@@ -178,7 +178,7 @@ class _Rows(TableData):
         self._count = count
         self.cache = DataCache()
         self.folder = ""
-        self.key = ("", 0)
+        self.key = ("", "")
 
     @cached_property
     def row_count(self) -> int:

@@ -23,10 +23,11 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 import lance
@@ -42,7 +43,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
 from omnigraph.storage.layout import MANIFEST, manifest_file, manifest_name
 from omnigraph.storage.location import Location
-from omnigraph.storage.tables import PRIMARY_KEY, sql_text
+from omnigraph.storage.tables import PRIMARY_KEY, replaced, sql_text, transaction_of
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity")
@@ -74,6 +75,10 @@ _TURN_S = 0.25
 _QUEUE_S = 3.0
 
 
+Mark = tuple[int, ...]
+"""Identifies a file: device, inode, size, times of modification and change."""
+
+
 class PublishConflict(Exception):
     """Another publisher was first; read again and decide anew."""
 
@@ -87,6 +92,14 @@ class LedgerVersion:
     tail: pa.Table
     stamp: str | None
     dataset: lance.LanceDataset
+    transaction: str
+    """The id of the transaction that made the version."""
+    commit_id: str | None
+    """The newest commit, if the tail holds one."""
+    history: int
+    """Counts how often this process found that the graph was replaced by another one."""
+    mark: Mark | None = None
+    """The file of the version; None on an object store."""
 
     @cached_property
     def places(self) -> tuple[str, str]:
@@ -106,6 +119,9 @@ class Ledger:
         self._session = Session()
         self._seen: tuple[int, int] | None = None
         """(a version, what the folder of versions looked like before it was found to be the newest)."""
+        self._last: LedgerVersion | None = None
+        """The newest version read or published so far."""
+        self._guard = Lock()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -124,11 +140,16 @@ class Ledger:
     def read(self) -> LedgerVersion:
         """The newest version."""
         for attempt in range(_READ_TRIES):
+            last = self._last
             try:
                 looked = self._look()
-                found = self._version(self._open())
-                self._note(found, looked)
-                return found
+                found = self._version(self._open(), last.history if last is not None else 0)
+                if last is not None and not self._follows(last, found):
+                    found = replace(found, history=last.history + 1)
+                    self._session = Session()
+                if self._keep(found, last):
+                    self._note(found, looked)
+                    return found
             except LANCE_ERRORS as error:
                 # A publisher may have trimmed the very version that was opened.
                 if not is_missing(error) or attempt == _READ_TRIES - 1:
@@ -141,15 +162,45 @@ class Ledger:
         looked = self._look()
         if looked is not None and self._seen == (known.version, looked):
             following, own = known.places
-            if not self._has(following) and self._has(own):
+            if not self._has(following) and known.mark is not None and self._mark(own) == known.mark:
                 return known
         try:
-            if known.dataset.latest_version == known.version:
-                self._note(known, looked)
-                return known
+            if known is self._last and transaction_of(self._open()) == known.transaction:
+                mark = self._mark_of(known.version, known.transaction)
+                # A copy of the same version may lie in its place, or its file may have got another link or owner.
+                same = known if mark == known.mark else replace(known, mark=mark)
+                if self._keep(same, known):
+                    self._note(same, looked)
+                    return same
         except LANCE_ERRORS:
             return self.read()
         return self.read()
+
+    def _keep(self, found: LedgerVersion, last: LedgerVersion | None) -> bool:
+        """Make a version the newest known one; False if another thread found one of another history meanwhile."""
+        with self._guard:
+            current = self._last
+            if current is not last and current is not None and current.history != found.history:
+                return False
+            if current is None or (current.history, current.version) <= (found.history, found.version):
+                self._last = found
+        return True
+
+    def _follows(self, last: LedgerVersion, found: LedgerVersion) -> bool:
+        """Whether a version found later continues the history of an earlier one.
+
+        Otherwise the folder was replaced, for example by an older copy to which other commits were added.
+        """
+        if found.version <= last.version:
+            return found.version == last.version and found.transaction == last.transaction
+        if last.commit_id is None:
+            return self._made_by(found, last.version) == last.transaction
+        if found.commit_id == last.commit_id:
+            return True
+        if pc.any(pc.equal(found.tail["object_id"], last.commit_id)).as_py():
+            return True
+        condition = f"object_id = {sql_text(last.commit_id)}"
+        return bool(found.dataset.to_table(filter=condition, columns=["object_id"]).num_rows)
 
     def _look(self) -> int | None:
         """When an entry of the folder of versions was last made or removed; None where only asking the store tells.
@@ -165,8 +216,33 @@ class Ledger:
         except OSError:
             return None
 
+    @staticmethod
+    def _made_by(at: LedgerVersion, version: int) -> str | None:
+        """The transaction that made an earlier version, if that version is still there."""
+        try:
+            transaction = at.dataset.read_transaction(version)
+        except LANCE_ERRORS:
+            return None
+        return str(transaction.uuid) if transaction is not None else None
+
     def _has(self, name: str) -> bool:
         return os.access(f"{self._versions}/{name}", os.F_OK)
+
+    def _mark(self, name: str) -> Mark | None:
+        try:
+            return _identify(os.stat(f"{self._versions}/{name}"))  # noqa: PTH116 (as above)
+        except OSError:
+            return None
+
+    def _mark_of(self, version: int, transaction: str) -> Mark | None:
+        """The file of a version that was read; raises if the file belongs to another transaction by now."""
+        if self.location.path is None:
+            return None
+        with manifest_file(self.location.path / MANIFEST, version).open("rb") as file:
+            mark = _identify(os.fstat(file.fileno()))
+            if transaction.encode() not in file.read():
+                raise FileNotFoundError(f"version {version} of the manifest was not found: it was replaced")
+        return mark
 
     def _note(self, found: LedgerVersion, looked: int | None) -> None:
         self._seen = (found.version, looked) if looked is not None else None
@@ -180,7 +256,10 @@ class Ledger:
                 if not is_missing(error) or attempt == _READ_TRIES - 1:
                     raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
                 # The version was trimmed under us; a newer one has every history row this one had.
-                at = self.read()
+                newer = self.read()
+                if newer.history != at.history:
+                    raise replaced("the graph manifest cannot be read") from error
+                at = newer
         raise AssertionError("the loop returns or raises")
 
     def find(self, at: LedgerVersion, *object_ids: str) -> pa.Table:
@@ -197,7 +276,7 @@ class Ledger:
     def _open(self) -> lance.LanceDataset:
         return lance.dataset(self._uri, storage_options=self._options, session=self._session)
 
-    def _version(self, dataset: lance.LanceDataset) -> LedgerVersion:
+    def _version(self, dataset: lance.LanceDataset, history: int) -> LedgerVersion:
         fragments = dataset.get_fragments()
         metadata = dataset.schema.metadata or {}
         stamp = metadata.get(STAMP_KEY.encode())
@@ -210,12 +289,18 @@ class Ledger:
                 hint="open it with the release that wrote it",
             )
         is_state = _is_state(live)
+        tail = live.filter(pc.invert(is_state))
+        transaction = transaction_of(dataset)
         return LedgerVersion(
-            dataset.version,
-            live.filter(is_state),
-            live.filter(pc.invert(is_state)),
-            stamp.decode() if stamp is not None else None,
-            dataset,
+            version=dataset.version,
+            state=live.filter(is_state),
+            tail=tail,
+            stamp=stamp.decode() if stamp is not None else None,
+            dataset=dataset,
+            transaction=transaction,
+            commit_id=_newest_commit(tail),
+            history=history,
+            mark=self._mark_of(dataset.version, transaction),
         )
 
     # -- writing ---------------------------------------------------------------------------------
@@ -263,6 +348,8 @@ class Ledger:
             )
             self._sync_data(new)
             reach("publish.before_commit")
+            if base.mark is not None and self._mark(base.places[1]) != base.mark:
+                raise PublishConflict
             dataset = lance.LanceDataset.commit(base.dataset, operation, read_version=base.version, max_retries=0)
             if self.sync and self.location.path is not None:
                 sync_files([manifest_file(self.location.path / MANIFEST, dataset.version)])
@@ -281,7 +368,24 @@ class Ledger:
         reach("publish.after_commit")
         if dataset.version % _TRIM_EVERY == 0:
             self._trim(dataset)
-        return LedgerVersion(dataset.version, state, tail, base.stamp, dataset)
+        transaction = transaction_of(dataset)
+        try:
+            mark = self._mark_of(dataset.version, transaction)
+        except OSError:
+            mark = None
+        published = LedgerVersion(
+            version=dataset.version,
+            state=state,
+            tail=tail,
+            stamp=base.stamp,
+            dataset=dataset,
+            transaction=transaction,
+            commit_id=_newest_commit(added) or base.commit_id,
+            history=base.history,
+            mark=mark,
+        )
+        self._keep(published, base)
+        return published
 
     def _merge(self, sealed: list[lance.LanceFragment], tail: pa.Table) -> tuple[pa.Table, list[int]]:
         """The rows of a new sealed fragment and the ids of those it swallows: newest first, while no larger."""
@@ -356,6 +460,16 @@ class Ledger:
             with suppress(OSError):
                 return path.open("rb")
             raise storage_failure(error, self.location, "the graph cannot be written") from error
+
+
+def _identify(found: os.stat_result) -> Mark:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _newest_commit(rows: pa.Table) -> str | None:
+    """The last commit among rows in the order they were added."""
+    commits = rows.filter(pc.equal(rows["object_type"], "graph_commit"))["object_id"]
+    return commits[-1].as_py() if len(commits) else None
 
 
 def _is_state(rows: pa.Table) -> pa.ChunkedArray:

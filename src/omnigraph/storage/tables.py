@@ -6,10 +6,13 @@ made in `staging`, what happens to whole versions in `numbered`.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import Literal
 
@@ -18,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import Session  # type: ignore[attr-defined]
 
-from omnigraph.errors import Damaged
+from omnigraph.errors import Damaged, GraphReplaced
 from omnigraph.storage.deletions import DeletionCache
 from omnigraph.storage.durable import sync_tree
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
+from omnigraph.storage.layout import manifest_file
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ObjectStore, object_store
 
@@ -33,6 +37,8 @@ FRAGMENT_ROWS = 262_144
 
 Piece = tuple[str, int, str]
 """A part of a table: its files, the rows in them, and which of those are gone."""
+
+_TRANSACTION_FILE = re.compile(rb"[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.txn\Z")
 
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
@@ -72,17 +78,31 @@ class TableStore:
             sync_tree(self.location.path / folder)
         return Table(self, folder, dataset)
 
-    def open(self, folder: str, version: int) -> Table:
-        """The table at a version."""
+    def open(self, folder: str, version: int, transaction: str = "") -> Table:
+        """The table at a version; `transaction` is the id of the transaction that made it, if the pin records one.
+
+        A version number alone does not identify a version: a restored or recreated graph uses numbers again.
+        """
         key = (folder, version)
         with self._lock:
             table = self._handles.get(key)
-            if table is not None:
+            if table is not None and table.is_made_by(transaction):
                 self._handles.move_to_end(key)
                 return table
+        if table is not None:
+            self.reset()
         table = Table(self, folder, self.load(folder, version))
+        if not table.is_made_by(transaction):
+            raise replaced(f"version {version} of table '{folder}' is not the one that the commit refers to")
         self.remember(table)
         return table
+
+    def reset(self) -> None:
+        """Drop every handle and everything Lance has cached: the folder holds another history now."""
+        with self._lock:
+            self._handles.clear()
+            self._session = Session()
+            self.deletions = DeletionCache()
 
     def load(self, folder: str, version: int) -> lance.LanceDataset:
         """A new Lance handle of a version, shared with no other thread."""
@@ -96,15 +116,18 @@ class TableStore:
                 raise reclaimed(what) from error
             raise storage_failure(error, self.location, what) from error
 
-    def has_version(self, folder: str, version: int) -> bool:
-        """Whether a version is still there, whatever handle of it may be open."""
+    def has_version(self, folder: str, version: int, transaction: str = "") -> bool:
+        """Whether a version is on disk, made by the given transaction if one is given. Open handles do not count."""
+        path = self.location.path
+        if path is not None and transaction:
+            return is_manifest_of(manifest_file(path / folder, version), transaction)
         try:
-            lance.dataset(self.location.child(folder), version=version, storage_options=self._options)
+            dataset = lance.dataset(self.location.child(folder), version=version, storage_options=self._options)
         except LANCE_ERRORS as error:
             if is_missing(error):
                 return False
             raise storage_failure(error, self.location, f"table '{folder}' cannot be opened") from error
-        return True
+        return Table(self, folder, dataset).is_made_by(transaction)
 
     def remember(self, table: Table) -> None:
         """Keep a handle for the next `open` of its version."""
@@ -128,6 +151,23 @@ class Table:
         self.folder = folder
         self.dataset = dataset
         self.version: int = dataset.version
+
+    @cached_property
+    def transaction(self) -> str:
+        """The id of the transaction that made the version; empty if the manifest does not name one."""
+        return transaction_of(self.dataset)
+
+    @cached_property
+    def identity(self) -> str:
+        """Identifies the content of the version, whatever else used its number before or after."""
+        if self.transaction:
+            return self.transaction
+        content = repr((self.fragments, sorted(self.field_ids.items())))
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+    def is_made_by(self, transaction: str) -> bool:
+        """False if another transaction made this version; an unknown transaction rules nothing out."""
+        return not transaction or not self.transaction or self.transaction == transaction
 
     def private(self) -> lance.LanceDataset:
         """Open a second Lance handle of this version.
@@ -263,9 +303,12 @@ class _Reading(AbstractContextManager[None]):
         if isinstance(error, LANCE_ERRORS):
             table = self.table
             what = f"table '{table.folder}' at version {table.version} cannot be read"
-            # A cleanup may have taken the version away under a handle that was open.
-            if is_missing(error) and not table.store.has_version(table.folder, table.version):
-                raise reclaimed(what) from error
+            # A cleanup or a restored copy may have removed the version under an open handle.
+            if is_missing(error):
+                if not table.store.has_version(table.folder, table.version):
+                    raise reclaimed(what) from error
+                if not table.store.has_version(table.folder, table.version, table.transaction):
+                    raise replaced(what) from error
             raise storage_failure(error, table.store.location, what) from error
 
 
@@ -276,6 +319,34 @@ def reclaimed(what: str) -> Damaged:
         code="version_reclaimed",
         hint="a cleanup removes old versions; read a newer commit",
     )
+
+
+def replaced(what: str) -> GraphReplaced:
+    """The folder of the graph holds another history than the handle was opened on."""
+    return GraphReplaced(
+        f"{what}: the graph was replaced while it was in use",
+        hint="try again; if it fails again, a part of the folder comes from another copy: 'omnigraph verify' lists it",
+    )
+
+
+def transaction_of(dataset: lance.LanceDataset) -> str:
+    """The id of the transaction that made the version of a handle; empty if its manifest does not name one.
+
+    It comes from the manifest in memory. `read_transaction` opens the version by its number again, and that number
+    may belong to another history by then.
+    """
+    manifest: bytes = dataset._ds.serialized_manifest()
+    end = manifest.rfind(b".txn") + len(b".txn")
+    found = _TRANSACTION_FILE.search(manifest[max(0, end - 64) : end])
+    return found[1].decode() if found is not None else ""
+
+
+def is_manifest_of(path: Path, transaction: str) -> bool:
+    """Whether the manifest file of a version is there and names this transaction."""
+    try:
+        return transaction.encode() in path.read_bytes()
+    except OSError:
+        return False
 
 
 def files_of(fragment: lance.LanceFragment) -> str:

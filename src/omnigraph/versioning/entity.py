@@ -123,7 +123,9 @@ class EntityHistory:
         return self._rows[key]
 
     def _read(self, pin: Pin, schema_hash: str) -> Row | None:
-        found = to_dicts(self._finder.rows(self._repository.tables.open(self._folder, pin.lance_version)))
+        found = to_dicts(
+            self._finder.rows(self._repository.tables.open(self._folder, pin.lance_version, pin.transaction))
+        )
         if not found:
             return None
         names = self._rename(schema_hash)

@@ -58,6 +58,8 @@ class Pin:
     table_version: int
     lance_version: int
     row_count: int
+    transaction: str = ""
+    """The id of the Lance transaction that made the version: it identifies the version where its number does not."""
 
     def to_list(self) -> list[Any]:
         """The compact JSON form."""
@@ -264,7 +266,7 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
         "schema_hash": commit.schema_hash,
         "since": commit.since,
         "fork_commit_id": commit.fork_commit_id,
-        "pins": [pin.to_list() for pin in pins],
+        **_pins_to_json(pins),
     }
     return _row(
         commit.id,
@@ -288,7 +290,7 @@ def head_to_row(head: Head) -> Row:
         "fork_branch": head.fork_branch,
         "since": head.since,
         "owner": head.owner,
-        "pins": [pin.to_list() for pin in head.pins],
+        **_pins_to_json(head.pins),
     }
     return _row(head_object_id(head.branch), "graph_head", metadata=_json(metadata), table_branch=_branch(head.branch))
 
@@ -300,7 +302,7 @@ def tag_to_row(tag: Tag) -> Row:
         "created_at": tag.created_at,
         "actor_id": tag.actor,
         "message": tag.message,
-        "pins": [pin.to_list() for pin in tag.pins],
+        **_pins_to_json(tag.pins),
     }
     return _row(tag_object_id(tag.name), "graph_tag", metadata=_json(metadata))
 
@@ -395,7 +397,7 @@ def row_to_head(row: Row) -> Head:
             fork_branch=_text_or_none(data["fork_branch"]),
             since=int(data["since"]),
             owner=_text_or_none(data["owner"]),
-            pins=_pins(data["pins"]),
+            pins=_pins(data),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
@@ -411,7 +413,7 @@ def row_to_tag(row: Row) -> Tag:
             created_at=int(data["created_at"]),
             actor=_text_or_none(data["actor_id"]),
             message=_text_or_none(data["message"]),
-            pins=_pins(data["pins"]),
+            pins=_pins(data),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
@@ -426,7 +428,7 @@ def row_to_commit_and_pins(row: Row) -> tuple[Commit, tuple[Pin, ...]]:
     """Read a `graph_commit` row with its pins."""
     data = read_metadata(row)
     try:
-        return _commit(row, data), _pins(data["pins"])
+        return _commit(row, data), _pins(data)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
 
@@ -462,10 +464,19 @@ def row_to_schema(row: Row) -> SchemaRecord:
         raise damaged_row(row, str(error)) from error
 
 
-def _pins(data: Any) -> tuple[Pin, ...]:
+def _pins_to_json(pins: Iterable[Pin]) -> dict[str, Any]:
+    """The pins and, beside them and in their order, the transactions of their versions."""
+    chosen = list(pins)
+    return {"pins": [pin.to_list() for pin in chosen], "transactions": [pin.transaction for pin in chosen]}
+
+
+def _pins(data: Mapping[str, Any]) -> tuple[Pin, ...]:
+    pins = data["pins"]
+    # Graphs that an earlier release wrote record no transactions.
+    transactions = data.get("transactions") or [""] * len(pins)
     return tuple(
-        Pin(int(table), int(incarnation), _text(key), int(version), int(lance_version), int(rows))
-        for table, incarnation, key, version, lance_version, rows in data
+        Pin(int(table), int(incarnation), _text(key), int(version), int(lance_version), int(rows), _text(transaction))
+        for (table, incarnation, key, version, lance_version, rows), transaction in zip(pins, transactions, strict=True)
     )
 
 

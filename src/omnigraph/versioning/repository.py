@@ -35,7 +35,7 @@ from omnigraph.storage.ledger import Ledger, LedgerVersion, PublishConflict
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import ObjectStore, object_store
 from omnigraph.storage.races import pause
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.tables import TableStore, replaced
 from omnigraph.version import STORAGE_FORMAT
 from omnigraph.versioning.branches import check_branch_name
 from omnigraph.versioning.history import reachable
@@ -162,7 +162,7 @@ class Repository:
             folder = layout.table_folder(spec.kind, spec.name, suffix)
             table = self.tables.create(folder, spec.schema)
             rows.append(TableRow(spec.table_id, spec.incarnation, spec.key, folder))
-            pins.append(Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0))
+            pins.append(Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction))
         reach("init.tables_created")
         now = self.clock()
         commit = Commit(
@@ -212,9 +212,20 @@ class Repository:
     def _remember(self, version: LedgerVersion) -> State:
         state = State(version)
         with self._lock:
-            if self._state is None or self._state.version < state.version:
+            known = self._state
+            if known is not None and known.history < state.history:
+                self._forget_history()
+            if known is None or (known.history, known.version) <= (state.history, state.version):
                 self._state = state
         return state
+
+    def _forget_history(self) -> None:
+        """Drop everything that was derived from a history which another one replaced."""
+        self.tables.reset()
+        self._commits = {}, 0
+        self._schemas = {}
+        self._snapshots_of, self._snapshots = None, {}
+        self.__dict__.pop("genesis_id", None)
 
     def check_writable(self) -> None:
         """Refuse a write on a graph that was opened for reading, before anything is written anywhere."""
@@ -319,6 +330,9 @@ class Repository:
         state = state or self.state()
         with self._lock:
             known, last = self._commits
+            current = self._state is None or self._state.history == state.history
+        if not current:
+            raise replaced("the history cannot be read")
         if last < state.version:
             columns = ["object_id", "metadata", "table_version", "table_branch"]
             rows = self.ledger.history(
@@ -326,7 +340,8 @@ class Repository:
             ).to_pylist()
             known = {**known, **{commit.id: commit for commit in map(row_to_commit, rows)}}
             with self._lock:
-                if self._commits[1] < state.version:
+                current = self._state is None or self._state.history == state.history
+                if current and self._commits[1] < state.version:
                     self._commits = known, state.version
         return known
 
@@ -467,7 +482,7 @@ class Repository:
     def check_whole(self, snapshot: Snapshot) -> None:
         """Refuse to build on a commit that a cleanup has forgotten."""
         for table in snapshot.tables.values():
-            if not self.tables.has_version(table.folder, table.pin.lance_version):
+            if not self.tables.has_version(*table.place):
                 raise Damaged(
                     f"'{table.pin.key}' at commit {snapshot.commit_id} was reclaimed or lost",
                     code="version_reclaimed",

@@ -24,6 +24,11 @@ class PinnedTable:
     pin: Pin
     folder: str
 
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """The arguments of `TableStore.open`."""
+        return self.folder, self.pin.lance_version, self.pin.transaction
+
 
 class Snapshot:
     """The tables of one commit, opened when they are asked for."""
@@ -64,11 +69,11 @@ class Snapshot:
             raise TypeNotFound(
                 f"'{key}' does not exist at commit {self.commit_id}", hint=did_you_mean(key, self.tables)
             )
-        return self._repository.tables.open(pinned.folder, pinned.pin.lance_version)
+        return self._repository.tables.open(*pinned.place)
 
     def open(self, pinned: PinnedTable) -> Table:
         """Open a table this or a related snapshot pins."""
-        return self._repository.tables.open(pinned.folder, pinned.pin.lance_version)
+        return self._repository.tables.open(*pinned.place)
 
     def entity(self, key: str, id_: str) -> dict[str, Any] | None:
         """One row by id, or None."""

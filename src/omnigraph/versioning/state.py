@@ -50,6 +50,7 @@ class State:
     def __init__(self, ledger: LedgerVersion) -> None:
         self.ledger = ledger
         self.version = ledger.version
+        self.history = ledger.history
 
     @cached_property
     def _places(self) -> dict[str, int]:

@@ -62,9 +62,6 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.state import Publication, State
 
-SLOW_US = 5 * 60 * 1_000_000
-"""Well below the grace of a cleanup: a write slower than this looks again before it publishes."""
-
 WRITE_TRIES = 64
 _KEY_LENGTH_MAX = 1_024
 COMMIT_PROPERTY = "omnigraph.commit"
@@ -101,6 +98,8 @@ class _Written:
     pin: Pin
     folder: str
     promoted: Promoted
+    transaction: str
+    """Identifies the version."""
 
 
 class Transaction:
@@ -115,7 +114,6 @@ class Transaction:
         if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
         self._incarnation = head.incarnation if head else ""
-        self._began = repository.clock()
         self._changes: dict[str, Change] = {}
         self._versions: dict[str, Table] = {}
         self._evolved: dict[str, Table] = {}
@@ -216,11 +214,11 @@ class Transaction:
                 table, promoted = made.promote()
                 repository.tables.remember(table)
                 pinned = self.snapshot.tables[key]
-                written[key] = _Written(pinned.pin, pinned.folder, promoted)
+                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction)
             for key, table in self._versions.items():
                 pinned = self.snapshot.tables[key]
                 promoted = Promoted(table.version, table.row_count, "")
-                written[key] = _Written(pinned.pin, pinned.folder, promoted)
+                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction)
             created = [self._create(spec) for spec in self._created]
             return self._publish(commit_id, now, written, created)
         except OutcomeUnknown:
@@ -242,7 +240,7 @@ class Transaction:
         folder = layout.table_folder(spec.kind, spec.name, suffix)
         table = self.repository.tables.create(folder, spec.schema)
         row = TableRow(spec.table_id, spec.incarnation, spec.key, folder)
-        return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0)
+        return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction)
 
     def _publish(
         self, commit_id: str, now: int, written: Mapping[str, _Written], created: Sequence[tuple[TableRow, Pin]]
@@ -302,15 +300,11 @@ class Transaction:
         return made[0]
 
     def _check_versions(self, written: Mapping[str, _Written]) -> None:
-        """A write that took very long may have outlived the grace a cleanup gives to versions nobody pins."""
-        repository = self.repository
-        if repository.clock() - self._began < SLOW_US:
-            return
+        """A cleanup or a restored copy may have removed the versions of this write: nothing may refer to them then."""
         for key, table in written.items():
-            if not repository.tables.has_version(table.folder, table.promoted.version):
+            if not self.repository.tables.has_version(table.folder, table.promoted.version, table.transaction):
                 raise HeadMoved(
-                    f"the write took so long that a cleanup collected its version of '{key}'; nothing was written",
-                    hint="try again",
+                    f"the version of '{key}' that this write made is gone; nothing was written", hint="try again"
                 )
 
     def _check(self, state: State, commit_id: str) -> Head:
@@ -353,12 +347,17 @@ class Transaction:
             new = written.get(pin.key)
             key = self._renamed.get(pin.key, pin.key)
             if new is None:
-                pins.append(
-                    Pin(pin.table_id, pin.incarnation, key, pin.table_version, pin.lance_version, pin.row_count)
-                )
+                pins.append(replace(pin, key=key))
                 continue
             promoted = new.promoted
-            moved = Pin(pin.table_id, pin.incarnation, key, pin.table_version + 1, promoted.version, promoted.row_count)
+            moved = replace(
+                pin,
+                key=key,
+                table_version=pin.table_version + 1,
+                lance_version=promoted.version,
+                row_count=promoted.row_count,
+                transaction=new.transaction,
+            )
             pins.append(moved)
             details = {"transaction_uuid": promoted.transaction_uuid} if promoted.transaction_uuid else {}
             rows.append(version_to_row(moved, branch, manifest_version, details))

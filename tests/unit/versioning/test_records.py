@@ -223,7 +223,9 @@ READERS = {
     "head": (row_to_head, head_to_row(HEAD)),
     "schema": (row_to_schema, schema_to_row(SchemaRecord("abc", "text", "{}"))),
 }
+OPTIONAL = {"transactions"}
 FIELDS = [(kind, field) for kind, (_, row) in READERS.items() for field in json.loads(row["metadata"])]
+FIELDS = [(kind, field) for kind, field in FIELDS if field not in OPTIONAL]
 
 
 def damaged(read, row):
@@ -232,6 +234,19 @@ def damaged(read, row):
     assert caught.value.code == "damaged_manifest"
     assert f"'{row['object_id']}'" in caught.value.message
     assert "verify" in caught.value.hint
+
+
+def test_pins_record_the_transactions_of_their_versions():
+    pin = Pin(1, 2, "node:Person", 7, 41, 1000, "9c0da626-a90d-49fc-b842-125eee98c029")
+    _, pins = row_to_commit_and_pins(commit_to_row(COMMIT, [pin, EDGE]))
+    assert pins == (pin, EDGE)
+
+
+def test_pins_without_transactions_are_read():
+    row = commit_to_row(COMMIT, [PIN])
+    data = json.loads(row["metadata"])
+    del data["transactions"]
+    assert row_to_commit_and_pins({**row, "metadata": json.dumps(data)})[1] == (PIN,)
 
 
 @pytest.mark.parametrize("metadata", [None, "", "{", "[]", "7", '"text"', "null", "{}"])
@@ -256,6 +271,8 @@ def test_a_row_that_lacks_a_field_is_named(kind, field):
         ("commit", "pins", [[1, 2]]),
         ("commit", "pins", [[1, 2, 3, 4, 5, 6]]),
         ("commit", "pins", "text"),
+        ("commit", "transactions", [7]),
+        ("commit", "transactions", ["a", "b"]),
         ("commit", "created_at", "yesterday"),
         ("commit", "changed", 7),
         ("commit", "metadata", 7),

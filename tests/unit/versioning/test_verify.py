@@ -181,6 +181,20 @@ def test_a_version_another_commit_made(repository, root):
     put_people(open_repository(copy), "a", name="theirs")
     shutil.rmtree(root / "nodes")
     shutil.copytree(copy / "nodes", root / "nodes")
+    found = problems(root)
+    assert any(f"{PERSON} at version 3" in one for one in found)
+    assert all("is not the one that the commit refers to" in one for one in found), found
+
+
+def test_a_version_another_commit_made_without_recorded_transactions(repository, root):
+    """Pins of an earlier release record no transaction: the commit in the version's properties tells."""
+    copy = root.parent / "copy"
+    shutil.copytree(root, copy)
+    put_people(repository, "a", name="mine")
+    put_people(open_repository(copy), "a", name="theirs")
+    shutil.rmtree(root / "nodes")
+    shutil.copytree(copy / "nodes", root / "nodes")
+    rewrite(repository, state=edit_metadata("graph_head:main", transactions=None))
     only(root, f"{PERSON} at version 3", "was made by commit", "published by commit")
 
 
@@ -224,7 +238,8 @@ def test_a_head_that_names_a_missing_commit(repository, root):
 def test_a_head_whose_pins_are_not_its_commit_s(repository, root):
     add_people(repository, "c")
     old = repository.find_commit(repository.commits()[1].id)
-    rewrite(repository, state=edit_metadata("graph_head:main", pins=[pin.to_list() for pin in old[1]]))
+    pins = {"pins": [pin.to_list() for pin in old[1]], "transactions": [pin.transaction for pin in old[1]]}
+    rewrite(repository, state=edit_metadata("graph_head:main", **pins))
     only(root, "branch main", "its pins differ")
 
 
