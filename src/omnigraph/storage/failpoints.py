@@ -36,6 +36,7 @@ NAMES: tuple[str, ...] = (
     "optimize.compacted",
     "optimize.before_publish",
     "cleanup.planned",
+    "cleanup.fenced",
     "cleanup.table",
 )
 """Every place; a test walks this list."""

@@ -136,16 +136,15 @@ def remove_unfinished(store: TableStore, folder: str, older_than: datetime) -> i
     return gone
 
 
-def remove_strange_folders(store: TableStore, known: set[str], older_than: datetime) -> list[str]:
-    """Remove table folders the manifest does not know: left by an init or schema change that died."""
+def strange_folders(store: TableStore, known: set[str]) -> dict[str, datetime]:
+    """Table folders the manifest does not know, and when each was last written: an init or schema change left them."""
     objects = object_store(store.location)
-    gone: list[str] = []
-    for parent in layout.TABLES:
-        for folder, written_at in objects.folders(parent).items():
-            if folder not in known and written_at < older_than:
-                objects.delete_folder(folder)
-                gone.append(folder)
-    return gone
+    return {
+        folder: written_at
+        for parent in layout.TABLES
+        for folder, written_at in objects.folders(parent).items()
+        if folder not in known and layout.is_table_folder(folder)
+    }
 
 
 def _files(store: TableStore, folder: str) -> Iterator[tuple[str, datetime]]:

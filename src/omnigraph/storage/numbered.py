@@ -23,6 +23,8 @@ _PIECE_MIN = 32_768
 _PIECES_ENOUGH = 16
 
 _PROMOTE_TRIES = 60
+_DETACHED = 2**63
+"""Detached versions have numbers from here on."""
 
 
 def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance.LanceDataset:
@@ -38,10 +40,19 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
         try:
             return lance.LanceDataset.commit(table.dataset, transaction, max_retries=0)
         except LANCE_ERRORS as error:
+            if is_missing(error) and version >= _DETACHED and not _has_detached(table, version):
+                raise HeadMoved(
+                    f"a cleanup collected a change of table '{table.folder}' on its way; nothing was written",
+                    hint="try again",
+                ) from error
             if not (is_conflict(error) or is_missing(error)) or attempt == _PROMOTE_TRIES - 1:
                 raise
             pause(attempt)
     raise AssertionError("the loop returns or raises")
+
+
+def _has_detached(table: Table, version: int) -> bool:
+    return table.store.objects.written_at(f"{table.folder}/_versions/d{version}.manifest") is not None
 
 
 def sync_version(table: Table, dataset: lance.LanceDataset, *, tree: bool = False) -> None:
@@ -71,13 +82,21 @@ def compacted(table: Table, *, always: bool = False) -> Table:
         if not Compaction.plan(table.private(), {"target_rows_per_fragment": enough}).num_tasks():
             return table
         again = restored(table, table.version, {})
+        first = again.version
         again.optimize.compact_files(target_rows_per_fragment=enough)
         sync_version(table, again, tree=True)
     except LANCE_ERRORS as error:
         if is_conflict(error):
             return table
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be compacted") from error
-    return Table(table.store, table.folder, again)
+    return _made_from(table, first, again)
+
+
+def _made_from(table: Table, first: int, dataset: lance.LanceDataset) -> Table:
+    """A version that was made in several steps, the first of which is known."""
+    made = Table(table.store, table.folder, dataset)
+    made.built_on = (*table.built_on, *range(first, dataset.version + 1))
+    return made
 
 
 def _rows_enough(table: Table) -> int:
@@ -96,6 +115,7 @@ def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add
     """
     try:
         again = restored(table, table.version, {})
+        first = again.version
         if drop:
             again.drop_columns(list(drop))
         for old, new in rename.items():
@@ -107,7 +127,7 @@ def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add
             raise HeadMoved(f"table '{table.folder}' was written meanwhile", hint="try again") from error
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
     sync_version(table, again)
-    return Table(table.store, table.folder, again)
+    return _made_from(table, first, again)
 
 
 def _new_files(before: lance.LanceDataset, after: lance.LanceDataset, folder: Path) -> list[Path]:

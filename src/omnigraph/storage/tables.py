@@ -25,7 +25,7 @@ from omnigraph.errors import Damaged, GraphReplaced
 from omnigraph.storage.deletions import DeletionCache
 from omnigraph.storage.durable import sync_tree
 from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
-from omnigraph.storage.layout import manifest_file
+from omnigraph.storage.layout import manifest_file, manifest_name
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ObjectStore, object_store
 
@@ -129,6 +129,10 @@ class TableStore:
             raise storage_failure(error, self.location, f"table '{folder}' cannot be opened") from error
         return Table(self, folder, dataset).is_made_by(transaction)
 
+    def has_manifest(self, folder: str, version: int) -> bool:
+        """Whether the file of a numbered version is on the store; nothing is opened."""
+        return self.objects.written_at(f"{folder}/_versions/{manifest_name(version)}") is not None
+
     def remember(self, table: Table) -> None:
         """Keep a handle for the next `open` of its version."""
         with self._lock:
@@ -145,6 +149,9 @@ class TableStore:
 
 class Table:
     """A table at one version."""
+
+    built_on: tuple[int, ...] = ()
+    """Versions without a pin that this one was made from: if a cleanup removes one, files of this one may go, too."""
 
     def __init__(self, store: TableStore, folder: str, dataset: lance.LanceDataset) -> None:
         self.store = store

@@ -1,33 +1,45 @@
 """Keeps a graph fast and small: compaction, indexes, collection of what nobody can reach.
 
 Compaction and indexes never change rows, so they are published like any write, as one commit with the
-new pins; when the branch moved meanwhile they are planned again. Collection works from what is retained,
-never from what looks old: a version goes only if no head, no tag, no retained commit and no fork point pins it,
-and it is older than any write that could still be on its way.
+new pins; when the branch moved meanwhile they are planned again. Collection works from what is retained (`retention`),
+never from what looks old. Ages are measured by the store's clock, and only decide what is worth removing: that nothing
+is removed which a write on its way is about to publish is ensured by a fence (`reclaim`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from omnigraph.errors import InputError, OmniGraphError
+from omnigraph.errors import InputError, OmniGraphError, StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.garbage import list_versions, remove, remove_strange_folders, remove_unfinished
+from omnigraph.storage.garbage import (
+    Removed,
+    VersionFile,
+    list_versions,
+    remove,
+    remove_unfinished,
+    strange_folders,
+)
 from omnigraph.storage.indexes import IndexSpec, PendingIndex, stage_indexes, uncovered_rows
 from omnigraph.storage.numbered import compacted
 from omnigraph.storage.tables import Table
-from omnigraph.versioning.history import meeting_points
-from omnigraph.versioning.records import MAIN, Commit, TableRow
+from omnigraph.versioning.ids import system_clock
+from omnigraph.versioning.reclaim import Garbage, reclaim
+from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.retention import TableId, live_versions
 from omnigraph.versioning.state import State
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
 GRACE = timedelta(minutes=15)
 """How long a version nobody pins is presumed to be on its way to a publish."""
+
+_AHEAD_MAX = timedelta(days=1)
 
 Wanted = Mapping[str, Sequence[IndexSpec]]
 
@@ -148,96 +160,102 @@ def cleanup(
         raise InputError("keep cannot be negative")
     if confirm:
         repository.check_writable()
-    now = datetime.fromtimestamp(repository.clock() / 1_000_000, UTC)
+    now = datetime.now(UTC) if repository.read_only else repository.objects.now()
+    if confirm:
+        _check_clock(now)
     state = repository.state()
-    live = _live_versions(repository, keep, now - older_than if older_than is not None else None, now - grace)
+    before = now - grace
+    listed, stats = _list_tables(repository, state)
+    written = {(*identity, file.version): file.written_at for identity, files in listed.items() for file in files}
+    live = live_versions(
+        repository,
+        state,
+        written,
+        now,
+        keep=keep,
+        since=now - older_than if older_than is not None else None,
+        in_use_since=before,
+    )
     reach("cleanup.planned")
-    stats: list[CleanupStats] = []
+    garbage = Garbage(state)
+    for identity, files in listed.items():
+        folder = state.tables[identity].folder
+        newest = max((file.version for file in files), default=0)
+        kept = live.get(identity, set()) | {newest}
+        garbage.present[folder] = {file.version for file in files}
+        garbage.versions[folder] = {f.version for f in files if f.version not in kept and f.written_at < before}
+    if not confirm:
+        for identity in listed:
+            row = state.tables[identity]
+            stats[identity] = CleanupStats(row.key, row.folder, len(garbage.versions[row.folder]))
+        return [stats[identity] for identity in sorted(stats)]
+    known = {row.folder for row in state.tables.values()}
+    strange = strange_folders(repository.tables, known)
+    garbage.unknown = set(strange)
+    garbage.folders = {folder for folder, written_at in strange.items() if written_at < before}
+    removed = _remove(repository, garbage, before, nobody_writes=not grace)
+    for identity in listed:
+        row = state.tables[identity]
+        done = removed.get(row.folder, Removed((), 0))
+        error = done if isinstance(done, str) else None
+        versions, size = (0, 0) if isinstance(done, str) else (len(done.versions), done.bytes)
+        stats[identity] = CleanupStats(row.key, row.folder, versions, size, error)
+    # Where there is a graph, the claim of its creator is not needed any more.
+    repository.objects.delete(layout.INIT_CLAIM)
+    repository.objects.remove_unfinished(before)
+    remove_unfinished(repository.tables, layout.MANIFEST, before)
+    return [stats[identity] for identity in sorted(stats)]
+
+
+def _check_clock(now: datetime) -> None:
+    """Lance removes files that no version refers to once they are a week old by the clock of this host."""
+    ahead = datetime.fromtimestamp(system_clock() / 1_000_000, UTC) - now
+    if ahead > _AHEAD_MAX:
+        raise StorageError(
+            f"the clock of this host is {ahead} ahead of the store's; nothing was removed",
+            code="clock_skew",
+            hint="set the clock of this host, then run the cleanup again",
+        )
+
+
+def _list_tables(
+    repository: Repository, state: State
+) -> tuple[dict[TableId, list[VersionFile]], dict[TableId, CleanupStats]]:
+    """The versions of each table; for a table that cannot be listed, the reason."""
+    listed: dict[TableId, list[VersionFile]] = {}
+    failed: dict[TableId, CleanupStats] = {}
     for identity, row in sorted(state.tables.items()):
         try:
-            # A branch made since the look above may pin what was free then.
-            versions = live.get(identity, set()) | _head_versions(repository.state()).get(identity, set())
-            stats.append(_clean_table(repository, row, versions, now - grace, nobody_writes=not grace, confirm=confirm))
+            listed[identity] = list_versions(repository.tables, row.folder)
         except OmniGraphError as error:
-            stats.append(CleanupStats(row.key, row.folder, error=error.message))
-        reach("cleanup.table")
-    if confirm:
-        known = {row.folder for row in repository.state().tables.values()}
-        remove_strange_folders(repository.tables, known, now - grace)
-        # Where there is a graph, nobody needs the claim of its creator any more.
-        repository.objects.delete(layout.INIT_CLAIM)
-        repository.objects.remove_unfinished(now - grace)
-        remove_unfinished(repository.tables, layout.MANIFEST, now - grace)
-    return stats
+            failed[identity] = CleanupStats(row.key, row.folder, error=error.message)
+    return listed, failed
 
 
-def _live_versions(
-    repository: Repository, keep: int | None, since: datetime | None, in_use_since: datetime
-) -> dict[tuple[int, int], set[int]]:
-    """Table identity → the versions something retained still pins."""
-    # Whatever is published after this look pins versions that are younger than the grace.
-    state = repository.state()
-    commits = repository.all_commits(state)
-    heads = state.heads()
-    # Without the rows of their base, two branches could not be merged any more.
-    retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
-    live: dict[tuple[int, int], set[int]] = {}
-    for pin in state.protected_pins():
-        live.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
-    for head in heads:
-        retained.add(head.commit_id)
-        if head.fork_commit_id is not None:
-            retained.add(head.fork_commit_id)
-        retained |= _retained(head.commit_id, commits, keep, since, in_use_since)
-    for commit_id, pins in repository.all_pins(state).items():
-        if commit_id in retained:
-            for pin in pins:
-                live.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
-    return live
+def _remove(
+    repository: Repository, garbage: Garbage, before: datetime, *, nobody_writes: bool
+) -> dict[str, Removed | str]:
+    """Remove garbage; folder → what was removed, or why it was not."""
+    done: dict[str, Removed | str] = {}
 
+    def remove_from(folder: str, versions: list[int] | None) -> None:
+        try:
+            if versions is None:
+                repository.objects.delete_folder(folder)
+            else:
+                done[folder] = remove(repository.tables, folder, versions, nobody_writes=nobody_writes)
+        except OmniGraphError as error:
+            done[folder] = error.message
+            raise
 
-def _retained(
-    start: str, commits: Mapping[str, Commit], keep: int | None, since: datetime | None, in_use_since: datetime
-) -> set[str]:
-    retained: set[str] = set()
-    position = 0
-    commit = commits.get(start)
-    replaced_at: int | None = None
-    while commit is not None:
-        young = since is not None and commit.created_at >= _microseconds(since)
-        newest = keep is not None and position < max(keep, 1)
-        in_use = replaced_at is not None and replaced_at >= _microseconds(in_use_since)
-        if young or newest or in_use:
-            retained.add(commit.id)
-        elif keep is None or position >= keep:
-            break
-        position += 1
-        replaced_at = commit.created_at
-        commit = commits.get(commit.parent_id) if commit.parent_id else None
-    return retained
-
-
-def _microseconds(time: datetime) -> int:
-    return int(time.timestamp() * 1_000_000)
-
-
-def _head_versions(state: State) -> dict[tuple[int, int], set[int]]:
-    """Table identity → the versions some branch's head or some tag pins."""
-    pinned: dict[tuple[int, int], set[int]] = {}
-    for pin in state.protected_pins():
-        pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
-    return pinned
-
-
-def _clean_table(
-    repository: Repository, row: TableRow, live: set[int], before: datetime, *, nobody_writes: bool, confirm: bool
-) -> CleanupStats:
-    key, folder = row.key, row.folder
-    versions = list_versions(repository.tables, folder)
-    newest = versions[-1].version if versions else 0
-    gone = [v.version for v in versions if v.version not in live and v.version != newest and v.written_at < before]
-    if not confirm:
-        return CleanupStats(key, folder, len(gone))
-    remove_unfinished(repository.tables, folder, before)
-    removed = remove(repository.tables, folder, gone, nobody_writes=nobody_writes)
-    return CleanupStats(key, folder, len(removed.versions), removed.bytes)
+    for folder in garbage.versions:
+        try:
+            remove_unfinished(repository.tables, folder, before)
+        except OmniGraphError as error:
+            done[folder] = error.message
+    reclaim(repository, garbage, remove_from)
+    if nobody_writes:
+        for folder in garbage.versions.keys() - done.keys():
+            with suppress(OmniGraphError):
+                remove_from(folder, [])
+    return done

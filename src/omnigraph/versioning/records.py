@@ -19,6 +19,7 @@ from omnigraph.storage.layout import is_table_folder
 from omnigraph.storage.ledger import SCHEMA
 
 MAIN = "main"
+RECLAIM_PREFIX = "reclaim:"
 Kind = Literal["node", "edge"]
 
 
@@ -157,6 +158,19 @@ class Tag:
             "actor_id": self.actor,
             "message": self.message,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    """A fence around table versions that a cleanup removes: folder → versions, or None for a whole folder."""
+
+    token: str
+    tables: Mapping[str, frozenset[int] | None]
+
+    @property
+    def object_id(self) -> str:
+        """The id of its row."""
+        return f"{RECLAIM_PREFIX}{self.token}"
 
 
 Row = dict[str, Any]
@@ -329,6 +343,24 @@ def abort_to_row(commit_id: str, operation_id: str, at: int) -> Row:
     return _row(commit_id, "graph_abort", metadata=_json({"operation_id": operation_id, "created_at": at}))
 
 
+def reclaim_to_row(reclaim: Reclaim, at: int) -> Row:
+    """The `graph_abort` row that keeps table versions from being pinned while they are removed."""
+    tables = {folder: None if some is None else _to_ranges(some) for folder, some in reclaim.tables.items()}
+    metadata = {"operation_id": reclaim.token, "created_at": at, "tables": tables}
+    return _row(reclaim.object_id, "graph_abort", metadata=_json(metadata))
+
+
+def _to_ranges(versions: Iterable[int]) -> list[list[int]]:
+    """Consecutive numbers as pairs of the first and the last."""
+    ranges: list[list[int]] = []
+    for version in sorted(versions):
+        if ranges and version == ranges[-1][1] + 1:
+            ranges[-1][1] = version
+        else:
+            ranges.append([version, version])
+    return ranges
+
+
 def idempotency_to_row(key: str, actor: str | None, commit_id: str, request_hash: str | None) -> Row:
     """The row that remembers which commit a request of an actor made."""
     return _row(
@@ -416,6 +448,21 @@ def row_to_tag(row: Row) -> Tag:
             pins=_pins(data),
         )
     except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def row_to_reclaim(row: Row) -> Reclaim:
+    """Read the row of a cleanup."""
+    data = read_metadata(row)
+    try:
+        tables = {
+            _text(folder): None
+            if ranges is None
+            else frozenset(version for first, last in ranges for version in range(int(first), int(last) + 1))
+            for folder, ranges in data["tables"].items()
+        }
+        return Reclaim(_text(row["object_id"]).removeprefix(RECLAIM_PREFIX), tables)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
 
 

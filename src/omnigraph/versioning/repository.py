@@ -458,7 +458,7 @@ class Repository:
                 head = replace(source, branch=name, incarnation=incarnation, created_at=now, owner=owner)
                 head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch, since=since)
             else:
-                self.check_whole(start)
+                self.check_whole(start, state)
                 head = Head(
                     branch=name,
                     incarnation=incarnation,
@@ -479,10 +479,11 @@ class Repository:
         self.publish(decide)
         return made[0]
 
-    def check_whole(self, snapshot: Snapshot) -> None:
-        """Refuse to build on a commit that a cleanup has forgotten."""
+    def check_whole(self, snapshot: Snapshot, state: State) -> None:
+        """Refuse to pin a commit whose versions a cleanup has removed or is removing."""
         for table in snapshot.tables.values():
-            if not self.tables.has_version(*table.place):
+            reclaimed = state.is_reclaimed(table.folder, (table.pin.lance_version,))
+            if reclaimed or not self.tables.has_version(*table.place):
                 raise Damaged(
                     f"'{table.pin.key}' at commit {snapshot.commit_id} was reclaimed or lost",
                     code="version_reclaimed",

@@ -20,14 +20,17 @@ from omnigraph.storage.ledger import LedgerVersion
 from omnigraph.versioning.records import (
     IDENTITY_OBJECT_ID,
     MAIN,
+    RECLAIM_PREFIX,
     Head,
     Pin,
+    Reclaim,
     Row,
     TableRow,
     Tag,
     head_object_id,
     read_metadata,
     row_to_head,
+    row_to_reclaim,
     row_to_table,
     row_to_tag,
     tag_object_id,
@@ -126,10 +129,23 @@ class State:
         return commit_id in self._places
 
     def aborts(self) -> list[Row]:
-        """The rows of given-up commits."""
+        """The rows of given-up commits and jobs."""
         state = self.ledger.state
         rows: list[Row] = state.filter(pc.equal(state["object_type"], "graph_abort")).to_pylist()
-        return rows
+        return [row for row in rows if not row["object_id"].startswith(RECLAIM_PREFIX)]
+
+    def reclaims(self) -> list[Reclaim]:
+        """What cleanups are removing, or were removing when they died."""
+        ids = [object_id for object_id in self._places if object_id.startswith(RECLAIM_PREFIX)]
+        return [row_to_reclaim(row) for row in map(self._row, ids) if row is not None]
+
+    def is_reclaimed(self, folder: str, versions: Iterable[int]) -> bool:
+        """Whether some of these versions of a table are being removed, and cannot be pinned any more."""
+        for reclaim in self.reclaims():
+            fenced = reclaim.tables.get(folder, frozenset())
+            if fenced is None or not fenced.isdisjoint(versions):
+                return True
+        return False
 
     def with_publication(self, publication: Publication) -> tuple[pa.Table, pa.Table]:
         """The state rows and the added history rows of the next version."""

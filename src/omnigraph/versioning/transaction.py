@@ -21,6 +21,7 @@ from typing import Any
 
 from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import (
+    Damaged,
     ExpectedVersionMismatch,
     HeadMoved,
     InputError,
@@ -100,6 +101,7 @@ class _Written:
     promoted: Promoted
     transaction: str
     """Identifies the version."""
+    built_on: tuple[int, ...] = ()
 
 
 class Transaction:
@@ -124,7 +126,6 @@ class Transaction:
         self._schema: SchemaRecord | None = None
         self._identities: tuple[int, int] | None = None
         self._jobs: list[str] = []
-        self._files: dict[str, tuple[str, ...]] = {}
 
     # -- saying what to do -----------------------------------------------------------------------
 
@@ -214,12 +215,13 @@ class Transaction:
                 table, promoted = made.promote()
                 repository.tables.remember(table)
                 pinned = self.snapshot.tables[key]
-                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction)
+                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on)
             for key, table in self._versions.items():
                 pinned = self.snapshot.tables[key]
                 promoted = Promoted(table.version, table.row_count, "")
-                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction)
+                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on)
             created = [self._create(spec) for spec in self._created]
+            self._check_files()
             return self._publish(commit_id, now, written, created)
         except OutcomeUnknown:
             settled = False
@@ -254,7 +256,7 @@ class Transaction:
                 made[:] = [earlier]
                 return None
             head = self._check(state, commit_id)
-            self._check_versions(written)
+            self._check_versions(state, written, created)
             manifest_version = state.version + 1
             pins, rows = self._pins(head, written, created, manifest_version)
             commit = Commit(
@@ -299,13 +301,41 @@ class Transaction:
         self.repository.publish(decide, commit_id=commit_id)
         return made[0]
 
-    def _check_versions(self, written: Mapping[str, _Written]) -> None:
-        """A cleanup or a restored copy may have removed the versions of this write: nothing may refer to them then."""
-        for key, table in written.items():
-            if not self.repository.tables.has_version(table.folder, table.promoted.version, table.transaction):
-                raise HeadMoved(
-                    f"the version of '{key}' that this write made is gone; nothing was written", hint="try again"
+    def _check_files(self) -> None:
+        """The files of a bulk load may be days old; Lance removes files that no version refers to after a week."""
+        for key, change in self._changes.items():
+            files = [file for piece in change.prepared.new for file in piece.files] if change.prepared else []
+            if not files:
+                continue
+            folder = self.snapshot.tables[key].folder
+            present = set(self.repository.objects.list(f"{folder}/data"))
+            if not all(f"{folder}/{file}" in present for file in files):
+                raise Damaged(
+                    f"files of '{key}' that this load wrote were removed; nothing was written",
+                    code="version_reclaimed",
+                    hint="load the data again",
                 )
+
+    def _check_versions(
+        self, state: State, written: Mapping[str, _Written], created: Sequence[tuple[TableRow, Pin]]
+    ) -> None:
+        """Every version to be pinned must be on the store, and no cleanup may be removing it.
+
+        The rows of cleanups are looked at first: a version that is removed after this fails the compare-and-swap.
+        """
+        new = [(key, one.folder, one.promoted.version, one.transaction) for key, one in written.items()]
+        new += [(row.key, row.folder, pin.lance_version, pin.transaction) for row, pin in created]
+        for pin in self._adopted:
+            folder = state.tables[pin.table_id, pin.incarnation].folder
+            new.append((pin.key, folder, pin.lance_version, pin.transaction))
+        tables = self.repository.tables
+        for key, folder, version, transaction in new:
+            steps = written[key].built_on if key in written else ()
+            fenced = state.is_reclaimed(folder, (version, *steps))
+            if fenced or not all(tables.has_manifest(folder, step) for step in steps):
+                raise _collected(key)
+            if not tables.has_version(folder, version, transaction):
+                raise _collected(key)
 
     def _check(self, state: State, commit_id: str) -> Head:
         """The branch must be where the snapshot found it, and nobody may have given this commit up."""
@@ -391,6 +421,10 @@ class Transaction:
             ],
         }
         return Intent(self.repository.objects, new_ulid(now), facts)
+
+
+def _collected(key: str) -> HeadMoved:
+    return HeadMoved(f"the version of '{key}' that this write made is gone; nothing was written", hint="try again")
 
 
 def write(

@@ -13,9 +13,9 @@ from omnigraph.storage.failpoints import arm
 from omnigraph.storage.garbage import (
     list_versions,
     remove,
-    remove_strange_folders,
     remove_unfinished,
     remove_versions,
+    strange_folders,
     versions_of_commit,
 )
 from omnigraph.storage.staging import Change, stage
@@ -156,28 +156,31 @@ def test_staged_files_go_at_once_only_when_nobody_writes(line):
     assert [row["id"] for row in line.rows()] == ["a", "b", "c"]
 
 
-def test_strange_folders_go_when_they_are_old_enough(tmp_path, line):
-    for folder in ("nodes/strange", "edges/strange"):
+STRANGE = "0123456789abcdef"
+
+
+def test_strange_folders_are_those_of_tables_the_manifest_does_not_know(tmp_path, line):
+    strange = [f"edges/{STRANGE}", f"nodes/{STRANGE}"]
+    for folder in strange:
         line.store.create(folder, line.table.schema)
     (tmp_path / "nodes" / "note.txt").write_text("mine")
+    (tmp_path / "nodes" / "mine").mkdir()
     (tmp_path / "other").mkdir()
-    assert remove_strange_folders(line.store, {"nodes/a"}, now() - LATER) == []
-    assert sorted(remove_strange_folders(line.store, {"nodes/a"}, now() + LATER)) == ["edges/strange", "nodes/strange"]
-    assert sorted(path.name for path in (tmp_path / "nodes").iterdir()) == ["a", "note.txt"]
-    assert (tmp_path / "other").is_dir()
+    assert sorted(strange_folders(line.store, {"nodes/a"})) == strange
+    assert strange_folders(line.store, {"nodes/a", *strange}) == {}
 
 
-def test_a_folder_that_is_still_written_to_stays(tmp_path, line):
-    line.store.create("nodes/strange", line.table.schema)
+def test_a_strange_folder_is_as_young_as_its_youngest_file(tmp_path, line):
+    folder = f"nodes/{STRANGE}"
+    line.store.create(folder, line.table.schema)
     old = (now() - 2 * LATER).timestamp()
-    files = [path for path in (tmp_path / "nodes" / "strange").rglob("*") if path.is_file()]
+    files = [path for path in (tmp_path / folder).rglob("*") if path.is_file()]
     for path in files[1:]:
         os.utime(path, (old, old))
-    assert remove_strange_folders(line.store, {"nodes/a"}, now() - LATER) == []
+    assert strange_folders(line.store, {"nodes/a"})[folder] > now() - LATER
 
 
-def test_an_empty_strange_folder_goes_only_when_it_is_old(tmp_path, line):
-    folder = tmp_path / "nodes" / "empty"
-    folder.mkdir()
-    assert remove_strange_folders(line.store, {"nodes/a"}, now() - LATER) == []
-    assert remove_strange_folders(line.store, {"nodes/a"}, now() + LATER) == ["nodes/empty"]
+def test_an_empty_strange_folder_has_its_own_age(tmp_path, line):
+    folder = f"nodes/{STRANGE}"
+    (tmp_path / folder).mkdir()
+    assert strange_folders(line.store, {"nodes/a"})[folder] > now() - LATER

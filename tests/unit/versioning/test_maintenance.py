@@ -269,6 +269,7 @@ def test_what_a_policy_keeps(root, keep, older_than_h, left):
     for number in range(6):
         clock.sleep(timedelta(hours=1))
         commits.append(put_people(repository, "a", name=str(number)))
+        date_new_files(root, clock)
     older_than = timedelta(hours=older_than_h) if older_than_h is not None else None
     cleanup(repository, keep=keep, older_than=older_than, confirm=True, grace=NO_GRACE)
     assert readable(repository, commits) == left
@@ -379,6 +380,7 @@ def test_commits_of_a_deleted_branch_go(repository):
 
 def test_what_was_a_head_a_moment_ago_stays_within_the_grace(root):
     clock = Ticks()
+    clock.sleep(timedelta(hours=-5))
     repository = new_repository(root, clock=clock)
     commits = in_pieces(repository, 3)
     make_old(root)
@@ -386,6 +388,14 @@ def test_what_was_a_head_a_moment_ago_stays_within_the_grace(root):
     commits.append(add_people(repository, "now"))
     cleanup(repository, keep=1, confirm=True, grace=timedelta(minutes=15))
     assert readable(repository, commits) == [2, 3], "somebody may still read the one before"
+
+
+def date_new_files(root, clock):
+    """Files of the last minutes were written when the clock of the graph says."""
+    recently = (datetime.now(UTC) - timedelta(minutes=10)).timestamp()
+    for path in root.rglob("*"):
+        if path.stat().st_mtime > recently:
+            os.utime(path, (clock.at().timestamp(), clock.at().timestamp()))
 
 
 def make_old(root):
