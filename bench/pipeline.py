@@ -281,7 +281,7 @@ def _upsert(bench: Bench) -> dict[str, float]:
         upsert = bench.load(graph, rows, "merge", branch=f"upsert-{number}")
         written = graph.snapshot(f"upsert-{number}").table("node:Person").row_count
         assert written == sizes.table + sizes.upsert // 10
-        graph.branch_delete(f"upsert-{number}")
+        graph.branch_delete(f"upsert-{number}", force=True)
         figures = fresh.named("fresh") | scan.named("scan") | upsert.named("upsert")
         for name, value in (figures | upsert.over(fresh + scan, "upsert")).items():
             found.setdefault(name, []).append(value)

@@ -54,7 +54,7 @@ def _after_insert(path: Path, starts: list[str]) -> dict[str, float]:
     """One edge is added on a branch, so that the graph stays what it was."""
     graph = og.open(path)
     if _BRANCH in graph.branches():
-        graph.branch_delete(_BRANCH)
+        graph.branch_delete(_BRANCH, force=True)
     graph.branch_create(_BRANCH)
     side = graph.on(_BRANCH)
     source = starts[0]
@@ -69,7 +69,7 @@ def _after_insert(path: Path, starts: list[str]) -> dict[str, float]:
         rows = side.query(ONE_HOP, params={"k": source}).to_pylist()
         hops.append(time.perf_counter() - began)
         assert target in {row["q.key"] for row in rows}
-    graph.branch_delete(_BRANCH)
+    graph.branch_delete(_BRANCH, force=True)
     return {
         "insert of one edge, ms": sorted(inserts)[len(inserts) // 2] * 1000,
         "first 1 hop after one insert, worst ms": max(hops) * 1000,

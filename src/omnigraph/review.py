@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from omnigraph.versioning.changeset import ChangeSet
 from omnigraph.versioning.diff import RowChange, diff_snapshots
 from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
 from omnigraph.versioning.feed import MIB, ChangePage, Feed, PageLimits, read_block
+from omnigraph.versioning.history import merge_bases
 from omnigraph.versioning.records import Commit, Head, Tag
 from omnigraph.versioning.repository import At, Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -53,9 +55,12 @@ class Review:
         """Create a branch at another one's head, or at any point of its history; nothing is copied."""
         return self._repository.create_branch(name, from_branch=from_branch or self.branch, at=at, owner=self.actor)
 
-    def branch_delete(self, name: str) -> None:
-        """Delete a branch; its commits stay readable by their ids until a cleanup."""
-        self._repository.delete_branch(name)
+    def branch_delete(self, name: str, *, force: bool = False) -> None:
+        """Delete a branch; its commits stay readable by their ids until a cleanup.
+
+        A branch with commits that are on no other branch and under no tag is deleted only with `force`.
+        """
+        self._repository.delete_branch(name, force=force)
 
     def merge(
         self,
@@ -143,17 +148,21 @@ class Review:
     ) -> ChangeSet:
         """Every node and edge that differs between two points: branches, tags, commits, versions or times.
 
+        `diff("a..b")` is `diff("a", "b")`. `diff("a...b")` compares `b` with the newest common ancestor of both: the
+        changes made on `b` alone. A side that is left out is the branch of this handle.
+
         Nothing is read before the first look at it, and both points stay what they were then.
         """
         wanted = ChangeFilter.of(kinds, types, ops)
-        points = cache(lambda: (self._point(from_), self._point(to)))
+        points = cache(lambda: self._points(from_, to))
 
         def changes() -> Iterator[RowChange]:
             for change in diff_snapshots(*points(), shown_names, wanted=wanted.has_table):
                 if wanted.has_op(change.op):
                     yield change
 
-        return ChangeSet(changes, f"{from_} → {self.branch if to is None else to}")
+        title = f"{from_} → {self.branch if to is None else to}" if read_range(from_) is None else str(from_)
+        return ChangeSet(changes, title)
 
     def commit_changes(
         self,
@@ -270,6 +279,20 @@ class Review:
         """The graph at a branch's head, or at a commit id, tag, snapshot id, manifest version or time."""
         return self._repository.snapshot(branch or self.branch, at)
 
+    def _points(self, from_: At, to: At) -> tuple[Snapshot, Snapshot]:
+        """The two points of a diff; a range is written in one text."""
+        found = read_range(from_)
+        if found is None:
+            return self._point(from_), self._point(to)
+        if to is not None:
+            raise InputError(f"'{from_}' names both points of a diff", hint="leave the second argument out")
+        first, last = (self._point(text or None) for text in (found.first, found.last))
+        if found.from_base:
+            commits = self._repository.all_commits()
+            bases = merge_bases(first.commit_id, last.commit_id, lambda commit_id: commits[commit_id].parents)
+            first = self.snapshot(at=max(bases, key=lambda commit_id: commits[commit_id].manifest_version))
+        return first, last
+
     def _point(self, at: At) -> Snapshot:
         """A branch of this name first, then whatever else `at` can mean."""
         if isinstance(at, str) and self._repository.state().find_head(at) is not None:
@@ -285,6 +308,24 @@ class Review:
         raise TypeNotFound(
             f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
         )
+
+
+@dataclass(frozen=True)
+class PointRange:
+    """Two points in one text: `first..last`, or `first...last` for the changes since their merge base."""
+
+    first: str
+    last: str
+    from_base: bool
+
+
+def read_range(point: At) -> PointRange | None:
+    """The range a text writes; None if it names one point. No name contains two dots, only paths do."""
+    if not isinstance(point, str) or ".." not in point or "../" in point:
+        return None
+    separator = "..." if "..." in point else ".."
+    first, _, last = point.partition(separator)
+    return PointRange(first.strip(), last.strip(), separator == "...")
 
 
 @contextmanager

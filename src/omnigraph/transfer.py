@@ -163,5 +163,5 @@ class Transfer(Review):
         """Write what `diff` would yield to a new folder of JSON lines, by a job that runs where a load would."""
         wanted = ChangeFilter.of(kinds, types, None).has_table
         bulk = BulkOptions(engine, spark, watch)
-        points = self._point(from_), self._point(to)
+        points = self._points(from_, to)
         return diff_data(self._repository, *points, os.fspath(out), bulk, self._environ, wanted)

@@ -1092,7 +1092,7 @@ class GraphMachine(RuleBasedStateMachine):
                 self.refused(error, [Refusal("version_reclaimed")])
             else:
                 assert _lines(graph.export(branch=name)) == _lines(_expected(start))
-                graph.branch_delete(name)
+                graph.branch_delete(name, force=True)
         elif self.attempt(refusals, lambda: graph.branch_create(name, source, at=at)) is not None:
             self.branches[name] = Branch(start, start)
             self.branch = name
@@ -1106,8 +1106,15 @@ class GraphMachine(RuleBasedStateMachine):
         name = random.choice([*self.branches, "missing"])
         refusals = [Refusal("branch_not_found")] if name == "missing" else []
         refusals += [Refusal("bad_input", ("'main'",))] if name == "main" else []
-        note(f"delete branch {name}")
-        self.attempt(refusals, lambda: graph.branch_delete(name) or True)
+        force = random.random() < 0.5
+        if not refusals and not force:
+            kept = {
+                id(commit) for other in self.branches if other != name for commit in self.branches[other].head.line()
+            }
+            lost = sum(id(commit) not in kept for commit in self.branches[name].head.line())
+            refusals = [Refusal("unmerged_branch", (f"'{name}'", str(lost)))] if lost else []
+        note(f"delete branch {name}, force {force}")
+        self.attempt(refusals, lambda: graph.branch_delete(name, force=force) or True)
         if not refusals:
             del self.branches[name]
             self.branch = self.branch if self.branch in self.branches else "main"

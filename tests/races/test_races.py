@@ -126,7 +126,7 @@ def test_a_branch_is_deleted_under_its_writer(graph, tmp_path):
     graph.branch_create("doomed")
     with racing(tmp_path, graph.uri, {"do": "branch_commits", "branch": "doomed"}) as (writer,):
         assert writer.wait_for(lambda worker: len(worker.wrote()) >= 5)
-        graph.branch_delete("doomed")
+        graph.branch_delete("doomed", force=True)
         writer.finish()
     assert writer.errors() == ["branch_not_found"]
     assert graph.branches() == ["main"]
@@ -142,7 +142,7 @@ def test_branches_come_and_go_beside_writers(graph, tmp_path):
             graph.branch_create(f"short/{number}/{turn}")
             add_pair(repository_of(graph), f"mine-{number}-{turn}", branch=f"short/{number}/{turn}")
             if turn % 2:
-                graph.branch_delete(f"short/{number}/{turn}")
+                graph.branch_delete(f"short/{number}/{turn}", force=True)
 
     with racing(tmp_path, graph.uri, *[{"do": "commits", "count": 10}] * 2) as workers:
         with ThreadPoolExecutor(2) as pool:

@@ -76,7 +76,7 @@ def test_a_branch_is_deleted_under_its_writer(graph, s3, tmp_path):
     request = {"do": "branch_commits", "branch": "doomed"}
     with racing(tmp_path, graph.uri, request, environ=s3.environ) as (writer,):
         assert writer.wait_for(lambda worker: len(worker.wrote()) >= 3)
-        graph.branch_delete("doomed")
+        graph.branch_delete("doomed", force=True)
         writer.finish()
     assert writer.errors() == ["branch_not_found"]
     assert graph.branches() == ["main"]

@@ -229,7 +229,7 @@ def test_a_token_fits_one_branch_one_life_of_it_and_one_filter(graph):
         with pytest.raises(og.errors.ChangeCursorRejected):
             use()
     assert graph.on("side").changes(cursor, kinds=None).caught_up
-    graph.branch_delete("side")
+    graph.branch_delete("side", force=True)
     graph.branch_create("side")
     with pytest.raises(og.errors.ChangeCursorRejected, match="another incarnation"):
         graph.on("side").changes(cursor)

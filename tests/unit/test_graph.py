@@ -289,7 +289,7 @@ def test_history_of_what_was_written(graph):
 def test_deleted_branches_and_their_commits(graph):
     graph.ingest([shelf("z")], branch="side")
     commit = graph.commits("side")[0]
-    graph.branch_delete("side")
+    graph.branch_delete("side", force=True)
     assert graph.branches() == ["main"]
     assert ids_of(graph, "Shelf", at=commit.id) == ["a", "b", "z"]
     with pytest.raises(BranchNotFound):

@@ -59,13 +59,14 @@ def delete_command(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The branch to delete.", autocompletion=completion.branches)
     ],
+    force: Annotated[bool, typer.Option("--force", "-f", help="Also if it has commits that are nowhere else.")] = False,
     as_json: Json = False,
 ) -> None:
     """Delete a branch; its commits stay readable by their ids until a cleanup."""
     address = run.storage()
     run.consent(address, as_json=as_json)
     run.announce(address)
-    run.open(address).branch_delete(name)
+    run.open(address).branch_delete(name, force=force)
     if as_json:
         print_json({"uri": address.uri, "name": name, "actor_id": run.actor})
         return

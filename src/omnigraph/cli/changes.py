@@ -114,15 +114,17 @@ def diff_command(
     from_: Annotated[
         str,
         typer.Argument(
-            metavar="FROM", help="A branch, tag, commit id, manifest version or time.", autocompletion=completion.points
+            metavar="FROM",
+            help="A branch, tag, commit id, manifest version or time; or both points as FROM..TO or FROM...TO.",
+            autocompletion=completion.points,
         ),
     ],
     to: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="TO", help="The same; what is new there is an insert.", autocompletion=completion.points
         ),
-    ],
+    ] = None,
     kinds: Kinds = None,
     types: Types = None,
     ops: Ops = None,
@@ -132,15 +134,29 @@ def diff_command(
 ) -> None:
     """Show every node and edge that differs between two points, by value.
 
+    FROM...TO shows only the changes made on TO since it left FROM: those since the newest common commit.
+
     omnigraph diff main review/may ./my.omni
     """
+    from omnigraph.review import read_range
+
     check_filters(kinds, ops)
+    both = read_range(from_)
+    if both is None:
+        if to is None:
+            raise UsageFault("missing argument 'TO'; name two points, or write FROM..TO")
+    elif to is not None:
+        # A range is one word, so the word behind it is the graph.
+        if run.uri is not None:
+            raise UsageFault(f"'{from_}' names both points, and '{to}' is one more")
+        run.uri, to = to, None
     found = run.open(read_only=True).diff(point(from_), point(to), kinds=kinds, types=types, ops=ops)
     changes = islice(found, limit)
     if stat:
         _count(changes, as_json=as_json)
     elif as_json:
-        print_json({"from": from_, "to": to, "changes": [plain(change.to_json()) for change in changes]})
+        first, last = (from_, to) if both is None else (both.first, both.last)
+        print_json({"from": first, "to": last, "changes": [plain(change.to_json()) for change in changes]})
     else:
         print_paged(_diff_lines(changes, colours()))
 

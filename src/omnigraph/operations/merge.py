@@ -211,7 +211,7 @@ def _is_ancestor(repository: Repository, commit_id: str, head_id: str) -> bool:
 def _delete(repository: Repository, result: MergeResult) -> MergeResult:
     """A branch that cannot be deleted does not undo its merge."""
     try:
-        repository.delete_branch(result.source)
+        repository.delete_branch(result.source, force=False)
     except OmniGraphError as error:
         return replace(result, branch_deleted=False, branch_delete_error=error.message)
     return replace(result, branch_deleted=True)

@@ -25,6 +25,19 @@ def reachable(start: str, parents: Parents) -> Iterator[str]:
             pending.extend(parents(commit))
 
 
+def only_reachable(start: str, others: Iterable[str], parents: Parents) -> set[str]:
+    """Return the commits that `start` leads to and none of `others` does."""
+    shared: set[str] = set()
+    pending = list(others)
+    while pending:
+        commit = pending.pop()
+        if commit not in shared:
+            shared.add(commit)
+            pending.extend(parents(commit))
+    # All ancestors of a shared commit are shared, so the walk ends at the first one.
+    return {commit for commit in reachable(start, lambda c: () if c in shared else parents(c)) if commit not in shared}
+
+
 def merge_bases(ours: str, theirs: str, parents: Parents) -> frozenset[str]:
     """Return the common ancestors that no other common ancestor descends from.
 

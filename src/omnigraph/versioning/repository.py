@@ -38,7 +38,7 @@ from omnigraph.storage.races import pause
 from omnigraph.storage.tables import TableStore, replaced
 from omnigraph.version import STORAGE_FORMAT
 from omnigraph.versioning.branches import check_branch_name
-from omnigraph.versioning.history import reachable
+from omnigraph.versioning.history import only_reachable, reachable
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
 from omnigraph.versioning.lines import commit_as_of, span_of, spell_time
 from omnigraph.versioning.records import (
@@ -490,8 +490,11 @@ class Repository:
                     hint="a cleanup removes old versions; start at a newer commit",
                 )
 
-    def delete_branch(self, name: str) -> None:
-        """Delete a branch; its commits stay readable by id until a cleanup."""
+    def delete_branch(self, name: str, *, force: bool = True) -> None:
+        """Delete a branch; its commits stay readable by id until a cleanup.
+
+        Without `force`, a branch with commits that no other branch and no tag leads to is not deleted.
+        """
         name = name.strip()
         if name == MAIN:
             raise InputError("the branch 'main' cannot be deleted")
@@ -505,9 +508,25 @@ class Repository:
                 # Gone since the first look, by our own hand or another's; a new one of that name is not meant.
                 return None
             meant = head.incarnation
+            if not force:
+                self._check_kept(state, head)
             return Publication(drop=(head_object_id(name),))
 
         self.publish(decide)
+
+    def _check_kept(self, state: State, head: Head) -> None:
+        """Refuse to delete a branch whose commits would be lost to a cleanup."""
+        commits = self.all_commits(state)
+        others = [other.commit_id for other in state.heads() if other.branch != head.branch]
+        others += [tag.commit_id for tag in state.tags()]
+        lost = len(only_reachable(head.commit_id, others, lambda commit_id: commits[commit_id].parents))
+        if lost:
+            what = "1 commit that is" if lost == 1 else f"{lost} commits that are"
+            raise Conflict(
+                f"branch '{head.branch}' has {what} on no other branch and under no tag; it was not deleted",
+                code="unmerged_branch",
+                hint="merge the branch first, or delete it with force=True ('--force')",
+            )
 
 
 def check_stamp(version: LedgerVersion, location: Location) -> None:

@@ -363,10 +363,33 @@ def test_diff_and_merge(graph, say):
     (change,) = document(say("diff", "main", "x", "--json"))["changes"]
     assert (change["op"], change["before"]["age"], change["after"]["age"]) == ("update", 17, 18)
     assert say("diff", "main", "x", "--kind", "row")[0] == 2
+    assert say("diff", "main")[0] == 2
+    set_age(say, "Ana", 42, "main")
+    assert say("diff", "main..x", "--stat")[1] == "node:Person  +0 ~2 -0\n2 changes\n"
+    assert say("diff", "main...x", "g.omni") == (0, "update node Person Bo\n  age: 17 -> 18\n1 change\n", "")
+    assert say("diff", "x...")[1] == "update node Person Ana\n  age: 41 -> 42\n1 change\n"
+    answer = document(say("diff", "main...x", "--json"))
+    assert (answer["from"], answer["to"], len(answer["changes"])) == ("main", "x", 1)
+    assert say("diff", "main...x", "g.omni", "more")[0] == 2
+    code, _, err = say("diff", "main", "99")
+    assert code == 1
+    assert "branch 'main' has no version 99; its versions are 1 to " in err
     assert say("branch", "merge", "x", "--into", "main", "--quiet", "--delete-branch") == (
-        0, "merge x -> main: fast_forward\n", "",
+        0, "merge x -> main: merged\n", "",
     )  # fmt: skip
     assert say("branch", "list")[1] == "main\n"
+
+
+def test_a_branch_with_commits_of_its_own_is_deleted_by_force(graph, say):
+    say("branch", "create", "x")
+    set_age(say, "Bo", 18, "x")
+    code, _, err = say("branch", "delete", "x", "--quiet")
+    assert code == 1
+    assert err.startswith(
+        "error: branch 'x' has 1 commit that is on no other branch and under no tag; it was not deleted"
+    )
+    assert "--force" in err
+    assert say("branch", "delete", "x", "--force", "--quiet") == (0, "branch x deleted\n", "")
 
 
 def test_a_conflict_is_shown_and_settled(graph, say):

@@ -719,3 +719,52 @@ def test_a_merge_goes_into_the_branch_of_the_handle(tmp_path):
     assert work.merge("side", into="main").target == "main"
     with pytest.raises(og.errors.InputError, match="two different branches"):
         work.merge("work")
+
+
+# -- ranges, and branches with commits of their own ---------------------------------------------------
+
+
+def test_a_diff_from_the_merge_base(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 1)
+    do(graph, "AddNode", 2)
+
+    def told(changes):
+        return [(change.op, change.id) for change in changes]
+
+    assert (
+        told(graph.diff("main..side")) == told(graph.diff("main", "side")) == [("update", "Alice"), ("delete", "Eve")]
+    )
+    assert told(graph.diff("main...side")) == [("update", "Alice")]
+    assert told(graph.diff("side...main")) == told(graph.diff("side...")) == [("insert", "Eve")]
+    assert told(graph.on("side").diff("main...")) == [("update", "Alice")]
+    graph.on("side").merge("main")
+    do(graph.on("side"), "RemoveEdge", 3)
+    assert [change.table_key for change in graph.diff("main...side")] == ["edge:Knows", "node:Person"]
+    with pytest.raises(og.errors.InputError, match="names both points"):
+        list(graph.diff("main...side", "main"))
+
+
+def test_a_branch_with_commits_that_are_nowhere_else_is_not_deleted(tmp_path):
+    graph = make(tmp_path)
+    graph.branch_create("side")
+    graph.branch_delete("side")
+    graph.branch_create("side")
+    for age in (1, 2):
+        do(graph.on("side"), "SetProperty", age)
+    with pytest.raises(og.errors.Conflict, match="branch 'side' has 2 commits that are on no other branch") as caught:
+        graph.branch_delete("side")
+    assert caught.value.code == "unmerged_branch"
+    assert graph.branches() == ["main", "side"]
+    graph.tag_create("kept", "side")
+    graph.branch_delete("side")
+    assert graph.branches() == ["main"]
+    graph.branch_create("side", at="kept")
+    do(graph.on("side"), "AddNode", 3)
+    graph.merge("side")
+    graph.branch_delete("side")
+    graph.branch_create("side")
+    do(graph.on("side"), "SetProperty", 9)
+    graph.branch_delete("side", force=True)
+    assert graph.branches() == ["main"]
