@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.data import Mask
 from omnigraph.errors import InputError
 from omnigraph.query import ir
+from omnigraph.query.scalars import SCALARS, Columns
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import INTEGER_RANGES, PropertyType
 
@@ -99,43 +100,19 @@ def _valid(values: pa.Array) -> Mask:
 # -- functions ---------------------------------------------------------------------------------------
 
 
-def function(call: ir.Function, arguments: Sequence[pa.Array]) -> pa.Array:
-    """A value function, row by row."""
-    first = arguments[0]
-    match call.name:
-        case "lower":
-            return pc.utf8_lower(first)
-        case "upper":
-            return pc.utf8_upper(first)
-        case "length" if pa.types.is_list(first.type):
-            return pc.list_value_length(first).cast(pa.int64())
-        case "length":
-            return pc.utf8_length(first).cast(pa.int64())
-        case "concat":
-            return pc.binary_join_element_wise(*arguments, "")
-        case "coalesce":
-            wanted = arrow_type(call.type)
-            same = [
-                pa.nulls(len(argument), wanted) if _is_nothing(part) else argument.cast(wanted, safe=False)
-                for argument, part in zip(arguments, call.arguments, strict=True)
-            ]
-            return _coalesce(same)
-
-
-def _is_nothing(expr: ir.Expr) -> bool:
-    return isinstance(expr, ir.Const) and expr.value is None
-
-
-def _coalesce(columns: list[pa.Array]) -> pa.Array:
-    if not pa.types.is_nested(columns[0].type):
-        return pc.coalesce(*columns)
-    # Arrow coalesces no lists: each row is taken from the column that has it first.
-    count = len(columns[0])
-    source = np.full(count, -1, np.int64)
-    for number, column in enumerate(columns):
-        source[(source < 0) & _valid(column)] = number
-    places = source * count + np.arange(count)
-    return pa.concat_arrays(columns).take(pa.array(places, mask=source < 0))
+def function(
+    call: ir.Function, arguments: Sequence[pa.Array], constants: Sequence[Any], *, strict: bool = False
+) -> pa.Array:
+    """A scalar function, row by row; `constants` has the value of each argument that is the same in every row."""
+    scalar = SCALARS[call.name]
+    arrays = [array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in arguments]
+    found = scalar.compute(Columns(arrays, call, list(constants)))
+    if strict and scalar.no_result is not None and found.null_count:
+        known = np.all([_valid(array) for array in arrays], axis=0)
+        if not _valid(found)[known].all():
+            message = f"'{call.name}' has no result for some row: {scalar.no_result}"
+            raise InputError(message, code="no_result")
+    return found
 
 
 def matching(column: pa.Array, pattern: str) -> pa.Array:

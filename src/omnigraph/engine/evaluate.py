@@ -20,6 +20,7 @@ from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
 from omnigraph.engine.unions import column_of
 from omnigraph.query import ir
+from omnigraph.query.scalars.signature import VARIES
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import PropertyType
@@ -192,7 +193,32 @@ class Evaluator:
         if expr.name == "type":
             id_, name = (self.value(argument, frame) for argument in expr.arguments)
             return pc.if_else(id_.is_valid(), name, pa.scalar(None, name.type))
-        return function(expr, [self.value(argument, frame) for argument in expr.arguments])
+        if expr.name == "case":
+            return self._case(expr, frame)
+        constants = [self.constant(a) if isinstance(a, ir.Const | ir.ParamRef) else VARIES for a in expr.arguments]
+        arrays = [self.value(argument, frame) for argument in expr.arguments]
+        return function(expr, arrays, constants, strict=self.strict)
+
+    def _case(self, expr: ir.Function, frame: Frame) -> pa.Array:
+        """Each row has the value of its first true condition; no other value of it is computed."""
+        wanted = arrow_type(expr.type)
+        *pairs, otherwise = expr.arguments
+        left = np.arange(frame.count)
+        places, pieces = [left[:0]], [pa.nulls(0, wanted)]
+        for test, value in zip(pairs[::2], pairs[1::2], strict=True):
+            true = self.mask(cast(ir.Condition, test), frame.take(left, once=True))
+            places.append(left[true])
+            pieces.append(self._branch(value, frame, left[true], wanted))
+            left = left[~true]
+        places.append(left)
+        pieces.append(self._branch(otherwise, frame, left, wanted))
+        return pa.concat_arrays(pieces).take(pa.array(np.argsort(np.concatenate(places))))
+
+    def _branch(self, value: ir.Expr, frame: Frame, rows: Numbers, wanted: pa.DataType) -> pa.Array:
+        if not len(rows) or (isinstance(value, ir.Const) and value.value is None):
+            return pa.nulls(len(rows), wanted)
+        found = self.value(value, frame.take(rows, once=True)).cast(wanted, safe=False)
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
     def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
         """Whole nodes as structs of their id and properties; Blobs are left out."""

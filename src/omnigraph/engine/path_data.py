@@ -6,7 +6,7 @@ Nodes and edges of several types are numbered together, so a path is a run of nu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ from omnigraph.engine.ranks import id_ranks_of, ranks_of
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.types import ListType, ObjectType, ResultType
+from omnigraph.types import ListType, ObjectType, PropertyType, ResultType, ScalarName
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Derived = TypeVar("Derived")
@@ -118,11 +118,24 @@ class PathData(TableData):
             return pa.array(self._lengths)
         if name == ir.WEIGHT:
             return pa.array(self._weights)
+        if name.startswith(ir.PATH_PARTS):
+            return self._listed(name)
         assert name == "id", name
         ranks = self.edges.ranks(self._edge_numbers)
         ends = np.concatenate([self._starts, [len(ranks)]]) * 8
         text = [pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(ranks.astype(">i8"))]
         return pa.Array.from_buffers(pa.large_binary(), self.row_count, [None, *text])
+
+    def _listed(self, name: str) -> pa.Array:
+        """A property of each node or edge, as a list for every path."""
+        part, scalar, property_ = name.removeprefix("#").split(":", 2)
+        type_ = PropertyType(cast(ScalarName, scalar))
+        counts, inside = self.part(part, np.arange(self.row_count))
+        space = self.nodes if part == "nodes" else self.edges
+        values = space.column(property_, type_, inside).cast(arrow_type(type_), safe=False)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        listed = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
+        return listed.cast(arrow_type(replace(type_, is_list=True)))
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """The values of some paths."""

@@ -6,7 +6,7 @@ expected and what stands there instead; parsers catch it where they can safely g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source, Span
@@ -45,6 +45,11 @@ class Cursor:
         self.token = self._tokens[0]
 
     # -- looking ---------------------------------------------------------------------------------
+
+    @property
+    def tokens(self) -> Sequence[Token]:
+        """All tokens of the source."""
+        return self._tokens
 
     def ahead(self, distance: int = 1) -> Token:
         """The token `distance` places on; the end token when there are fewer."""

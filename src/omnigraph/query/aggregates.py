@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import type_fault
 from omnigraph.query.nested import refuse_made
-from omnigraph.query.operators import is_null
 from omnigraph.query.paths import no_value
+from omnigraph.query.scalars.signature import is_null
 from omnigraph.query.scopes import Scope
 from omnigraph.types import ListType, PropertyType
 

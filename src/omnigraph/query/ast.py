@@ -93,6 +93,25 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """`when condition then value`; behind a subject the condition is a value to compare it with."""
+
+    condition: Expr
+    value: Expr
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`case when a then b … else c end`, or `case x when a then b … end`."""
+
+    subject: Expr | None
+    branches: tuple[Branch, ...]
+    otherwise: Expr | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Word:
     """A bare name: an alias of a returned item, or a property where the context supplies the entity."""
 
@@ -161,6 +180,7 @@ Expr = (
     | Var
     | PropertyOf
     | Call
+    | Case
     | Word
     | Compare
     | Logic

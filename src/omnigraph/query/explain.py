@@ -200,7 +200,7 @@ def _level(expr: ir.Expr) -> int:
             return 4 if isinstance(expr.part, ir.IsNull) else 3
         case ir.Compare() | ir.IsNull():
             return 4
-        case ir.Function("concat"):
+        case ir.Function("concat") if not expr.type.is_list:
             return 5
         case ir.Arithmetic():
             return 5 if expr.op in ("+", "-") else 6
@@ -215,6 +215,9 @@ def _bare(expr: ir.Expr, own: int) -> str:
         case ir.ParamRef():
             return "now()" if expr.name == ir.NOW else f"${expr.name}"
         case ir.Prop():
+            if expr.name.startswith(ir.PATH_PARTS):
+                part, _, name = expr.name.removeprefix("#").split(":", 2)
+                return f"{part}(${expr.var}, {name})"
             if expr.name in ("id", ir.TYPE, ir.LENGTH, ir.WEIGHT):
                 return f"{expr.name.removeprefix('#')}(${expr.var})"
             return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
@@ -238,8 +241,14 @@ def _bare(expr: ir.Expr, own: int) -> str:
             return f"-{_expr(expr.value, own)}"
         case ir.Function("type", (ir.Prop(var), *_)):
             return f"type(${var})"
-        case ir.Function("concat"):
+        case ir.Function("concat") if expr.type == ir.STRING.with_nullable(expr.type.nullable):
             return " + ".join(_expr(argument, own) for argument in expr.arguments)
+        case ir.Function("case"):
+            pairs = zip(expr.arguments[:-1:2], expr.arguments[1::2], strict=False)
+            tests = " ".join(f"when {_expr(test)} then {_expr(value)}" for test, value in pairs)
+            return f"case {tests} else {_expr(expr.arguments[-1])} end"
+        case ir.Function("date_add" | "date_diff" | "date_trunc", (*values, ir.Const(unit))):
+            return f"{expr.name}({', '.join(_expr(value) for value in values)}, {unit})"
         case ir.Function():
             return f"{expr.name}({', '.join(_expr(argument) for argument in expr.arguments)})"
         case ir.TextMatch():

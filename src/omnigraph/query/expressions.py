@@ -25,6 +25,7 @@ from omnigraph.query.nested import check_list, check_object, refuse_made
 from omnigraph.query.operators import (
     CASELESS,
     check_arithmetic,
+    check_case,
     check_caseless,
     check_in,
     check_is_null,
@@ -94,6 +95,8 @@ class ExpressionChecker:
                 return check_object(self, expr, scope)
             case ast.Call():
                 return self.call(expr, scope)
+            case ast.Case():
+                return check_case(self, expr, scope)
             case ast.Compare():
                 return self.compare(expr, scope)
             case ast.Logic():

@@ -18,6 +18,7 @@ from omnigraph.query.ast import (
     Assign,
     Binding,
     Call,
+    Case,
     Clause,
     Compare,
     Condition,
@@ -325,6 +326,11 @@ class _Formatter:
             case Call():
                 distinct = "distinct " if expr.distinct else ""
                 return f"{expr.function}({distinct}{', '.join(self.expr(argument) for argument in expr.arguments)})"
+            case Case():
+                parts = [] if expr.subject is None else [self.expr(expr.subject)]
+                parts += [f"when {self.expr(b.condition)} then {self.expr(b.value)}" for b in expr.branches]
+                parts += [] if expr.otherwise is None else [f"else {self.expr(expr.otherwise)}"]
+                return f"case {' '.join(parts)} end"
             case Logic():
                 return f" {expr.op} ".join(self.expr(part, own + 1) for part in expr.parts)
             case Not():

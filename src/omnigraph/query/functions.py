@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.query.scalars import SCALARS
+
 Family = Literal["clock", "text", "rank", "why", "aggregate", "value", "entity", "path"]
 
 
@@ -43,14 +45,11 @@ FUNCTIONS: dict[str, Function] = {
         Function("min", "aggregate", 1, 1, "min($x.value)"),
         Function("max", "aggregate", 1, 1, "max($x.value)"),
         Function("collect", "aggregate", 1, 1, "collect($x.value)"),
-        Function("lower", "value", 1, 1, "lower($x.text)"),
-        Function("upper", "value", 1, 1, "upper($x.text)"),
-        Function("length", "value", 1, 1, "length($x.text), length($x.list) or length($path)"),
-        Function("coalesce", "value", 2, 16, "coalesce($x.value, other)"),
+        *(Function(each.name, "value", each.fewest, each.most, each.usage) for each in SCALARS.values()),
         Function("id", "entity", 1, 1, "id($x)"),
         Function("type", "entity", 1, 1, "type($x)"),
-        Function("nodes", "path", 1, 1, "nodes($path)"),
-        Function("edges", "path", 1, 1, "edges($path)"),
+        Function("nodes", "path", 1, 2, "nodes($path) or nodes($path, property)"),
+        Function("edges", "path", 1, 2, "edges($path) or edges($path, property)"),
         Function("weight", "path", 1, 1, "weight($path)"),
     )
 }

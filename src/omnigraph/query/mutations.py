@@ -18,8 +18,9 @@ from omnigraph.query import ast, ir
 from omnigraph.query.expressions import ExpressionChecker
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.literals import compatible, fit_literal
-from omnigraph.query.operators import check_condition, is_null
+from omnigraph.query.operators import check_condition
 from omnigraph.query.returning import NamedRows
+from omnigraph.query.scalars.signature import is_null
 from omnigraph.query.scopes import Scope
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType

@@ -14,7 +14,7 @@ from omnigraph.names import listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.literals import compatible
-from omnigraph.query.operators import common_type, is_null
+from omnigraph.query.scalars.signature import common_type, is_null
 from omnigraph.query.scopes import Scope
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 

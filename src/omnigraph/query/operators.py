@@ -7,15 +7,17 @@ give F64. Which values come out is the engine's; here it is settled which questi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.names import listing
+from omnigraph.lang.spans import Span
+from omnigraph.names import did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import Silenced, type_fault
 from omnigraph.query.literals import compatible
 from omnigraph.query.paths import length_of, path_variable
+from omnigraph.query.scalars import SCALARS, Scalar
+from omnigraph.query.scalars.signature import is_null, is_unsigned, type_of_all
 from omnigraph.query.scopes import Scope
 from omnigraph.schema.patterns import why_bad_pattern
 from omnigraph.types import PropertyType
@@ -23,7 +25,6 @@ from omnigraph.types import PropertyType
 if TYPE_CHECKING:
     from omnigraph.query.expressions import ExpressionChecker
 
-_UNSIGNED = ("U32", "U64")
 CASELESS: dict[str, ast.CompareOp] = {
     "icontains": "contains",
     "istarts_with": "starts_with",
@@ -180,13 +181,7 @@ def arithmetic_type(op: ir.ArithmeticOp, left: ir.Value, right: ir.Value) -> Pro
     if op == "/":
         return ir.F64
     wide = "U64" in (a.scalar, b.scalar)
-    return PropertyType("U64") if wide and _unsigned(left) and _unsigned(right) else ir.I64
-
-
-def _unsigned(value: ir.Value) -> bool:
-    if value.type.scalar in _UNSIGNED:
-        return True
-    return isinstance(value, ir.Const) and value.type.is_numeric and value.value >= 0
+    return PropertyType("U64") if wide and is_unsigned(left) and is_unsigned(right) else ir.I64
 
 
 def check_negative(checker: ExpressionChecker, expr: ast.Negative, scope: Scope) -> ir.Negative:
@@ -205,61 +200,77 @@ def _t26(checker: ExpressionChecker, expr: ast.Arithmetic, left: ir.Value, right
     elif expr.op == "+" and "String" in (left.type.scalar, right.type.scalar):
         hint = "'+' adds numbers or joins Strings, and converts nothing"
     elif {left.type.scalar, right.type.scalar} & {"Date", "DateTime"}:
-        hint = "dates are compared, not computed with: pass the bound as a parameter"
+        hint = "use date_add($x.date, 3, days) or date_diff($x.from, $x.to, days)"
     shown = f"{checker.shown(expr.left, left)} and {checker.shown(expr.right, right)}"
     return type_fault("T26", f"cannot compute '{expr.op}' of {shown}", expr.span, hint)
 
 
 def check_value_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Function:
-    """`lower`, `upper`, `length`, `coalesce`."""
-    found = [checker.attempt(checker.plain_operand, argument, scope) for argument in expr.arguments]
+    """A call of a scalar function."""
+    scalar = SCALARS[expr.function]
+    found = [
+        checker.attempt(_argument, checker, scalar, place, argument, scope)
+        for place, argument in enumerate(expr.arguments)
+    ]
     arguments = [argument for argument in found if argument is not None]
     if len(arguments) < len(found):
         raise Silenced
-    name = cast(ir.ValueFunction, expr.function)
-    first = arguments[0]
-    if name == "coalesce":
-        return _coalesce(expr, arguments)
-    if is_null(first) or not (first.type.is_text or (name == "length" and first.type.is_list)):
-        wanted = "a String or a list" if name == "length" else "a String"
-        message = f"'{name}' needs {wanted}, but {checker.typed(expr.arguments[0], first)}"
-        raise type_fault("T26", message, expr.arguments[0].span)
-    type_ = ir.I64 if name == "length" else ir.STRING
-    return ir.Function(name, (first,), type_.with_nullable(first.type.nullable))
+    type_ = scalar.result(arguments)
+    if type_ is None:
+        shown = listing(dict.fromkeys(_type_words(scalar, *pair) for pair in enumerate(arguments)))
+        message = f"'{scalar.name}' needs values that go together, not {shown}"
+        raise type_fault("T26", message, expr.span, f"write {scalar.usage}")
+    return ir.Function(scalar.name, tuple(arguments), type_)
 
 
-def _coalesce(expr: ast.Call, arguments: list[ir.Value]) -> ir.Function:
-    """The first that is not null: all of one type, numbers of several widths in the widest."""
-    typed = [argument for argument in arguments if not is_null(argument)]
-    if not typed:
-        raise type_fault("T26", "'coalesce' of nothing but null", expr.span)
-    wrong = [a for a in typed if not compatible(a.type, typed[0].type) or a.type.scalar == "Blob"]
-    signed = not all(_unsigned(argument) or argument.type.is_float for argument in typed)
-    wide = any(argument.type.scalar == "U64" for argument in typed)
-    if wrong or (wide and signed and not any(argument.type.is_float for argument in typed)):
-        types = listing(str(argument.type) for argument in typed)
-        raise type_fault("T26", f"'coalesce' needs values of one type, not {types}", expr.span)
-    nullable = all(argument.type.nullable for argument in arguments)
-    return ir.Function(
-        "coalesce", tuple(arguments), common_type([value.type for value in typed]).with_nullable(nullable)
-    )
+def _argument(checker: ExpressionChecker, scalar: Scalar, place: int, expr: ast.Expr, scope: Scope) -> ir.Value:
+    """An argument of a scalar function; T26 when it is of another kind."""
+    kind = scalar.kind(place)
+    if kind.units:
+        if isinstance(expr, ast.Word) and expr.name in kind.units:
+            return ir.Const(expr.name, ir.STRING)
+        near = did_you_mean(expr.name, kind.units) if isinstance(expr, ast.Word) else None
+        message = f"'{scalar.name}' needs {kind.words}, which {checker.text(expr)} is not"
+        raise type_fault("T26", message, expr.span, near or f"the units are {listing(kind.units[1::2])}")
+    value = checker.plain_operand(expr, scope)
+    if (is_null(value) and scalar.null_result) or not kind.accepts(value.type):
+        message = f"'{scalar.name}' needs {kind.words}, but {checker.typed(expr, value)}"
+        raise type_fault("T26", message, expr.span)
+    return value
 
 
-def common_type(types: Sequence[PropertyType]) -> PropertyType:
-    """The type that holds values of mutually compatible types."""
-    first = types[0]
-    scalars = {type_.scalar for type_ in types}
-    plain = PropertyType(first.scalar, is_list=first.is_list, dim=first.dim)
-    if len(scalars) == 1:
-        return plain
-    if scalars & {"F32", "F64"}:
-        return PropertyType("F64", is_list=first.is_list)
-    return PropertyType("U64" if "U64" in scalars else "I64", is_list=first.is_list)
+def _type_words(scalar: Scalar, place: int, value: ir.Value) -> str:
+    if scalar.kind(place).units:
+        assert isinstance(value, ir.Const)
+        return str(value.value)
+    return "null" if is_null(value) else str(value.type)
 
 
-def is_null(value: ir.Expr) -> bool:
-    """Whether an expression is the `null` literal."""
-    return isinstance(value, ir.Const) and value.value is None
+def check_case(checker: ExpressionChecker, expr: ast.Case, scope: Scope) -> ir.Function:
+    """`case when a then b else c end`, and `case x when a then b end`, which compares."""
+    conditions: list[ir.Condition | None] = []
+    values: list[ir.Value | None] = []
+    for branch in expr.branches:
+        test = branch.condition
+        if expr.subject is not None:
+            test = ast.Compare("=", expr.subject, test, Span(test.span.start, test.span.end))
+        conditions.append(checker.attempt(check_condition, checker, test, scope))
+        values.append(checker.attempt(checker.plain_operand, branch.value, scope))
+    if expr.otherwise is not None:
+        values.append(checker.attempt(checker.plain_operand, expr.otherwise, scope))
+    tests = [test for test in conditions if test is not None]
+    sound = [value for value in values if value is not None]
+    if len(tests) < len(conditions) or len(sound) < len(values):
+        raise Silenced
+    type_ = type_of_all(sound)
+    if type_ is None:
+        types = listing(dict.fromkeys("null" if is_null(value) else str(value.type) for value in sound))
+        raise type_fault("T26", f"'case' needs values of one type, not {types}", expr.span)
+    if expr.otherwise is None:
+        sound.append(ir.Const(None, ir.NULL))
+    nullable = any(value.type.nullable for value in sound)
+    arguments = [part for pair in zip(tests, sound, strict=False) for part in pair]
+    return ir.Function("case", (*arguments, sound[-1]), type_.with_nullable(nullable))
 
 
 def all_literals(expr: ast.ListLiteral) -> bool:

@@ -8,6 +8,7 @@ assigns to a property called `in`.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import cast
 
 from omnigraph.errors import ValueFormatError
@@ -39,6 +40,7 @@ from omnigraph.query.ast import (
     Word,
 )
 from omnigraph.query.functions import FUNCTIONS
+from omnigraph.query.parse_cases import case_starts, parse_case
 from omnigraph.types import INTEGER_RANGES
 from omnigraph.values import parse_date, parse_datetime
 
@@ -68,6 +70,11 @@ _FOREIGN_OPERATORS = {
 
 class ExpressionParser(FileParser[Query]):
     """The part of the parser that reads expressions."""
+
+    @cached_property
+    def case_starts(self) -> frozenset[int]:
+        """Where the words `case` are that begin an expression."""
+        return case_starts(self.cursor.tokens)
 
     def expression(self, expected: str) -> Expr:
         """Any expression; `expected` names what a first token that begins none was wanted for."""
@@ -261,6 +268,8 @@ class ExpressionParser(FileParser[Query]):
             return Literal("bool", token.text == "true", span)
         if cursor.at(".") and cursor.ahead().kind == LOWER:
             raise no_dollar(token.text, span, f"{token.text}.{cursor.ahead().text}")
+        if token.text == "case" and token.start in self.case_starts:
+            return parse_case(self, token.start)
         if not cursor.at("("):
             return Word(token.text, span)
         if token.text in ("date", "datetime"):

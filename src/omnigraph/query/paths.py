@@ -151,7 +151,7 @@ def path_value(variable: Variable) -> ir.PathPart:
 
 def check_path_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Expr:
     """`length`, `weight`, `nodes` and `edges` of a path."""
-    (argument,) = expr.arguments
+    argument = expr.arguments[0]
     variable = path_variable(checker, argument, scope)
     if variable is None:
         checker.check(argument, scope)
@@ -160,6 +160,8 @@ def check_path_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope
             "T36", f"'{expr.function}' needs a path, which {checker.text(argument)} is not", expr.span, hint
         )
     path = _known(variable)
+    if len(expr.arguments) == 2:
+        return _listed(checker, expr, variable, path.nodes if expr.function == "nodes" else path.edges)
     match expr.function:
         case "length":
             return length_of(variable)
@@ -172,6 +174,24 @@ def check_path_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope
             return ir.PathPart(variable.ir_name, "nodes", ListType(path.nodes, variable.optional))
         case _:
             return ir.PathPart(variable.ir_name, "edges", ListType(path.edges, variable.optional))
+
+
+def _listed(checker: ExpressionChecker, expr: ast.Call, variable: Variable, item: ObjectType) -> ir.Prop:
+    """A property of each node or edge of a path, as a list."""
+    wanted = expr.arguments[1]
+    fields = {name: type_ for name, type_ in item.fields if isinstance(type_, PropertyType)}
+    plain = [name for name, type_ in fields.items() if not type_.is_list and type_.scalar != "Vector"]
+    if not isinstance(wanted, ast.Word):
+        message = f"'{expr.function}' takes the name of a property, which {checker.text(wanted)} is not"
+        raise type_fault("T36", message, wanted.span, f"write {expr.function}(${variable.name}, property)")
+    if wanted.name not in plain:
+        hint = did_you_mean(wanted.name, plain) or f"they have {listing(plain)}"
+        message = f"the {expr.function} of '${variable.name}' have no property '{wanted.name}'"
+        if wanted.name in fields:
+            message = f"'{wanted.name}' is {fields[wanted.name]}, and a list cannot hold lists"
+        raise type_fault("T36", message, wanted.span, hint)
+    type_ = PropertyType(fields[wanted.name].scalar, nullable=variable.optional, is_list=True)
+    return ir.Prop(variable.ir_name, ir.path_property(expr.function, type_.scalar, wanted.name), type_)
 
 
 def length_of(variable: Variable) -> ir.Prop:

@@ -36,7 +36,6 @@ CompareOp = Literal[
     "=", "!=", "<", "<=", ">", ">=", "contains_item", "contains_text", "starts_with", "ends_with", "matches"
 ]  # fmt: skip
 ArithmeticOp = Literal["+", "-", "*", "/", "%"]
-ValueFunction = Literal["lower", "upper", "length", "coalesce", "concat", "type"]
 TextFunction = Literal["search", "match_text", "fuzzy"]
 AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
 Direction = Literal["out", "in", "both"]
@@ -44,6 +43,14 @@ PathKind = Literal["path", "shortest", "all shortest"]
 
 LENGTH, WEIGHT = "#length", "#weight"
 """What a path has like properties: how many edges, and what they add up to."""
+
+PATH_PARTS = ("#nodes:", "#edges:")
+"""How the name of a property of a path begins that lists a property of its nodes or edges: part, scalar, property."""
+
+
+def path_property(part: str, scalar: str, name: str) -> str:
+    """The name of the property of a path that lists a property of each of its nodes or edges."""
+    return f"#{part}:{scalar}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +233,12 @@ class Negative:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A value computed from values."""
+    """A value computed from values: a scalar function of `query.scalars`, `case`, or `type`.
 
-    name: ValueFunction
+    The arguments of `case` are a condition and a value in turns, and the value of `else` at the end.
+    """
+
+    name: str
     arguments: tuple[Expr, ...]
     type: PropertyType
 

@@ -8,15 +8,27 @@ the ids of a path's edges; that can only happen where an end has no name.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 from omnigraph.query.ast import ANONYMOUS
-from omnigraph.query.ir import Aggregate, AntiJoin, Expr, FindPaths, LeftJoin, PathPart, Pipeline, QueryIR, parts_of
+from omnigraph.query.ir import (
+    PATH_PARTS,
+    Aggregate,
+    AntiJoin,
+    Expr,
+    FindPaths,
+    LeftJoin,
+    PathPart,
+    Pipeline,
+    Prop,
+    QueryIR,
+    parts_of,
+)
 
 
 def measure_paths(query: QueryIR) -> QueryIR:
     """Return the query with the paths marked that are only measured."""
-    shown = {var for expr in query.group_exprs for var in _shown(expr)}
+    shown = {var for expr in query.group_exprs for var in _shown(expr)} | set(_listed(query))
     tied = bool(query.order_by) and not query.is_aggregate
     return replace(query, pipeline=_marked(query.pipeline, shown, tied=tied))
 
@@ -28,6 +40,19 @@ def _shown(expr: Expr) -> Iterator[str]:
     if not isinstance(expr, Aggregate) or expr.function != "count":
         for part in parts_of(expr):
             yield from _shown(part)
+
+
+def _listed(node: object) -> Iterator[str]:
+    """The paths of which a property of the nodes or edges is looked at, anywhere in the query."""
+    if isinstance(node, Prop):
+        if node.name.startswith(PATH_PARTS):
+            yield node.var
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _listed(part)
+    elif is_dataclass(node):
+        for field in fields(node):
+            yield from _listed(getattr(node, field.name))
 
 
 def _marked(pipeline: Pipeline, shown: set[str], *, tied: bool) -> Pipeline:

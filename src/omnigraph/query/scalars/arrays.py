@@ -1,0 +1,71 @@
+"""Arrays for the computations of scalar functions.
+
+Arrow and numpy are loaded by the first computation: a process that only compiles queries loads neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from omnigraph.query.scalars.signature import VARIES, Columns
+from omnigraph.types import PropertyType
+
+
+class _Lazy:
+    """A module that is imported when something of it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+pa: Any = _Lazy("pyarrow")
+pc: Any = _Lazy("pyarrow.compute")
+np: Any = _Lazy("numpy")
+
+
+def stored_type(type_: PropertyType) -> Any:
+    """The Arrow type of a column."""
+    from omnigraph.schema.arrow import arrow_type  # noqa: PLC0415 (loads Arrow)
+
+    return arrow_type(type_)
+
+
+def by_row(columns: Columns, compute: Callable[..., Any], *, plain: bool = False) -> Any:
+    """One call after the other; null where an argument is. `plain` gives dates as days and instants as milliseconds."""
+    arrays = [as_numbers(array) if plain else array for array in columns.arrays]
+    rows = zip(*(array.to_pylist() for array in arrays), strict=True)
+    found = [None if any(value is None for value in row) else compute(*row) for row in rows]
+    wanted = stored_type(columns.call.type)
+    if plain and columns.call.type.scalar in ("Date", "DateTime"):
+        number = pa.int32() if columns.call.type.scalar == "Date" else pa.int64()
+        return pa.array(found, number).cast(wanted)
+    return pa.array(found, wanted)
+
+
+def as_numbers(array: Any) -> Any:
+    """Dates as days and instants as milliseconds; any other array as it is."""
+    if pa.types.is_date32(array.type):
+        return array.cast(pa.int32())
+    return array.cast(pa.int64()) if pa.types.is_date64(array.type) else array
+
+
+def valid(array: Any) -> Any:
+    """Where an array has a value, as a numpy mask."""
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def filled(array: Any) -> Any:
+    """Numbers as numpy has them, zero where there is none."""
+    array = as_numbers(array)
+    return pc.fill_null(array, pa.scalar(0, array.type)).to_numpy(zero_copy_only=False)
+
+
+def constant(columns: Columns, place: int) -> Any:
+    """The value of an argument that is the same in every row, else `VARIES`; null is never constant."""
+    value = columns.constants[place] if place < len(columns.constants) else VARIES
+    return VARIES if value is None else value

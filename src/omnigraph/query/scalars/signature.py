@@ -1,0 +1,168 @@
+"""What an entry of the registry of scalar functions says: name, arguments, result, computation.
+
+One entry is all there is to a scalar function. The parser takes the number of arguments from it, the type checker the
+types, the engine the computation. Unless an entry says otherwise, a null argument makes the result null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.query import ir
+from omnigraph.query.literals import compatible
+from omnigraph.types import PropertyType
+
+REPEATS_MAX = 16
+"""The number of arguments a function with any number of them takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an argument can be: the words for messages, and a test of its type."""
+
+    words: str
+    accepts: Callable[[PropertyType], bool]
+    units: tuple[str, ...] = ()
+    """The bare words that can stand here instead of a value."""
+
+
+@dataclass(slots=True)
+class Columns:
+    """The arguments of a call on some rows."""
+
+    arrays: list[Any]
+    call: ir.Function
+    constants: list[Any] = field(default_factory=list)
+    """The value of each argument that is the same in every row, else `VARIES`."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.arrays[0])
+
+
+VARIES = object()
+"""Stands for an argument that is not the same in every row."""
+
+Compute = Callable[[Columns], Any]
+Typing = Callable[[Sequence[ir.Value]], PropertyType | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A function of single values, row by row."""
+
+    name: str
+    usage: str
+    """How a call is written; messages show it."""
+    takes: tuple[Kind, ...]
+    gives: PropertyType | Typing
+    """The type of the result; a rule gives None where the types of the arguments do not go together."""
+    compute: Compute
+    """The results of a call as an Arrow array."""
+    summary: str
+    """The line of the reference."""
+    least: int = -1
+    """The number of required arguments; -1 when all are."""
+    repeats: bool = False
+    """The last argument may be repeated."""
+    no_result: str | None = None
+    """When a call on values has no result; null in a read, an error in a value that is stored."""
+    null_result: bool = True
+    """A null argument makes the result null."""
+
+    @property
+    def fewest(self) -> int:
+        """The least number of arguments."""
+        return len(self.takes) if self.least < 0 else self.least
+
+    @property
+    def most(self) -> int:
+        """The greatest number of arguments."""
+        return REPEATS_MAX if self.repeats else len(self.takes)
+
+    def kind(self, place: int) -> Kind:
+        """What the argument at a place can be."""
+        return self.takes[min(place, len(self.takes) - 1)]
+
+    def result(self, values: Sequence[ir.Value]) -> PropertyType | None:
+        """The type of a call on these values; None when they do not go together."""
+        found = self.gives(values) if callable(self.gives) else self.gives
+        if found is None or not self.null_result:
+            return found
+        return found.with_nullable(self.no_result is not None or any(value.type.nullable for value in values))
+
+
+def _plain(*scalars: str) -> Callable[[PropertyType], bool]:
+    return lambda type_: not type_.is_list and type_.scalar in scalars
+
+
+TEXT = Kind("a String", lambda type_: type_.is_text)
+INTEGER = Kind("an integer", lambda type_: type_.is_integer)
+NUMBER = Kind("a number", lambda type_: type_.is_numeric)
+LIST = Kind("a list", lambda type_: type_.is_list)
+TEXT_OR_LIST = Kind("a String or a list", lambda type_: type_.is_text or type_.is_list)
+DAY = Kind("a Date or a DateTime", _plain("Date", "DateTime"))
+MOMENT = Kind("a DateTime", _plain("DateTime"))
+ANY = Kind("a value", lambda type_: type_.scalar != "Blob")
+PRINTABLE = Kind(
+    "a String, a number, a Bool, a Date or a DateTime", lambda type_: not type_.is_list and type_.scalar != "Vector"
+)
+
+
+# -- types -------------------------------------------------------------------------------------------
+
+
+def is_null(value: ir.Expr) -> bool:
+    """Whether an expression is the `null` literal."""
+    return isinstance(value, ir.Const) and value.value is None
+
+
+def is_unsigned(value: ir.Value) -> bool:
+    """Whether a number is never below zero by its type, or is a constant that is not."""
+    if value.type.scalar in ("U32", "U64"):
+        return True
+    return isinstance(value, ir.Const) and value.type.is_numeric and value.value >= 0
+
+
+def common_type(types: Sequence[PropertyType]) -> PropertyType:
+    """The type that holds values of mutually compatible types."""
+    first = types[0]
+    scalars = {type_.scalar for type_ in types}
+    plain = PropertyType(first.scalar, is_list=first.is_list, dim=first.dim)
+    if len(scalars) == 1:
+        return plain
+    if scalars & {"F32", "F64"}:
+        return PropertyType("F64", is_list=first.is_list)
+    return PropertyType("U64" if "U64" in scalars else "I64", is_list=first.is_list)
+
+
+def type_of_all(values: Sequence[ir.Value]) -> PropertyType | None:
+    """The type that holds all of these values, nulls left aside; None when there is none."""
+    typed = [value for value in values if not is_null(value)]
+    if not typed or any(not compatible(value.type, typed[0].type) or value.type.scalar == "Blob" for value in typed):
+        return None
+    floats = any(value.type.scalar in ("F32", "F64") for value in typed)
+    wide = any(value.type.scalar == "U64" for value in typed)
+    if wide and not floats and not all(is_unsigned(value) for value in typed):
+        return None
+    return common_type([value.type for value in typed])
+
+
+def same_number(values: Sequence[ir.Value]) -> PropertyType:
+    """F64 of a float, U64 of a U64, else I64."""
+    type_ = values[0].type
+    return ir.F64 if type_.is_float else PropertyType("U64") if type_.scalar == "U64" else ir.I64
+
+
+def same_type(values: Sequence[ir.Value]) -> PropertyType:
+    """The type of the first argument; an enum is a String."""
+    type_ = values[0].type
+    return PropertyType(type_.scalar, is_list=type_.is_list, dim=type_.dim)
+
+
+def item_type(values: Sequence[ir.Value]) -> PropertyType:
+    """The type of the items of a list, which may be missing."""
+    return values[0].type.item.with_nullable(True)
