@@ -28,7 +28,8 @@ from omnigraph.engine.embed import Embedder
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.load import LoadResult, Reject, file_kind, load
+from omnigraph.operations.load import file_kind, load
+from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.diff import DiffResult, diff_files
 from omnigraph.pipeline.embed import embed_lines
 from omnigraph.pipeline.export import ExportResult, Format, export_files
@@ -99,6 +100,7 @@ def load_data(
     options: WriteOptions,
     bulk: BulkOptions,
     *,
+    missing: str = "keep",
     embedder: Embedder,
     environ: Mapping[str, str],
     embed: bool = True,
@@ -116,6 +118,7 @@ def load_data(
             mode,
             options,
             bulk,
+            missing=missing,
             environ=environ,
             embed=embed,
             fetch=fetch,
@@ -131,6 +134,7 @@ def load_data(
             data,
             mode,
             options,
+            missing=missing,
             embedder=embedder if embed else None,
             fetch=fetch,
             set_aside=set_aside,
@@ -147,6 +151,7 @@ def load_data(
             source,
             mode,
             options,
+            missing=missing,
             set_aside=set_aside,
             from_branch=from_branch,
             environ=environ,

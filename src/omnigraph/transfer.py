@@ -10,7 +10,7 @@ from typing import Any
 from omnigraph.bulk import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.engine.embed import Embedder
 from omnigraph.operations.export import export_lines, export_records
-from omnigraph.operations.load import LoadResult
+from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.diff import DiffResult
 from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
@@ -34,6 +34,7 @@ class Transfer(Review):
         data: Any,
         *,
         mode: str,
+        missing: str = "keep",
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
@@ -47,15 +48,17 @@ class Transfer(Review):
     ) -> LoadResult:
         """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
 
-        With a list in `rejects`, wrong records are put there and the rest is loaded; a path makes them a file, JSONL or
-        Parquet by its name. Without `embed`, texts are left without their vectors. `engine` is `auto`, `memory` or
-        `spark`, `spark` a session or `omnigraph.spark.SessionOptions`; the result is the same. A second load with the
-        same `job_id` does nothing and returns what the first one did. `watch` is told of progress. `delimiter`
-        separates the cells of CSV files; without it the header decides.
+        In mode `merge` a property that is absent from a record keeps its value; with `missing="null"` it is cleared, so
+        that records replace whole rows. With a list in `rejects`, wrong records are put there and the rest is loaded; a
+        path makes them a file, JSONL or Parquet by its name. Without `embed`, texts are left without their vectors.
+        `engine` is `auto`, `memory` or `spark`, `spark` a session or `omnigraph.spark.SessionOptions`; results are
+        equal. A second load with the same `job_id` does nothing, leaves `rejects` as it is and returns the result of
+        the first. `watch` is called with the progress. `delimiter` separates the cells of CSV files; without it the
+        header decides.
         """
         bulk = BulkOptions(engine, spark, watch)
         options = self._options(branch or self.branch, actor, message, job_id)
-        return self._load(data, mode, options, bulk, rejects, None, embed=embed, delimiter=delimiter)
+        return self._load(data, mode, options, bulk, rejects, None, missing=missing, embed=embed, delimiter=delimiter)
 
     def ingest(
         self,
@@ -64,6 +67,7 @@ class Transfer(Review):
         branch: str,
         from_branch: str = MAIN,
         mode: str = "merge",
+        missing: str = "keep",
         actor: str | None = None,
         message: str | None = None,
         rejects: Rejects = None,
@@ -77,7 +81,9 @@ class Transfer(Review):
         """Load onto a branch, which is created from `from_branch` if it is not there."""
         bulk = BulkOptions(engine, spark, watch)
         options = self._options(branch, actor, message, job_id)
-        return self._load(data, mode, options, bulk, rejects, from_branch, embed=embed, delimiter=delimiter)
+        return self._load(
+            data, mode, options, bulk, rejects, from_branch, missing=missing, embed=embed, delimiter=delimiter
+        )
 
     def _options(self, branch: str, actor: str | None, message: str | None, job_id: str | None) -> WriteOptions:
         return WriteOptions(branch=branch, actor=actor or self.actor, message=message, idempotency_key=job_id)
@@ -91,6 +97,7 @@ class Transfer(Review):
         rejects: Rejects,
         from_branch: str | None,
         *,
+        missing: str,
         embed: bool,
         delimiter: str | None,
     ) -> LoadResult:
@@ -101,6 +108,7 @@ class Transfer(Review):
             mode,
             options,
             bulk,
+            missing=missing,
             embedder=self._embedder,
             environ=self._environ,
             embed=embed,
@@ -109,7 +117,8 @@ class Transfer(Review):
             from_branch=from_branch,
             delimiter=delimiter,
         )
-        keep_rejects(result.rejected, rejects)
+        if not result.repeated:
+            keep_rejects(result.rejected, rejects)
         return result
 
     def export(

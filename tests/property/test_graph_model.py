@@ -34,7 +34,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 import omnigraph as og
 from omnigraph.errors import Damaged, OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.operations.load import Reject
+from omnigraph.operations.load_result import Reject
 from support.graph_model import (
     AnyType,
     Delete,

@@ -13,7 +13,7 @@ from typing import Any
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.operations.load import LoadResult, Reject
+from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
@@ -38,13 +38,23 @@ node Thing {
     @unique(label, sku)
 }
 node Day { on: Date @key  note: String? }
+node Item {
+    code: String @key
+    kind: String
+    title: String? @unique
+    rank: I32?
+    tags: [String]?
+    @range(rank, 0..9)
+}
 edge Knows: Person -> Person @card(0..2) { since: Date?  @unique(src, dst) }
 edge Owns: Person -> Thing { share: F32? }
 edge Saw: Thing -> Day @card(1..3)
+edge Rated: Person -> Item { on: Date?  stars: I32?  because: String  @unique(src, dst, on) }
 """
 PHOTOS = ("a.jpg", "an empty one", "deep/c.jpg")
 _FIRST_DAY = 19723
 """The first of January 2024."""
+_LEFT = re.compile(r"(src|dst) '.*' still points at it")
 _ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 
 
@@ -68,15 +78,15 @@ class Twins:
         memory, bulk = (og.init(root / name, schema, **given) for name in ("memory", "bulk"))
         return cls(memory, bulk, runner or InlineRunner())
 
-    def load(self, files: Iterable[Path], mode: str, *, set_aside: bool = False) -> None:
+    def load(self, files: Iterable[Path], mode: str, *, set_aside: bool = False, missing: str = "keep") -> None:
         """Load on both; they must end alike, by a result or an error."""
         paths = [str(file) for file in files]
-        expected = _outcome(lambda: _in_memory(self.memory, paths, mode, set_aside))
-        found = _outcome(lambda: self.bulk_load(paths, mode, set_aside=set_aside))
+        expected = _outcome(lambda: _in_memory(self.memory, paths, mode, set_aside, missing))
+        found = _outcome(lambda: self.bulk_load(paths, mode, set_aside=set_aside, missing=missing))
         assert found == expected
         assert contents(self.bulk) == contents(self.memory)
 
-    def bulk_load(self, paths: list[str], mode: str, *, set_aside: bool = False) -> LoadResult:
+    def bulk_load(self, paths: list[str], mode: str, *, set_aside: bool = False, missing: str = "keep") -> LoadResult:
         """Load on the second one only."""
         source = plan_input(paths, {}, self.runner.parallelism, split_bytes=self.split_bytes)
         return load_source(
@@ -85,15 +95,16 @@ class Twins:
             FileSource(source),
             mode,
             WriteOptions(),
+            missing=missing,
             set_aside=set_aside,
             environ={},
             fetch=self.bulk._fetch,
         )
 
 
-def _in_memory(graph: Graph, paths: list[str], mode: str, set_aside: bool) -> LoadResult:
+def _in_memory(graph: Graph, paths: list[str], mode: str, set_aside: bool, missing: str) -> LoadResult:
     rejects: list[Reject] | None = [] if set_aside else None
-    return graph.load(paths if len(paths) > 1 else paths[0], mode=mode, rejects=rejects)
+    return graph.load(paths if len(paths) > 1 else paths[0], mode=mode, missing=missing, rejects=rejects)
 
 
 def _outcome(run: Any) -> Any:
@@ -103,11 +114,13 @@ def _outcome(run: Any) -> Any:
     except OmniGraphError as error:
         return type(error).__name__, _masked(error.message), error.code, error.hint
     rejected = [(r.source, r.line, r.type_name, r.property, r.rule, _masked(r.reason)) for r in result.rejected]
-    return result.tables, rejected, result.embedded_rows, result.pending_embeddings, result.mode
+    counts = result.embedded_rows, result.pending_embeddings, result.rejected_count, result.commit_id is None
+    return result.tables, rejected, result.mode, result.notes, counts
 
 
 def _masked(text: str) -> str:
-    return _ULID.sub("<made>", text)
+    """Without made-up ids; of several committed edges that lose a node, the order on disk decides which is named."""
+    return _LEFT.sub("<one> still points at it", _ULID.sub("<made>", text))
 
 
 def contents(graph: Graph) -> list[str]:
@@ -133,16 +146,18 @@ class Inputs:
         self.wrong = 0.0
         self.tidy = True
         self._given: set[str] = set()
-        self._known: dict[str, list[str]] = {"p": [], "t": [], "d": []}
+        self.repeats = False
+        """Whether ids are given again, as a merge allows."""
+        self._known: dict[str, list[str]] = {"p": [], "t": [], "d": [], "i": []}
 
     def look_at(self, graph: Graph) -> None:
         """Edges may end at what is there."""
-        self._known = {"p": [], "t": [], "d": []}
-        for record in graph.export(types=["Person", "Thing", "Day"]):
+        self._known = {"p": [], "t": [], "d": [], "i": []}
+        for record in graph.export(types=["Person", "Thing", "Day", "Item"]):
             id_ = record["data"]["id"]
             if record["type"] == "Day":
                 self._known["d"].append(f"d{int(record['data']['on']) - _FIRST_DAY}")
-            elif id_[0] in "pt":
+            elif id_[0] in "pti":
                 self._known[id_[0]].append(id_)
 
     def lines(self, count: int) -> list[str]:
@@ -169,7 +184,9 @@ class Inputs:
         return json.dumps(self._record(), ensure_ascii=False)
 
     def _new(self, kind: str, choices: int) -> str:
-        """An id for a node; a tidy input gives each once."""
+        """An id for a node; a tidy input gives each once, unless ids are repeated."""
+        if self.repeats and self._known[kind] and self.random.random() < 0.4:
+            return self.random.choice(self._known[kind])
         for _ in range(50):
             id_ = f"{kind}{self.random.randint(0, choices)}"
             if not self.tidy or id_ not in self._given:
@@ -203,17 +220,19 @@ class Inputs:
 
     def _record(self) -> dict[str, Any]:
         pick = self.random.random
-        kind = self.random.choice(["Person"] * 3 + ["Thing"] * 2 + ["Day", "Knows", "Owns", "Saw"])
+        kinds = ["Person"] * 3 + ["Thing"] * 2 + ["Item"] * 3 + ["Rated"] * 2 + ["Day", "Knows", "Owns", "Saw"]
+        kind = self.random.choice(kinds)
         if self.tidy and not all(self._known.values()):
-            kind = next(
-                name for name, known in zip(("Person", "Thing", "Day"), self._known.values(), strict=True) if not known
-            )
+            names = ("Person", "Thing", "Day", "Item")
+            kind = next(name for name, known in zip(names, self._known.values(), strict=True) if not known)
+        if kind == "Item":
+            return self._item()
         if kind == "Person":
             data: dict[str, Any] = {"name": self._name()}
             if pick() < 0.2:
                 data["nick"] = f"n{self.random.randint(0, 2000 if self.tidy else 60)}"
             if pick() < 0.5:
-                data["age"] = self.random.randint(0, 150)
+                data["age"] = self.random.choice([None, self.random.randint(0, 150)])
             if pick() < 0.3:
                 data["mood"] = self.random.choice(["calm", "busy", None])
             return {"type": kind, "data": data}
@@ -231,12 +250,37 @@ class Inputs:
                 data["id"] = day  # an old way to write the id
             return {"type": kind, "data": data}
         data = {"id": self._edge_id()} if pick() < 0.4 else {}
+        if kind == "Rated":
+            data = data if pick() < 0.5 else {}
+            if pick() < 0.9:
+                data["because"] = f"b{self.random.randint(0, 9)}"
+            if pick() < 0.7:
+                data["on"] = self.random.choice([None, _as_day(f"d{self.random.randint(0, 3)}")])
+            if pick() < 0.5:
+                data["stars"] = self.random.choice([None, *range(6)])
+            return {"edge": kind, "from": self._old("p", 40), "to": self._old("i", 40), "data": data}
         if kind == "Knows":
             return {"edge": kind, "from": self._old("p", 40), "to": self._old("p", 40), "data": data}
         if kind == "Owns":
             word = "owns" if pick() < 0.1 else kind
             return {"edge": word, "from": self._old("p", 40), "to": self._old("t", 25), "data": data}
         return {"edge": kind, "from": self._old("t", 25), "to": self._day_id(), "data": data}
+
+    def _item(self) -> dict[str, Any]:
+        """A record that may leave anything out, or clear it."""
+        pick = self.random.random
+        known = len(self._known["i"])
+        data: dict[str, Any] = {"code": self._new("i", 400 if self.tidy else 40)}
+        is_new = len(self._known["i"]) > known
+        if pick() < (0.97 if is_new else 0.3):
+            data["kind"] = self.random.choice(["round", "square"])
+        if pick() < 0.3:
+            data["title"] = self.random.choice([None, f"t{self.random.randint(0, 1000 if self.tidy else 30)}"])
+        if pick() < 0.4:
+            data["rank"] = self.random.choice([None, *range(10)])
+        if pick() < 0.2:
+            data["tags"] = self.random.choice([None, [], ["a", "b"]])
+        return {"type": "Item", "data": data}
 
     def _reference(self, name: str) -> str:
         return f"file://{self._photos}/{name}"
@@ -252,6 +296,11 @@ class Inputs:
             {"type": "Person", "data": {"name": name, "id": "other"}},
             {"type": "Person", "data": {"name": name, "shoe": 43}},
             {"type": "Nobody", "data": {}},
+            {"type": "Item", "data": {"code": "i1", "kind": None}},
+            {"type": "Item", "data": {"code": "i1", "rank": 10}},
+            {"type": "Item", "data": {"code": "new", "rank": 1}},
+            {"edge": "Rated", "from": name, "to": "i1"},
+            {"edge": "Rated", "from": name, "to": "i1", "data": {"stars": "6", "because": "x"}},
             {"edge": "Knows", "from": name, "to": "nobody"},
             {"edge": "Knows", "from": name, "to": 7},
             {"edge": "Saw", "from": "t1", "to": "2030-01-01"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
@@ -60,7 +61,9 @@ def test_the_same_job_twice(graph, tmp_path, steps, engine):
     path = write_jsonl(tmp_path / "x.jsonl", [shelf("c")])
     first = graph.load(path, mode="append", job_id="night-1", engine=engine)
     before = everything(graph)
-    assert graph.load(path, mode="append", job_id="night-1", engine=engine) == first
+    again = graph.load(path, mode="append", job_id="night-1", engine=engine)
+    assert again.repeated
+    assert replace(again, notes=(), repeated=False) == first
     assert everything(graph) == before
 
 

@@ -22,9 +22,10 @@ from omnigraph.cli.where import Conf, Engine, Master, Remote, check_engine, spar
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-    from omnigraph.operations.load import LoadResult
+    from omnigraph.operations.load_result import LoadResult
 
 MODES = ("overwrite", "append", "merge")
+MISSING = ("keep", "null")
 
 Data = Annotated[
     list[str],
@@ -41,6 +42,15 @@ Rejects = Annotated[
         "--rejects", metavar="FILE", help="Set wrong records aside in this file (.jsonl, .parquet) and load the rest."
     ),
 ]
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="keep|null",
+        help="Whether a merge keeps properties that are absent from a record, or sets them to null.",
+        autocompletion=completion.one_of(*MISSING),
+    ),
+]
 Embed = Annotated[str, typer.Option("--embed", metavar="fill|off", help="Whether texts are embedded while loading.")]
 Delimiter = Annotated[
     str | None,
@@ -49,7 +59,9 @@ Delimiter = Annotated[
 JobId = Annotated[
     str | None,
     typer.Option(
-        "--job-id", metavar="ID", help="A second load with the same id does nothing and tells the first's result."
+        "--job-id",
+        metavar="ID",
+        help="A second load with the same id does nothing and reports the result of the first.",
     ),
 ]
 
@@ -63,10 +75,11 @@ def load_command(
         typer.Option(
             "--mode",
             metavar="MODE",
-            help="merge (add or replace), append (add only), overwrite (replace whole types).",
+            help="merge (add or update), append (add only), overwrite (replace whole types).",
             autocompletion=completion.one_of(*MODES),
         ),
     ] = None,
+    missing: Missing = "keep",
     branch: Branch = None,
     from_branch: Annotated[
         str | None, typer.Option("--from", metavar="BASE", help="Create a missing branch from this one.")
@@ -87,8 +100,8 @@ def load_command(
     omnigraph load --data people.jsonl --mode merge ./my.omni
     """
     if mode is None:
-        raise UsageFault("say how to load: --mode merge (add or replace), append (add only) or overwrite")
-    _check_words(mode, embed, engine)
+        raise UsageFault("say how to load: --mode merge (add or update), append (add only) or overwrite")
+    _check_words(mode, missing, embed, engine)
     address = run.storage()
     on = run.branch(branch)
     if mode == "overwrite":
@@ -99,7 +112,7 @@ def load_command(
     where: dict[str, Any] = {"engine": engine, "spark": spark, "delimiter": delimiter}
     if from_branch is not None:
         where["from_branch"] = from_branch
-    result = _load(run, graph, data, mode, on, rejects, embed, job_id, message, where, as_json=as_json)
+    result = _load(run, graph, data, mode, missing, on, rejects, embed, job_id, message, where, as_json=as_json)
     counts = _counts(result)
     if as_json:
         document = {"uri": address.uri, "branch": on, "mode": mode, **counts, **_common(run, graph, result)}
@@ -119,6 +132,7 @@ def ingest_command(
         str | None, typer.Option("--from", metavar="BASE", help="Where a missing branch starts.")
     ] = None,
     mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="merge, append or overwrite.")] = "merge",
+    missing: Missing = "keep",
     rejects: Rejects = None,
     embed: Embed = "fill",
     engine: Engine = "auto",
@@ -134,14 +148,14 @@ def ingest_command(
 
     omnigraph ingest --data may.jsonl --branch intake/may ./my.omni
     """
-    _check_words(mode, embed, engine)
+    _check_words(mode, missing, embed, engine)
     address = run.storage()
     on, base = run.branch(branch), run.branch(from_branch)
     run.announce(address)
     graph = run.open(address)
     spark = spark_options(engine, master, remote, conf)
     where = {"engine": engine, "spark": spark, "delimiter": delimiter, "from_branch": base}
-    result = _load(run, graph, data, mode, on, rejects, embed, job_id, message, where, as_json=as_json)
+    result = _load(run, graph, data, mode, missing, on, rejects, embed, job_id, message, where, as_json=as_json)
     if as_json:
         tables = [{"table_key": key, "rows_loaded": rows} for key, rows in sorted(result.tables)]
         document = {"uri": address.uri, "branch": on, "base_branch": base, "branch_created": result.branch_created}
@@ -160,6 +174,7 @@ def _load(
     graph: Graph,
     data: Sequence[str],
     mode: str,
+    missing: str,
     branch: str,
     rejects: str | None,
     embed: str,
@@ -177,6 +192,7 @@ def _load(
         result = load(
             sources,
             mode=mode,
+            missing=missing,
             branch=branch,
             message=message,
             rejects=rejects,
@@ -185,10 +201,10 @@ def _load(
             watch=watch,
             **where,
         )
-    for note in result.notes:
-        remark("note", note)
     if result.rejected:
         remark("warning", f"{len(result.rejected)} wrong records were set aside in {rejects}")
+    for note in () if as_json or run.options.quiet else result.notes:
+        remark("note", note)
     if result.pending_embeddings:
         remark(
             "warning",
@@ -198,9 +214,11 @@ def _load(
     return result
 
 
-def _check_words(mode: str, embed: str, engine: str) -> None:
+def _check_words(mode: str, missing: str, embed: str, engine: str) -> None:
     if mode not in MODES:
         raise UsageFault(f"there is no load mode '{mode}'; the modes are {', '.join(MODES)}")
+    if missing not in MISSING:
+        raise UsageFault("--missing is keep or null")
     if embed not in ("fill", "off"):
         raise UsageFault("--embed is fill or off")
     check_engine(engine)
@@ -234,7 +252,8 @@ def _common(run: Invocation, graph: Graph, result: LoadResult) -> dict[str, Any]
     data = {
         "actor_id": run.actor,
         "commit": commit,
-        "rejected": len(result.rejected),
+        "rejected": result.rejected_count,
+        "repeated": result.repeated,
         "notes": list(result.notes),
     }
     if any(node.embeds for node in graph.catalog(result.branch).nodes.values()):

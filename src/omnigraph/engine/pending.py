@@ -36,6 +36,15 @@ class CommittedRows:
         """Those of `ids` that exist."""
         return _one(self.rows_among(table_key, "id", ids, ["id"])["id"])
 
+    def rows_with_ids(self, table_key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """`id` and some columns of the rows with these ids; of other rows only ids are read."""
+        table = self._snapshot.table(table_key)
+        wanted = list(dict.fromkeys(["id", *columns]))
+        if len(ids) <= _IN_LIST_MAX:
+            return self.rows_among(table_key, "id", ids, wanted)
+        rows = self.rows_among(table_key, "id", ids, ["id", "_rowid"])
+        return table.take_rows(rows["_rowid"].to_pylist(), wanted)
+
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """The rows whose `column` is one of `values`, which are of its type."""
         table = self._snapshot.table(table_key)

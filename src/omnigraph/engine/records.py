@@ -118,26 +118,51 @@ class Rows:
     """Whether every id was made up here, and so is nobody else's."""
     given: dict[str, pa.Array] = field(default_factory=dict)
     """Property → which records give it; a property that every record gives is left out."""
+    records: pa.ListArray | None = None
+    """The records of each row, by their places in `sources` and `lines`; None if every row has one, in order."""
+    adds_again: bool = False
+    """Whether a second load of the same records would add some of them again."""
 
     def keep(self, which: pa.Array) -> None:
         """Leave out the rows for which `which` is not true."""
-        self.table, self.sources, self.lines = (part.filter(which) for part in (self.table, self.sources, self.lines))
+        self.table = self.table.filter(which)
         kept = {name: mask.filter(which) for name, mask in self.given.items()}
         self.given = {name: mask for name, mask in kept.items() if mask.false_count}
+        if self.records is not None:
+            self.records = self.records.filter(which)
+        else:
+            self.sources, self.lines = self.sources.filter(which), self.lines.filter(which)
 
-    def fault(
+    @property
+    def record_count(self) -> int:
+        """How many records the rows come from."""
+        return self.table.num_rows if self.records is None else len(self.records.flatten())
+
+    def records_of(self, position: int) -> list[int]:
+        """The records of a row, by their places in `sources` and `lines`."""
+        return [position] if self.records is None else self.records[position].as_py()
+
+    def place_of(self, position: int) -> tuple[str | None, int]:
+        """The file and line of the last record of a row."""
+        record = self.records_of(position)[-1]
+        return self.sources[record].as_py(), self.lines[record].as_py()
+
+    def faults(
         self, position: int, message: str, property_name: str | None, rule: str, hint: str | None = None
-    ) -> RecordError:
-        """What is wrong with a row, and where it came from."""
-        return RecordError(
-            message,
-            source=self.sources[position].as_py(),
-            line=self.lines[position].as_py(),
-            type_name=self.type.name,
-            property_name=property_name,
-            rule=rule,
-            hint=hint,
-        )
+    ) -> list[RecordError]:
+        """What is wrong with a row, once for each of its records."""
+        return [
+            RecordError(
+                message,
+                source=self.sources[record].as_py(),
+                line=self.lines[record].as_py(),
+                type_name=self.type.name,
+                property_name=property_name,
+                rule=rule,
+                hint=hint,
+            )
+            for record in self.records_of(position)
+        ]
 
 
 # -- ends of edges ------------------------------------------------------------------------------------
@@ -360,8 +385,20 @@ class _Sorter:
 # -- records to rows ---------------------------------------------------------------------------------
 
 
-def build_rows(parts: Sequence[Part], faults: Faults, new_ids: NewIds, fetch: Fetch | None = None) -> Rows:
-    """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out."""
+def build_rows(
+    parts: Sequence[Part],
+    faults: Faults,
+    new_ids: NewIds,
+    fetch: Fetch | None = None,
+    *,
+    keep: bool = False,
+    match: bool = False,
+) -> Rows:
+    """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out.
+
+    With `keep`, a required property may be absent from a record whose row may exist. With `match`, ids that are not
+    given stay null: the caller finds the rows that are meant.
+    """
     type_ = parts[0].type
     wrong: dict[int, Wrong] = {}
     schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
@@ -372,23 +409,33 @@ def build_rows(parts: Sequence[Part], faults: Faults, new_ids: NewIds, fetch: Fe
         count += len(part.lines)
     fields = {field.name: _concatenated(typed, field) for field in schema}
     given = _presence(type_, typed)
-    for name, missing in _missing(type_, fields):
+    if not keep:
+        given = {}
+    explicit = fields["id"]
+    key = type_.key if isinstance(type_, NodeType) else ()
+    is_keyed = bool(key)
+    may_exist = pa.repeat(True, count) if is_keyed or match else pc.is_valid(explicit)
+    kept = {name: pc.and_not(may_exist, mask) for name, mask in given.items() if name not in key}
+    for name, missing in _missing(type_, fields, kept):
         for position in pc.indices_nonzero(missing).to_pylist():
             reason = f"{type_.name}.{name} is required ({type_.properties[name].type})"
             wrong.setdefault(position, (reason, name, "required", None))
-    explicit = fields["id"]
-    fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_ids)
+    aliases: dict[str, str] = {}
+    if is_keyed or not match:
+        fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_ids)
     rows = Rows(
         type_,
         pa.table({name: fields[name] for name in schema.names}, schema=schema),
         pa.concat_arrays([pa.repeat(pa.scalar(part.source, pa.utf8()), len(part.lines)) for part in parts]),
         pa.concat_arrays([_numbers(part.lines) for part in parts]),
         aliases,
-        fresh=not (isinstance(type_, NodeType) and type_.key) and explicit.null_count == count,
+        fresh=not (is_keyed or match) and explicit.null_count == count,
         given=given,
+        adds_again=not (is_keyed or match) and explicit.null_count > 0,
     )
     for position in sorted(wrong):
-        faults.add(rows.fault(position, *wrong[position]))
+        for error in rows.faults(position, *wrong[position]):
+            faults.add(error)
     if wrong:
         rows.keep(pa.array([position not in wrong for position in range(count)]))
     return rows
@@ -461,15 +508,23 @@ def _values(data: Sequence[Mapping[str, Any]], name: str) -> tuple[Sequence[Any]
         return [values.get(name) for values in data], pa.array([name in values for values in data])
 
 
-def _missing(type_: AnyType, fields: Mapping[str, pa.Array]) -> Iterator[tuple[str, pa.Array]]:
-    """Required properties and the rows that lack them; a vector may still come from its text."""
+def _missing(
+    type_: AnyType, fields: Mapping[str, pa.Array], kept: Mapping[str, pa.Array]
+) -> Iterator[tuple[str, pa.Array]]:
+    """Required properties and the rows that lack them; a vector may still come from its text.
+
+    `kept` are the rows that may have a committed value of a property.
+    """
     for property_ in type_.properties.values():
         column = fields[property_.name]
         if property_.type.nullable or not column.null_count:
             continue
         missing = pc.is_null(column)
+        for name in (property_.name, *([property_.embed.source] if property_.embed is not None else ())):
+            if name in kept:
+                missing = pc.and_not(missing, kept[name])
         if property_.embed is not None:
-            missing = pc.and_(missing, pc.invert(has_text(fields[property_.embed.source])))
+            missing = pc.and_not(missing, has_text(fields[property_.embed.source]))
         yield property_.name, missing
 
 

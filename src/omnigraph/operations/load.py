@@ -1,8 +1,8 @@
 """Loads records: read, type, embed, judge, publish; all or nothing, as one commit.
 
-`overwrite` replaces each table the input names, `append` adds rows whose ids are new, `merge` adds rows or
-replaces those with the same id. Asked to set wrong records aside, a load takes the rest, and whatever is
-wrong only because of what was set aside goes with it.
+`overwrite` replaces each table the input names, `append` adds rows whose ids are new, `merge` adds rows or sets
+the given properties of those with the same id (`engine.upsert`). Asked to set wrong records aside, a load takes the
+rest, and whatever is wrong only because of what was set aside goes with it. A load without records makes no commit.
 """
 
 from __future__ import annotations
@@ -10,89 +10,34 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.constraints import first_failure, violations
-from omnigraph.engine.delta import Delta, TableDelta, Violation
+from omnigraph.engine.delta import Delta, TableDelta, Violation, one_array
 from omnigraph.engine.embed import Embedder, Remembered, fill_vectors
 from omnigraph.engine.pending import CommittedRows
-from omnigraph.engine.records import Faults, Part, Rows, build_rows, read_dicts, read_text
+from omnigraph.engine.records import Faults, NewIds, Part, Rows, build_rows, read_dicts, read_text
 from omnigraph.engine.tabular import read_arrow, read_table_file
+from omnigraph.engine.upsert import check_missing, fold, is_loose, match_columns, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files import DataFile, find_files
 from omnigraph.storage.staging import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulids
-from omnigraph.versioning.records import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
-Mode = Literal["overwrite", "append", "merge"]
-MODES: tuple[Mode, ...] = ("overwrite", "append", "merge")
 Source = Callable[[Catalog, Faults], dict[str, list[Part]]]
-
-
-@dataclass(frozen=True)
-class Reject:
-    """A record that was set aside."""
-
-    source: str | None
-    line: int | None
-    type_name: str | None
-    property: str | None
-    rule: str
-    reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The form rejects are written in."""
-        return {
-            "source": self.source,
-            "line": self.line,
-            "type": self.type_name,
-            "property": self.property,
-            "rule": self.rule,
-            "reason": self.reason,
-        }
-
-
-@dataclass(frozen=True)
-class LoadResult:
-    """What a load did; counts are records of the input."""
-
-    branch: str
-    mode: Mode
-    commit_id: str | None
-    tables: tuple[tuple[str, int], ...]
-    rejected: tuple[Reject, ...] = ()
-    embedded_rows: int = 0
-    pending_embeddings: int = 0
-    base_branch: str | None = None
-    branch_created: bool = False
-    notes: tuple[str, ...] = ()
-    """Remarks on the input, such as a delimiter that was detected."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
-        return {
-            "branch": self.branch,
-            "base_branch": self.base_branch,
-            "branch_created": self.branch_created,
-            "mode": self.mode,
-            "tables": [{"table_key": key, "rows_loaded": rows} for key, rows in self.tables],
-            "commit_id": self.commit_id,
-            "rejected": len(self.rejected),
-            "embedded_rows": self.embedded_rows,
-            "pending_embeddings": self.pending_embeddings,
-            "notes": list(self.notes),
-        }
 
 
 def load(
@@ -102,6 +47,7 @@ def load(
     mode: str,
     options: WriteOptions,
     *,
+    missing: str = "keep",
     embedder: Embedder | None = None,
     fetch: Fetch | None = None,
     set_aside: bool = False,
@@ -110,20 +56,29 @@ def load(
     delimiter: str | None = None,
 ) -> LoadResult:
     """Load records onto a branch; with `from_branch`, a missing branch is created from that one first."""
-    checked = check_mode(mode)
+    checked, keep = check_mode(mode), check_missing(missing) == "keep"
     source = open_source(data, environ or {}, delimiter)
     embedder = Remembered(embedder) if embedder is not None else None
     created = ensure_branch(repository, options, from_branch)
     result: LoadResult | None = None
+    attempt: Transaction | None = None
 
     def prepare(transaction: Transaction) -> None:
-        nonlocal result
+        nonlocal result, attempt
+        attempt = transaction
         catalog = catalogs.of(transaction.snapshot)
+        committed = CommittedRows(transaction.snapshot)
         faults = Faults(collect=set_aside)
-        tables = _tables(source(catalog, faults), catalog, faults, repository, fetch)
-        repeated = {key: _without_repeats(rows, mode, faults) for key, rows in tables.items()}
-        _judge(catalog, tables, mode, CommittedRows(transaction.snapshot), faults)
-        loaded = tuple((key, rows.table.num_rows + repeated[key]) for key, rows in sorted(tables.items()))
+        reader = _Reader(catalog, faults, lambda count: new_ulids(repository.clock(), count), fetch, checked, keep)
+        tables = reader.tables(source(catalog, faults))
+        for key, rows in tables.items():
+            if checked == "merge":
+                _apply(key, rows, committed, faults, reader.new_ids)
+            else:
+                _without_repeats(rows, faults)
+        _judge(catalog, tables, mode, committed, faults)
+        loaded = tuple((key, rows.record_count) for key, rows in sorted(tables.items()))
+        again = [key for key, rows in tables.items() if checked == "merge" and rows.adds_again and rows.table.num_rows]
         embedded = waiting = 0
         for key, rows in tables.items():
             table = rows.table
@@ -131,34 +86,24 @@ def load(
                 table, done, left = fill_vectors(rows.type, table, embedder)
                 embedded, waiting = embedded + done, waiting + left
             transaction.change(key, _change(table, "append" if rows.fresh and mode == "merge" else mode))
-        notes = tuple(faults.notes)
-        result = LoadResult(options.branch, checked, None, loaded, _rejects(faults), embedded, waiting, notes=notes)
-        note_rows(transaction, loaded)
+        rejects = _rejects(faults)
+        result = LoadResult(
+            options.branch,
+            checked,
+            None,
+            loaded,
+            rejects,
+            embedded,
+            waiting,
+            rejected_count=len(rejects),
+            notes=(*faults.notes, *load_notes(loaded, again)),
+        )
+        note_result(transaction, result)
 
     with on_new_branch(options, from_branch, created):
-        commit = write(repository, prepare, replace(options, kind="load", always_commit=True))
-    assert commit is not None
-    made = result or remembered(commit, checked)
-    return replace(made, commit_id=commit.id, base_branch=from_branch, branch_created=created)
-
-
-def check_mode(mode: str) -> Mode:
-    """One of the modes, or `InputError`."""
-    for known in MODES:
-        if mode == known:
-            return known
-    raise InputError(f"there is no load mode '{mode}'", hint=f"the modes are {', '.join(MODES)}")
-
-
-def note_rows(transaction: Transaction, loaded: Iterable[tuple[str, int]], **more: Any) -> None:
-    """Keep in the commit what was loaded into which table."""
-    metadata = {**transaction.options.metadata, "rows": dict(loaded), **more}
-    transaction.options = replace(transaction.options, metadata=metadata)
-
-
-def remembered(commit: Commit, mode: Mode) -> LoadResult:
-    """What an earlier load of the same idempotency key reported."""
-    return LoadResult(commit.branch, mode, commit.id, tuple(sorted(commit.metadata.get("rows", {}).items())))
+        commit = write(repository, prepare, replace(options, kind="load"))
+    made = result if attempt is not None and not attempt.is_repeated else None
+    return finished(made, commit, checked, from_branch, created=created)
 
 
 @contextmanager
@@ -254,20 +199,38 @@ def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[
     return tables
 
 
-def _tables(
-    parts: Mapping[str, list[Part]], catalog: Catalog, faults: Faults, repository: Repository, fetch: Fetch | None
-) -> dict[str, Rows]:
-    """One set of rows per table, types by name; edge ends written in old spellings are put right."""
-    tables: dict[str, Rows] = {}
-    for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
-        tables[key] = build_rows(parts[key], faults, lambda count: new_ulids(repository.clock(), count), fetch)
-    for rows in tables.values():
-        if isinstance(rows.type, EdgeType):
-            for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
-                named = tables.get(catalog.nodes[node].table_key)
-                if named is not None and named.aliases:
-                    rows.table = renamed(rows.table, column, named.aliases)
-    return tables
+@dataclass(frozen=True)
+class _Reader:
+    """Makes rows of records, as the mode of a load needs them."""
+
+    catalog: Catalog
+    faults: Faults
+    new_ids: NewIds
+    fetch: Fetch | None
+    mode: Mode
+    keep: bool
+
+    def tables(self, parts: Mapping[str, list[Part]]) -> dict[str, Rows]:
+        """One set of rows per table, types by name; edge ends written in old spellings are put right."""
+        tables: dict[str, Rows] = {}
+        for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
+            tables[key] = rows_of(parts[key], self.faults, self.new_ids, self.fetch, self.mode, keep=self.keep)
+        for rows in tables.values():
+            if isinstance(rows.type, EdgeType):
+                for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
+                    named = tables.get(self.catalog.nodes[node].table_key)
+                    if named is not None and named.aliases:
+                        rows.table = renamed(rows.table, column, named.aliases)
+        return tables
+
+
+def rows_of(
+    parts: Sequence[Part], faults: Faults, new_ids: NewIds, fetch: Fetch | None, mode: Mode, *, keep: bool
+) -> Rows:
+    """The rows of one type's records, as the mode of a load needs them."""
+    merges = mode == "merge"
+    match = merges and match_columns(parts[0].type) is not None
+    return build_rows(parts, faults, new_ids, fetch, keep=merges and keep, match=match)
 
 
 def renamed(table: pa.Table, column: str, aliases: Mapping[str, str]) -> pa.Table:
@@ -279,29 +242,53 @@ def renamed(table: pa.Table, column: str, aliases: Mapping[str, str]) -> pa.Tabl
 # -- judging -----------------------------------------------------------------------------------------
 
 
-def _without_repeats(rows: Rows, mode: str, faults: Faults) -> int:
-    """One explicit id twice: in a merge the last record wins; elsewhere the later ones can only be set aside.
+def _apply(key: str, rows: Rows, committed: CommittedRows, faults: Faults, new_ids: NewIds) -> None:
+    """Make one row of the records for one id and the committed row; rows without a required property are wrong."""
+    if rows.fresh:
+        return
+    columns = match_columns(rows.type)
+    if columns is not None:
+        loose = rows.table.filter(is_loose(rows.table, columns))
+        rows.adds_again = loose.num_rows < rows.table["id"].null_count
+        sources = one_array(pc.unique(loose["src"]))
+        known = committed.rows_among(key, "src", sources, list(dict.fromkeys(["id", *columns])))
+        rows.table = with_ids(rows.table, columns, known, new_ids)
+    folded = fold(rows.type, rows.table, rows.given, partial(committed.rows_with_ids, key))
+    rows.table, rows.given, rows.records = folded.table, {}, folded.records
+    for position, name in folded.lacking:
+        errors = rows.faults(position, lacks(rows.type, name), name, "required")
+        # The last record of a row stands for it.
+        for error in errors if faults.collect else errors[-1:]:
+            faults.add(error)
+    if folded.lacking:
+        wrong = {position for position, _ in folded.lacking}
+        rows.keep(pa.array([position not in wrong for position in range(rows.table.num_rows)]))
 
-    Keys are a rule's. Returns how many records gave way to a later one.
-    """
-    if rows.fresh or is_keyed(rows.type) or (mode != "merge" and not faults.collect):
-        return 0
-    repeats = repeated_ids(rows.table["id"], mode)
-    if mode != "merge":
-        for place, id_ in repeats.items():
-            faults.add(rows.fault(place, given_twice(id_), "id", "unique"))
+
+def lacks(type_: NodeType | EdgeType, name: str) -> str:
+    """Why a row without a required property is wrong."""
+    return f"{type_.name}.{name} is required ({type_.properties[name].type})"
+
+
+def _without_repeats(rows: Rows, faults: Faults) -> None:
+    """Set aside the later records of an explicit id that is given twice; a key given twice violates a rule."""
+    if rows.fresh or is_keyed(rows.type) or not faults.collect:
+        return
+    repeats = repeated_ids(rows.table["id"])
+    for place, id_ in repeats.items():
+        for error in rows.faults(place, given_twice(id_), "id", "unique"):
+            faults.add(error)
     if repeats:
         rows.keep(pa.array([place not in repeats for place in range(rows.table.num_rows)]))
-    return len(repeats) if mode == "merge" else 0
 
 
-def repeated_ids(ids: pa.ChunkedArray, mode: str) -> dict[int, str]:
-    """Place → id of every record that gives way to another of its id: in a merge to the last, else to the first."""
+def repeated_ids(ids: pa.ChunkedArray) -> dict[int, str]:
+    """Place → id of every record whose id an earlier one has."""
     if pc.count_distinct(ids).as_py() == len(ids):
         return {}
     places = list(enumerate(ids.to_pylist()))
-    chosen = set({id_: place for place, id_ in (places if mode == "merge" else reversed(places))}.values())
-    return {place: id_ for place, id_ in places if place not in chosen}
+    first = set({id_: place for place, id_ in reversed(places)}.values())
+    return {place: id_ for place, id_ in places if place not in first}
 
 
 def given_twice(id_: str) -> str:
@@ -343,7 +330,7 @@ def admission_error(violation: Violation) -> KeyConflict:
     """An id that cannot be admitted, as an error."""
     error = KeyConflict(violation.table_key, violation.row_id, f"{violation.message}; nothing was written")
     if violation.other_id is None:
-        error.hint = "load with mode 'merge' to replace it"
+        error.hint = "load with mode 'merge' to update it"
     return error
 
 
@@ -382,7 +369,8 @@ def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Fault
             for position in places:
                 why.setdefault(position, violation)
     for position, violation in sorted(why.items()):
-        faults.add(rows.fault(position, violation.message, violation.property, violation.rule))
+        for error in rows.faults(position, violation.message, violation.property, violation.rule):
+            faults.add(error)
     rows.keep(pa.array([position not in why for position in range(rows.table.num_rows)], pa.bool_()))
     return len(why)
 
@@ -397,7 +385,7 @@ def at_line(error: OmniGraphError, rows: Rows | None, position: int | None) -> O
     """The error, naming the line its row came from."""
     if rows is None or position is None:
         return error
-    return at_place(error, rows.sources[position].as_py(), rows.lines[position].as_py())
+    return at_place(error, *rows.place_of(position))
 
 
 def at_place(error: OmniGraphError, source: str | None, line: int) -> OmniGraphError:

@@ -51,6 +51,8 @@ class Job:
     schema: str
     pins: Mapping[str, tuple[str, int, str]]
     mode: Mode = "merge"
+    keep: bool = True
+    """Whether a property that is absent from a record keeps its value in a merge."""
     collect: bool = False
     buckets: int = 1
     aliases: str | None = None

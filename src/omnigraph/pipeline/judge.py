@@ -2,7 +2,7 @@
 
 `scan` deals the keys of committed rows as `stage` deals those of written ones. `judge` collects a bucket of everything
 and runs the rules' own functions on it, as if it were a small write: which rows meet, they said themselves. Along the
-way it finds which committed rows the write replaces, and says so to `settle`.
+way it finds which ids cannot be admitted.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.delta import Delta, Part, TableDelta, Violation
+from omnigraph.engine.upsert import Places
 from omnigraph.operations.load import not_admitted, repeated_ids
 from omnigraph.pipeline.deals import Deal, Sieve, read_parts, write_deal, write_parts
 from omnigraph.pipeline.findings import COMMITTED, Finding, position_of
@@ -45,16 +46,17 @@ class Sheet:
     excluded: dict[str, list[int]] = field(default_factory=dict)
     parts: list[PartPlace] = field(default_factory=list)
     repeats: list[str] = field(default_factory=list)
-    meets: list[str] = field(default_factory=list)
     admit: list[str] = field(default_factory=list)
+    """Tables whose written ids must be new; in an append that meets committed rows, rules do not see those rows."""
 
 
 @dataclass(frozen=True)
 class ScanWork:
     """Stored pieces, each with its place in the table, and how to deal their rows.
 
-    `lost` names the files that say which of them are replaced; with `all_lost` all of them are. `among` names files
-    of written ids: hardly any rows but those with one of these are dealt.
+    `lost` names the files that say which of them are replaced, unless by a row at a position in `excluded`; with
+    `all_lost` all of them are. `among` names files of written ids: hardly any rows but those with one of these are
+    dealt.
     """
 
     table_key: str
@@ -62,29 +64,20 @@ class ScanWork:
     by: list[tuple[str, ...]]
     what: str = STORED
     lost: list[str] = field(default_factory=list)
+    excluded: list[int] = field(default_factory=list)
     all_lost: bool = False
     among: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class MeetWork:
-    """Stored pieces whose ids are looked up among all written ones of their table; `written` names their files."""
-
-    table_key: str
-    pieces: list[int]
-    written: list[str]
-    excluded: list[int]
-
-
 @dataclass
 class Judged:
-    """What a bucket shows. `hits` and `lost` name files: per split which rows replace which, per piece what goes."""
+    """What a bucket shows."""
 
     findings: list[Finding] = field(default_factory=list)
     refused: list[Finding] = field(default_factory=list)
     repeats: dict[str, dict[int, str]] = field(default_factory=dict)
-    hits: dict[str, str] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
+    """Table key → the file that says which stored rows have the id of a written one."""
 
 
 def write_sheet(job: Job, sheet: Sheet) -> str:
@@ -126,11 +119,27 @@ def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among:
     rows = pa.Table.from_batches(batches if among is None else [among.sift(batch) for batch in batches])
     offsets = (rows[ADDRESS].to_numpy() & np.uint64(_OFFSET_MASK)).astype(np.int64)
     goes = np.full(len(offsets), work.all_lost)
-    lost = read_parts(job, work.lost, fragment_id)
-    if lost:
-        goes = np.isin(offsets, np.concatenate([part[OFFSET].to_numpy() for part in lost]))
+    lost = read_lost(job, work.lost, fragment_id, work.excluded)
+    if len(lost):
+        goes = np.isin(offsets, lost)
     positions = pa.array(offsets + (COMMITTED + position_of(number, 0)), pa.int64())
     return rows.append_column(POSITION, positions).append_column(_GOES, pa.array(goes))
+
+
+def write_lost(job: Job, addresses: pa.ChunkedArray, positions: pa.ChunkedArray) -> str | None:
+    """Write which stored rows are replaced, and by which written ones, by piece."""
+    places = addresses.to_numpy()
+    lost = pa.table({OFFSET: pa.array((places & np.uint64(_OFFSET_MASK)).astype(np.int64)), POSITION: positions})
+    return write_parts(job, "lost", lost, (places >> np.uint64(32)).astype(np.int64))
+
+
+def read_lost(job: Job, names: Sequence[str], piece: int, excluded: Sequence[int]) -> Places:
+    """The places of the rows of a stored piece that are replaced, unless by a row that was set aside."""
+    found = [np.array([], np.int64)]
+    for part in read_parts(job, names, piece):
+        kept = ~np.isin(part[POSITION].to_numpy(), np.array(excluded, np.int64))
+        found.append(part[OFFSET].to_numpy()[kept])
+    return np.concatenate(found)
 
 
 def _whole_files(job: Job, names: Sequence[str]) -> Iterator[pa.Table]:
@@ -148,44 +157,10 @@ def _note(dealt: dict[Deal, list[str]], deal: Deal, name: str | None) -> None:
 # -- judging -----------------------------------------------------------------------------------------
 
 
-def judge(job: Job, work: tuple[int, str] | MeetWork) -> Judged:
-    """Look at one bucket as a sheet says; or, in the same go, only at who meets whom."""
-    if isinstance(work, MeetWork):
-        return meet(job, work)
+def judge(job: Job, work: tuple[int, str]) -> Judged:
+    """Look at one bucket as a sheet says."""
     number, sheet = work
-    return _Bucket(job, number, _read_sheet(job, sheet)).judge()
-
-
-def meet(job: Job, work: MeetWork) -> Judged:
-    """Look up the ids of stored pieces among all written ones."""
-    written = pa.concat_tables(_whole_files(job, work.written))
-    if work.excluded:
-        excluded = pa.array(work.excluded, pa.int64())
-        written = written.filter(pc.invert(pc.is_in(written[POSITION], value_set=excluded)))
-    table = job.table(work.table_key)
-    columns = ["id", ROW_ID, ADDRESS]
-    sieve = Sieve(_one(written["id"]))
-    stored = [sieve.sift(rows) for piece in work.pieces for rows in read_stored(table, piece, columns)]
-    done = Judged()
-    if stored:
-        _note_hits(job, done, work.table_key, written, pa.Table.from_batches(stored))
-    return done
-
-
-def _note_hits(job: Job, done: Judged, key: str, written: pa.Table, stored: pa.Table) -> None:
-    """Write down which written rows replace which stored ones, by split and by piece."""
-    place = _one(pc.index_in(stored["id"], value_set=_one(written["id"])))
-    hits = stored.filter(pc.is_valid(place)).select([ROW_ID, ADDRESS])
-    if not hits.num_rows:
-        return
-    hits = hits.append_column(POSITION, _one(written[POSITION]).take(pc.drop_null(place)))
-    addresses = hits[ADDRESS].to_numpy()
-    lost = pa.table({OFFSET: (addresses & np.uint64(_OFFSET_MASK)).astype(np.int64)})
-    by_split = write_parts(job, "hits", hits.select([POSITION, ROW_ID]), hits[POSITION].to_numpy() >> 32)
-    by_piece = write_parts(job, "lost", lost, (addresses >> np.uint64(32)).astype(np.int64))
-    assert by_split is not None
-    assert by_piece is not None
-    done.hits[key], done.lost[key] = by_split, by_piece
+    return _Bucket(job, number, read_sheet(job, sheet)).judge()
 
 
 @dataclass(frozen=True)
@@ -223,14 +198,12 @@ class _Bucket:
         """Everything the sheet asks for."""
         for key in self.sheet.repeats:
             rows = self.rows(WRITTEN, key, ("id",))
-            repeats = repeated_ids(rows["id"], self.job.mode)
+            repeats = repeated_ids(rows["id"])
             if repeats:
                 positions = rows[POSITION].to_pylist()
                 self.done.repeats[key] = {positions[place]: id_ for place, id_ in repeats.items()}
         for order, key in enumerate(self.sheet.admit):
             self._admit(order, key)
-        for key in self.sheet.meets:
-            self._meet(key)
         for place in self.sheet.parts:
             rule, step, part = place
             self._part(place, self.job.rules[rule].steps[step][part])
@@ -241,7 +214,7 @@ class _Bucket:
         deal = Deal(what, key, by)
         if deal not in self._read:
             batches = read_parts(self.job, self._deals.get(deal, ()), self.number)
-            rows = pa.Table.from_batches(batches) if batches else self._empty(key, by)
+            rows = in_order(pa.Table.from_batches(batches)) if batches else self._empty(key, by)
             if what == WRITTEN and key in self._excluded:
                 rows = rows.filter(pc.invert(pc.is_in(rows[POSITION], value_set=self._excluded[key])))
             if "id" not in rows.column_names:
@@ -265,15 +238,15 @@ class _Bucket:
         ids = _one(rows["id"])
         there = pa.array([], pa.utf8())
         if self.job.mode == "append":
-            stored = self.rows(MET, key, ("id",))["id"]
-            there = _one(stored.filter(pc.is_in(stored, value_set=ids)))
+            met = self.rows(MET, key, ("id",))
+            place = _one(pc.index_in(met["id"], value_set=ids))
+            hits = met.filter(pc.is_valid(place))
+            there = _one(hits["id"])
+            name = write_lost(self.job, hits[ADDRESS], rows[POSITION].take(pc.drop_null(place)))
+            if name is not None:
+                self.done.lost[key] = name
         found = not_admitted(self._type(key), ids, there)
         self._report((order, 0, 0), found, rows, self.done.refused)
-
-    def _meet(self, key: str) -> None:
-        """Which written rows take the place of which committed ones."""
-        written, stored = self.rows(WRITTEN, key, ("id",)), self.rows(MET, key, ("id",))
-        _note_hits(self.job, self.done, key, written, stored)
 
     def _part(self, place: PartPlace, part: Part) -> None:
         tables: dict[str, TableDelta] = {}
@@ -333,6 +306,14 @@ class _Bucket:
         return _first(stays, "id", violation.row_id), None, ()
 
 
+def in_order(rows: pa.Table) -> pa.Table:
+    """Rows by their positions."""
+    positions = rows[POSITION].to_numpy()
+    if (positions[1:] >= positions[:-1]).all():
+        return rows
+    return rows.take(pa.array(np.argsort(positions, kind="stable")))
+
+
 def _first(rows: pa.Table, column: str, value: str) -> int:
     place = pc.index(rows[column], pa.scalar(value, pa.utf8())).as_py()
     position: int = rows[POSITION][place].as_py()
@@ -352,7 +333,7 @@ class _NoRows:
 _SHEETS: dict[str, Sheet] = {}
 
 
-def _read_sheet(job: Job, name: str) -> Sheet:
+def read_sheet(job: Job, name: str) -> Sheet:
     """The instructions; a process that judges many buckets reads them once."""
     if name not in _SHEETS:
         data = job.files.read(name)

@@ -12,20 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.embedding.limits import share_settings
+from omnigraph.engine.upsert import check_missing
 from omnigraph.errors import Conflict, Damaged, HeadMoved
-from omnigraph.operations.load import (
-    LoadResult,
-    Reject,
-    check_mode,
-    ensure_branch,
-    note_rows,
-    on_new_branch,
-    remembered,
-)
+from omnigraph.operations.load import ensure_branch, on_new_branch
+from omnigraph.operations.load_result import LoadResult, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.pipeline.deals import numbers_in
 from omnigraph.pipeline.findings import split_of
 from omnigraph.pipeline.job import Job, Mode, embed_settings
-from omnigraph.pipeline.rounds import Files, Judging
+from omnigraph.pipeline.rounds import Judging, Outcome
 from omnigraph.pipeline.runner import Runner, shares
 from omnigraph.pipeline.settle import LoseWork, SettleWork, Thinned, finish
 from omnigraph.pipeline.splits import SPLIT_BYTES
@@ -58,6 +52,7 @@ def load_source(
     mode: str,
     options: WriteOptions,
     *,
+    missing: str = "keep",
     set_aside: bool = False,
     from_branch: str | None = None,
     environ: Mapping[str, str] | None = None,
@@ -69,18 +64,25 @@ def load_source(
 
     `begun` is the job under which the input was staged already, by `begin_job`.
     """
-    checked = check_mode(mode)
+    checked, keep = check_mode(mode), check_missing(missing) == "keep"
     sweep(repository)
     created = ensure_branch(repository, options, from_branch)
-    load = _BulkLoad(repository, runner, source, checked, options, set_aside, environ or {}, embed, fetch, begun)
+    load = _BulkLoad(repository, runner, source, checked, options, keep, set_aside, environ or {}, embed, fetch, begun)
     with on_new_branch(options, from_branch, created), load:
-        commit = write(repository, load.prepare, replace(options, kind="load", always_commit=True))
-    assert commit is not None
-    made = load.result or remembered(commit, checked)
-    return replace(made, commit_id=commit.id, base_branch=from_branch, branch_created=created)
+        commit = write(repository, load.prepare, replace(options, kind="load"))
+    made = load.result if load.attempt is not None and not load.attempt.is_repeated else None
+    return finished(made, commit, checked, from_branch, created=created)
 
 
-def begin_job(repository: Repository, branch: str, mode: str, environ: Mapping[str, str], *, seconds_max: float) -> Job:
+def begin_job(
+    repository: Repository,
+    branch: str,
+    mode: str,
+    environ: Mapping[str, str],
+    *,
+    missing: str = "keep",
+    seconds_max: float,
+) -> Job:
     """A job whose input others will stage before some process, not this one, publishes it.
 
     If that does not happen within `seconds_max`, its files are anybody's to remove.
@@ -92,6 +94,7 @@ def begin_job(repository: Repository, branch: str, mode: str, environ: Mapping[s
         schema=snapshot.schema.ir,
         pins={key: table.place for key, table in snapshot.tables.items()},
         mode=check_mode(mode),
+        keep=check_missing(missing) == "keep",
         buckets=_BUCKETS_UNKNOWN,
         environ=embed_settings(environ),
     )
@@ -107,6 +110,7 @@ class _BulkLoad:
         source: Source,
         mode: Mode,
         options: WriteOptions,
+        keep: bool,
         collect: bool,
         environ: Mapping[str, str],
         embed: bool,
@@ -118,6 +122,7 @@ class _BulkLoad:
         self.source = source
         self.mode = mode
         self.options = options
+        self.keep = keep
         self.collect = collect
         self.environ = embed_settings(environ)
         self.embed = embed
@@ -126,6 +131,7 @@ class _BulkLoad:
         self.id = begun.id if begun is not None else new_ulid(repository.clock())
         self.note = Note(repository, self.id)
         self.result: LoadResult | None = None
+        self.attempt: Transaction | None = None
         self._staging: Staging | None = None
 
     def __enter__(self) -> None:
@@ -165,6 +171,7 @@ class _BulkLoad:
         self._staging = None
 
     def _prepare(self, transaction: Transaction) -> None:
+        self.attempt = transaction
         snapshot = transaction.snapshot
         transaction.bind_job(self.id)
         self.note.keep(())
@@ -194,6 +201,7 @@ class _BulkLoad:
             schema=snapshot.schema.ir,
             pins={key: table.place for key, table in snapshot.tables.items()},
             mode=self.mode,
+            keep=self.keep,
             collect=self.collect,
             buckets=self.begun.buckets if self.begun is not None else self._buckets(size),
             environ=self.environ,
@@ -208,26 +216,40 @@ class _BulkLoad:
     def _settle(self, transaction: Transaction, before: Staging) -> None:
         job = replace(self._job(transaction.snapshot), aliases=before.job.aliases, buckets=before.job.buckets)
         staging = before.copy(job)
-        hits, lost = Judging(staging, transaction.snapshot).run()
-        for staged in staging.splits.values():
-            if staged.unembedded is not None:
-                raise staged.unembedded.error()
-        self._publish(transaction, staging, hits, lost)
+        outcome = Judging(staging, transaction.snapshot).run()
+        failed = [done.unembedded for done in staging.splits.values()] + [done.unembedded for done in outcome.completed]
+        for raised in failed:
+            if raised is not None:
+                raise raised.error()
+        self._publish(transaction, staging, outcome)
 
-    def _publish(self, transaction: Transaction, staging: Staging, hits: Files, lost: Files) -> None:
+    def _publish(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
         job = staging.job
-        order: dict[tuple[str, int], list[NewPiece]] = {}
+        final: dict[str, list[NewPiece]] = {key: [] for key in staging.tables}
         work: list[SettleWork | LoseWork] = []
         for key, rows in staging.tables.items():
             excluded: dict[int, list[int]] = {}
             for position in rows.excluded:
                 excluded.setdefault(split_of(position), []).append(position)
-            for split, pieces in rows.pieces.items():
-                order[key, split] = pieces
-                if split in excluded or key in hits:
-                    work.append(SettleWork(key, split, pieces, hits.get(key, []), excluded.get(split, [])))
-        for key, names in lost.items():
-            work += [LoseWork(key, list(some), names) for some in shares(sorted(numbers_in(job, names)), self.runner)]
+            made = [
+                SettleWork(key, pieces, excluded.get(split, []), rows.firsts[split])
+                for split, pieces in rows.pieces.items()
+            ]
+            every = sorted(rows.excluded)
+            made += [
+                SettleWork(key, done.tables[key].pieces, every, placed=done.tables[key].placed)
+                for done in outcome.completed
+                if key in done.tables
+            ]
+            for settling in made:
+                if settling.excluded and settling.pieces:
+                    work.append(settling)
+                else:
+                    final[key] += settling.pieces
+        for key, names in outcome.lost().items():
+            every = sorted(staging.tables[key].excluded)
+            numbers = sorted(numbers_in(job, names))
+            work += [LoseWork(key, list(some), names, every) for some in shares(numbers, self.runner)]
         changed: dict[str, list[str]] = {}
         removed: dict[str, list[int]] = {}
         for one, done in zip(work, self.runner.run("settle", finish, job, work), strict=True):
@@ -235,11 +257,7 @@ class _BulkLoad:
                 changed.setdefault(one.table_key, []).extend(done.changed)
                 removed.setdefault(one.table_key, []).extend(done.removed)
             else:
-                assert isinstance(one, SettleWork)
-                order[one.table_key, one.split] = done
-        final: dict[str, list[NewPiece]] = {key: [] for key in staging.tables}
-        for (key, _), pieces in order.items():
-            final[key] += pieces
+                final[one.table_key] += done
         # From here on a version may refer to them, published or not; what no version pins goes as versions go.
         self.note.keep(file for pieces in final.values() for piece in pieces for file in piece.files)
         for key, pieces in final.items():
@@ -247,21 +265,23 @@ class _BulkLoad:
                 tuple(pieces), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"
             )
             transaction.change(key, Change(prepared=change))
-        self._report(transaction, staging)
+        self._report(transaction, staging, outcome)
 
-    def _report(self, transaction: Transaction, staging: Staging) -> None:
-        loaded = tuple(
-            sorted((key, rows.rows - len(rows.excluded) + rows.superseded) for key, rows in staging.tables.items())
-        )
+    def _report(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
+        loaded = tuple(sorted((key, rows.rows - len(rows.excluded)) for key, rows in staging.tables.items()))
         rejects = sorted(staging.rejects, key=lambda error: (error.source or "", error.line or 0))
+        again = [key for key, rows in staging.tables.items() if rows.adds_again and self.mode == "merge"]
+        made = [table for done in outcome.completed for table in done.tables.values()]
+        read = [note for staged in staging.splits.values() for note in staged.notes]
         self.result = LoadResult(
             self.options.branch,
             self.mode,
             None,
             loaded,
             tuple(Reject(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason) for e in rejects),
-            sum(rows.embedded for rows in staging.tables.values()),
-            sum(rows.waiting for rows in staging.tables.values()),
-            notes=tuple(dict.fromkeys(note for staged in staging.splits.values() for note in staged.notes)),
+            sum(table.embedded for table in staging.tables.values()) + sum(table.embedded for table in made),
+            sum(table.waiting for table in staging.tables.values()) + sum(table.waiting for table in made),
+            rejected_count=len(rejects),
+            notes=(*dict.fromkeys(read), *load_notes(loaded, again)),
         )
-        note_rows(transaction, loaded, job=self.id)
+        note_result(transaction, self.result, job=self.id)

@@ -6,16 +6,23 @@ what is left, until nothing is found: that is what a load in memory does, rule b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engine.delta import Part
 from omnigraph.errors import OmniGraphError
-from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed
+from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed, lacks
+from omnigraph.pipeline.complete import Completed, complete, match, read_placed
 from omnigraph.pipeline.deals import Deal
 from omnigraph.pipeline.findings import Finding, rank
-from omnigraph.pipeline.judge import MET, STORED, Judged, MeetWork, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
+from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.judge import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
 from omnigraph.pipeline.runner import shares
-from omnigraph.pipeline.stage import WRITTEN
+from omnigraph.pipeline.stage import GIVEN_IDS, LOOSE, POSITION, RECORDS, WRITTEN, Staged
 from omnigraph.pipeline.staging import Staging
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import stored_pieces
@@ -24,8 +31,31 @@ from omnigraph.versioning.snapshot import Snapshot
 LOOKED_UP_ROWS_MAX = 4_000_000
 """Up to here a task holds all written ids of a table, some 50 bytes each, and deals only the rows that have one."""
 
+T = TypeVar("T")
 Files = dict[str, list[str]]
 """Table key → names of files."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a staged input becomes: the buckets of a merge, and the files that say which committed rows go."""
+
+    completed: Sequence[Completed] = ()
+
+    def lost(self) -> Files:
+        """Table key → the files that say which rows are replaced."""
+        found: Files = {}
+        for done in self.completed:
+            for key, table in done.tables.items():
+                if table.lost is not None:
+                    found.setdefault(key, []).append(table.lost)
+        return found
+
+    def placed(self, key: str) -> Iterator[str]:
+        """The files that say which rows were made of the records of a table."""
+        for done in self.completed:
+            if key in done.tables and (name := done.tables[key].placed) is not None:
+                yield name
 
 
 class Judging:
@@ -37,12 +67,15 @@ class Judging:
         self.job = staging.job
         self.runner = staging.runner
         self.deals = staging.deals()
+        self.outcome = Outcome()
 
-    def run(self) -> tuple[Files, Files]:
-        """Judge until what is left is sound; the files that say what the write replaces."""
-        self._drop_repeats()
-        dealt = [key for key in self._meeting() if key not in self._looked_up()]
-        self._scan({key: [("id",)] for key in dealt}, MET)
+    def run(self) -> Outcome:
+        """Judge until what is left is sound."""
+        if self.job.mode == "merge":
+            self._complete()
+        else:
+            self._drop_repeats()
+            self._scan({key: [("id",)] for key in self._meeting()}, MET)
         plain, late = self._parts()
         self._scan(self._stored(plain))
         self._scan(self._dropped(plain), all_lost=True)
@@ -52,17 +85,76 @@ class Judging:
                 list(self.staging.tables),
                 self._excluded(),
                 parts=plain,
-                meets=dealt,
                 admit=self._admitting(),
             )
-            first = self._judge(sheet, self._look_ups())
-            hits, lost = _merged(judged.hits for judged in first), _merged(judged.lost for judged in first)
+            first = self._judge(sheet)
             findings = [finding for judged in first for finding in judged.findings]
             if late:
-                findings += self._judge_late(late, lost)
+                findings += self._judge_late(late, self.outcome.lost() or _lost(first))
             refused = [finding for judged in first for finding in judged.refused]
             if not self._again(findings, refused):
-                return hits, lost
+                return self.outcome
+
+    # -- the rows of a merge ---------------------------------------------------------------------
+
+    def _complete(self) -> None:
+        """Apply the records of a merge to the committed rows they name."""
+        loose = [deal for deal in self.deals if deal.what == LOOSE]
+        if loose:
+            self._scan({deal.table_key: [deal.by] for deal in loose if self._has_rows(deal.table_key)})
+            for made in self._run_buckets("match", match, [deal.table_key for deal in loose]):
+                for deal, names in made.items():
+                    self.deals.setdefault(deal, []).extend(names)
+        keys = [key for key in self.staging.tables if Deal(RECORDS, key, ("id",)) in self.deals]
+        if not keys:
+            return
+        self._scan({key: [("id",)] for key in keys if self._has_rows(key)}, MET)
+        self.outcome = Outcome(list(self._run_buckets("merge", complete, keys)))
+        for done in self.outcome.completed:
+            for deal, names in done.deals.items():
+                self.deals.setdefault(deal, []).extend(names)
+        self._refuse_lacking()
+
+    def _run_buckets(self, step: str, task: Callable[[Job, tuple[int, str]], T], keys: Sequence[str]) -> Iterator[T]:
+        name = write_sheet(self.job, Sheet(sorted(self.deals.items()), list(keys)))
+        work = [(number, name) for number in range(self.job.buckets)]
+        return self.runner.run(step, task, self.job, work, at_once=self.job.at_once)
+
+    def _refuse_lacking(self) -> None:
+        """Raise the first new row without a required property, or set all of them aside."""
+        for key in self.staging.tables:
+            type_ = self._type(key)
+            lacking = sorted(
+                (records[-1], records, name)
+                for done in self.outcome.completed
+                if key in done.tables
+                for records, name in done.tables[key].lacking
+            )
+            if not lacking:
+                continue
+            if not self.job.collect:
+                lacking = [(last, [last], name) for last, _, name in lacking[:1]]
+            reasons: dict[int, str] = {}
+            rules: dict[int, tuple[str | None, str]] = {}
+            for _, records, name in lacking:
+                for position in records:
+                    reasons[position], rules[position] = lacks(type_, name), (name, "required")
+            self.staging.reject(key, reasons, rules)
+            if not self.job.collect:
+                raise self.staging.rejects[-1]
+
+    def _reject(self, key: str, reasons: dict[int, str], rules: dict[int, tuple[str | None, str]]) -> None:
+        """Set rows aside, with all records they were made of."""
+        if not reasons:
+            return
+        wanted = pa.array(sorted(reasons), pa.int64())
+        for name in self.outcome.placed(key):
+            placed = read_placed(self.job, name)
+            hit = placed.filter(pc.and_(pc.is_in(placed[POSITION], value_set=wanted), pc.is_valid(placed[RECORDS])))
+            for last, records in zip(hit[POSITION].to_pylist(), hit[RECORDS].to_pylist(), strict=True):
+                for position in records:
+                    reasons[position], rules[position] = reasons[last], rules[last]
+        self.staging.reject(key, reasons, rules)
 
     # -- who meets whom --------------------------------------------------------------------------
 
@@ -145,39 +237,29 @@ class Judging:
             # Whoever looks ids up reads them all first.
             taken = shares(pieces, self.runner) if among else [[piece] for piece in pieces]
             names = (lost or {}).get(key, [])
-            work += [ScanWork(key, list(some), missing, what, names, all_lost, among) for some in taken]
+            excluded = sorted(self.staging.tables[key].excluded) if names else []
+            work += [ScanWork(key, list(some), missing, what, names, excluded, all_lost, among) for some in taken]
         for dealt in self.runner.run("scan", scan, self.job, work):
             for deal, files in dealt.items():
                 self.deals.setdefault(deal, []).extend(files)
 
-    def _looked_up(self) -> list[str]:
-        """Tables of which a merge only has to know who replaces whom, and can find out without dealing."""
-        return [key for key in self._meeting() if self.job.mode == "merge" and self._asked(key)]
-
-    def _look_ups(self) -> list[MeetWork]:
-        work: list[MeetWork] = []
-        for key in self._looked_up():
-            pieces = [fragment_id for fragment_id, _ in stored_pieces(self.job.table(key))]
-            excluded = sorted(self.staging.tables[key].excluded)
-            work += [MeetWork(key, list(some), self._asked(key), excluded) for some in shares(pieces, self.runner)]
-        return work
-
     def _asked(self, key: str) -> list[str]:
         """The files of written ids, if there are few enough to look up every committed row among them."""
         few = self.staging.tables[key].rows <= LOOKED_UP_ROWS_MAX
-        return self.deals.get(Deal(WRITTEN, key, ("id",)), []) if few else []
+        what = GIVEN_IDS if self.job.mode == "merge" else WRITTEN
+        return self.deals.get(Deal(what, key, ("id",)), []) if few else []
 
     # -- rounds ----------------------------------------------------------------------------------
 
     def _excluded(self) -> dict[str, list[int]]:
         return {key: sorted(rows.excluded) for key, rows in self.staging.tables.items() if rows.excluded}
 
-    def _judge(self, sheet: Sheet, look_ups: Sequence[MeetWork] = ()) -> list[Judged]:
-        work: list[tuple[int, str] | MeetWork] = [*look_ups]
-        if sheet.parts or sheet.repeats or sheet.meets or sheet.admit:
-            name = write_sheet(self.job, sheet)
-            work += [(number, name) for number in range(self.job.buckets)]
-        return list(self.runner.run("check", judge, self.job, work)) if work else []
+    def _judge(self, sheet: Sheet) -> list[Judged]:
+        if not (sheet.parts or sheet.repeats or sheet.admit):
+            return []
+        name = write_sheet(self.job, sheet)
+        work = [(number, name) for number in range(self.job.buckets)]
+        return list(self.runner.run("check", judge, self.job, work))
 
     def _judge_late(self, late: list[PartPlace], lost: Files) -> list[Finding]:
         """The parts that look at what stays: committed rows are dealt again, without those that go."""
@@ -191,8 +273,8 @@ class Judging:
             self.deals = deals
 
     def _drop_repeats(self) -> None:
-        """One explicit id twice: in a merge the last record wins; else, set aside, the later ones go."""
-        if self.job.mode != "merge" and not self.job.collect:
+        """Set aside the later records of an explicit id that is given twice."""
+        if not self.job.collect:
             return
         keys = [key for key, rows in self.staging.tables.items() if not rows.fresh and not is_keyed(self._type(key))]
         if not keys:
@@ -200,18 +282,16 @@ class Judging:
         sheet = Sheet(sorted(self.deals.items()), list(self.staging.tables), self._excluded(), repeats=keys)
         for judged in self._judge(sheet):
             for key, repeats in judged.repeats.items():
-                if self.job.mode == "merge":
-                    self.staging.tables[key].excluded.update(dict.fromkeys(repeats, ""))
-                else:
-                    reasons = {position: given_twice(id_) for position, id_ in repeats.items()}
-                    self.staging.reject(key, reasons, dict.fromkeys(repeats, ("id", "unique")))
+                reasons = {position: given_twice(id_) for position, id_ in repeats.items()}
+                self.staging.reject(key, reasons, dict.fromkeys(repeats, ("id", "unique")))
 
     def _again(self, findings: list[Finding], refused: list[Finding]) -> bool:
         """Raise what is wrong, or set it aside; whether the rest has to be judged anew."""
+        done: list[Staged | Completed] = [*self.staging.splits.values(), *self.outcome.completed]
         findings += [
             finding
-            for staged in self.staging.splits.values()
-            for finding in staged.findings
+            for one in done
+            for finding in one.findings
             if finding.position not in self.staging.tables[finding.table_key].excluded
         ]
         findings.sort(key=rank)
@@ -237,7 +317,7 @@ class Judging:
                         rules[position] = (finding.property, finding.kind)
         if not reasons or key not in self.staging.tables:
             raise self._error(found[0], found[0].violation().error())
-        self.staging.reject(key, reasons, rules)
+        self._reject(key, reasons, rules)
         return True
 
     def _error(self, finding: Finding, error: OmniGraphError) -> OmniGraphError:
@@ -248,9 +328,10 @@ class Judging:
         return at_place(error, source, line)
 
 
-def _merged(parts: Iterable[Mapping[str, str]]) -> Files:
+def _lost(judged: Iterable[Judged]) -> Files:
+    """Table key → the files that say which committed rows an append would replace."""
     found: Files = {}
-    for part in parts:
-        for key, name in part.items():
+    for one in judged:
+        for key, name in one.lost.items():
             found.setdefault(key, []).append(name)
     return found

@@ -1,8 +1,7 @@
 """The tasks that make staged pieces final.
 
-A staged piece is final as it is unless some of its rows were set aside or take the place of committed ones. In a
-piece all of whose rows replace others only the description changes; any other is written again, replacing rows
-first, because that is where a piece can say whose identity its rows take over.
+A staged piece is final as it is unless some of its rows were set aside; then it is written again, rows that replace
+committed ones first, because that is where a piece can say whose identity its rows take over.
 """
 
 from __future__ import annotations
@@ -13,32 +12,37 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.pipeline.deals import read_parts
+from omnigraph.pipeline.complete import read_placed
 from omnigraph.pipeline.findings import place_of
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.judge import OFFSET, ROW_ID
+from omnigraph.pipeline.judge import ROW_ID, read_lost
 from omnigraph.pipeline.stage import POSITION, note_pieces
-from omnigraph.storage.fragments import NewPiece, read_piece, with_row_ids, without_rows, write_pieces
+from omnigraph.storage.fragments import NewPiece, read_piece, without_rows, write_pieces
 
 
 @dataclass(frozen=True)
 class SettleWork:
-    """The pieces of one table and split; `hits` names the files that say which rows replace which."""
+    """The pieces of one table, of a split or of a bucket of a merge, and the positions that were set aside.
+
+    `placed` names the file that has the positions of a bucket's rows; `firsts` has the place of the first row of
+    each piece of a split.
+    """
 
     table_key: str
-    split: int
     pieces: list[NewPiece]
-    hits: list[str] = field(default_factory=list)
-    excluded: list[int] = field(default_factory=list)
+    excluded: list[int]
+    firsts: list[int] = field(default_factory=list)
+    placed: str | None = None
 
 
 @dataclass(frozen=True)
 class LoseWork:
-    """Stored pieces that lose rows; `lost` names the files that say which."""
+    """Stored pieces that lose rows; `lost` names the files that say which, unless to a row that was set aside."""
 
     table_key: str
     pieces: list[int]
     lost: list[str]
+    excluded: list[int]
 
 
 @dataclass(frozen=True)
@@ -56,24 +60,21 @@ def finish(job: Job, work: SettleWork | LoseWork) -> list[NewPiece] | Thinned:
 
 def settle(job: Job, work: SettleWork) -> list[NewPiece]:
     """The pieces to publish; a piece that is not among them is not needed any more."""
-    batches = read_parts(job, work.hits, work.split)
-    hits = pa.Table.from_batches(batches) if batches else None
-    places = np.array([], np.int64)
-    row_ids = np.array([], np.uint64)
-    if hits is not None:
-        places = hits[POSITION].to_numpy() & 0xFFFFFFFF
-        row_ids = hits[ROW_ID].to_numpy()
-        order = np.argsort(places)
-        places, row_ids = places[order], row_ids[order]
-    out = np.array(sorted(place_of(position) for position in work.excluded), np.int64)
     done: list[NewPiece] = []
+    if work.placed is None:
+        places = np.array([place_of(position) for position in work.excluded], np.int64)
+        for piece, first in zip(work.pieces, work.firsts, strict=True):
+            dropped = np.isin(np.arange(first, first + piece.rows), places)
+            done += _settle_piece(job, work.table_key, piece, [None] * piece.rows, dropped)
+        return done
+    placed = read_placed(job, work.placed)
+    row_ids = placed[ROW_ID].to_pylist()
+    excluded = np.isin(placed[POSITION].to_numpy(), np.array(work.excluded, np.int64))
     first = 0
     for piece in work.pieces:
-        last = first + piece.rows
-        here = slice(*np.searchsorted(places, [first, last]))
-        dropped = out[slice(*np.searchsorted(out, [first, last]))] - first
-        done += _settle_piece(job, work.table_key, piece, places[here] - first, row_ids[here], dropped)
-        first = last
+        here = slice(first, first + piece.rows)
+        done += _settle_piece(job, work.table_key, piece, row_ids[here], excluded[here])
+        first += piece.rows
     return done
 
 
@@ -81,19 +82,15 @@ def _settle_piece(
     job: Job,
     key: str,
     piece: NewPiece,
-    places: np.ndarray[tuple[int], np.dtype[np.int64]],
-    row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]],
-    dropped: np.ndarray[tuple[int], np.dtype[np.int64]],
+    row_ids: Sequence[int | None],
+    dropped: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> Sequence[NewPiece]:
-    if not len(places) and not len(dropped):
+    if not dropped.any():
         return [piece]
-    if len(places) == piece.rows:
-        return [with_row_ids(piece, row_ids.tolist())]
     table = job.table(key)
-    fresh = np.ones(piece.rows, np.bool_)
-    fresh[places] = fresh[dropped] = False
-    rows = read_piece(table, piece).take(pa.array(np.concatenate([places, np.flatnonzero(fresh)])))
-    made = write_pieces(table, rows, row_ids.tolist())
+    kept = np.flatnonzero(~dropped)
+    rows = read_piece(table, piece).take(pa.array(kept))
+    made = write_pieces(table, rows, [row_id for place in kept.tolist() if (row_id := row_ids[place]) is not None])
     note_pieces(job, key, made)
     return made
 
@@ -102,7 +99,9 @@ def lose(job: Job, work: LoseWork) -> Thinned:
     """Take the rows that were replaced out of stored pieces."""
     done = Thinned([], [])
     for piece in work.pieces:
-        offsets = np.concatenate([part[OFFSET].to_numpy() for part in read_parts(job, work.lost, piece)])
+        offsets = read_lost(job, work.lost, piece, work.excluded)
+        if not len(offsets):
+            continue
         left = without_rows(job.table(work.table_key), piece, np.sort(offsets).tolist())
         if left is None:
             done.removed.append(piece)

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.embed import fill_vectors
-from omnigraph.engine.records import AnyType, Faults, Part, Records, Rows, build_rows
+from omnigraph.engine.records import AnyType, Faults, Part, Records, Rows
 from omnigraph.engine.tabular import find_type, read_arrow
+from omnigraph.engine.upsert import Places, is_loose, match_columns, with_ids
 from omnigraph.errors import Damaged, OmniGraphError, RecordError, StorageError
-from omnigraph.operations.load import is_keyed, renamed
+from omnigraph.operations.load import renamed, rows_of
 from omnigraph.pipeline.deals import Deal, write_deal
 from omnigraph.pipeline.findings import Fault, Finding, Raised, position_of
 from omnigraph.pipeline.job import Job
@@ -28,8 +30,16 @@ from omnigraph.storage.fragments import NewPiece, write_pieces
 from omnigraph.versioning.ids import new_ulids, system_clock
 
 WRITTEN = "written"
+RECORDS = "records"
+"""Whole records of a merge, by id."""
+LOOSE = "loose"
+"""Whole edge records of a merge that have no id, by the tuple that identifies them."""
+GIVEN_IDS = "ids"
+"""The ids of the records of a merge."""
 POSITION = "position"
-_ROWS = 262_144
+MASK = "given:"
+"""Prefix of the columns that say which records give a property."""
+PIECE_ROWS = 262_144
 """From how many rows on a table gets a piece."""
 _FETCHED_ROWS = 64
 _FETCHED_BYTES = 64 << 20
@@ -42,7 +52,10 @@ class StagedTable:
 
     rows: int = 0
     pieces: list[NewPiece] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+    """The place of the first row of each piece among the split's rows of the table."""
     fresh: bool = True
+    adds_again: bool = False
     embedded: int = 0
     waiting: int = 0
     aliases: list[tuple[str, str, int]] = field(default_factory=list)
@@ -181,7 +194,7 @@ class _Staging:
         return self.job.fetch is not None and any(p.type.scalar == "Blob" for p in type_.properties.values())
 
     def _most(self, key: str, type_: AnyType) -> int:
-        return self._rows_max.setdefault(key, _FETCHED_ROWS if self._fetches(type_) else _ROWS)
+        return self._rows_max.setdefault(key, _FETCHED_ROWS if self._fetches(type_) else PIECE_ROWS)
 
     def finish(self, faults: Faults) -> None:
         """Stage what is still held."""
@@ -194,7 +207,7 @@ class _Staging:
         if key in self.done.values:
             return
         try:
-            rows = build_rows(parts, faults, _new_ids, self.job.fetch)
+            rows = rows_of(parts, faults, made_ids, self.job.fetch, self.job.mode, keep=self.job.keep)
         except RecordError as error:
             # The first of its table; a table that is earlier in the order may still have one.
             self.done.values[key] = Fault.of(self.number, error)
@@ -203,17 +216,22 @@ class _Staging:
         count = rows.table.num_rows
         table.rows += count
         table.fresh = table.fresh and rows.fresh
-        if count and self._rows_max[key] < _ROWS:
+        if count and self._rows_max[key] < PIECE_ROWS:
             # What comes next may be larger than what came so far.
             fitting = _FETCHED_BYTES * count // rows.table.nbytes
-            self._rows_max[key] = max(1, min(_ROWS, 2 * self._rows_max[key], fitting))
+            self._rows_max[key] = max(1, min(PIECE_ROWS, 2 * self._rows_max[key], fitting))
         for old, id_ in rows.aliases.items():
             place = rows.table["id"].index(id_).as_py()
             table.aliases.append((old, id_, position_of(self.number, first + place)))
         self._rename(rows)
-        self._judge(rows, first)
-        self._deal(rows, first)
-        self._write(key, table, rows)
+        positions = np.arange(count) + position_of(self.number, first)
+        if self.job.mode == "merge" and not rows.fresh:
+            self._deal_records(table, rows, positions)
+            return
+        table.adds_again = table.adds_again or rows.adds_again
+        self.done.findings += row_findings(self.job, rows.type, rows.table, positions)
+        add_deals(self.done.deals, deal_rows(self.job, rows.type, rows.table, positions, fresh=rows.fresh))
+        self._write(key, table, rows, first)
 
     def _rename(self, rows: Rows) -> None:
         """Put right the ends that are written in an old spelling of an id."""
@@ -223,36 +241,24 @@ class _Staging:
                 if aliases:
                     rows.table = renamed(rows.table, column, aliases)
 
-    def _judge(self, rows: Rows, first: int) -> None:
-        """The rules that look at one row only."""
-        delta = Delta({rows.type.table_key: TableDelta(rows.table)}, _Nothing())
-        # A record that gives way to a later one is not judged: then the first finding may not count.
-        everything = self.job.collect or (self.job.mode == "merge" and not rows.fresh and not is_keyed(rows.type))
-        for number, rule in enumerate(self.job.rules):
-            if rule.table_key != rows.type.table_key:
-                continue
-            for step, parts in enumerate(rule.steps):
-                for part_number, part in enumerate(parts):
-                    if part.by:
-                        continue
-                    for violation in part.check(delta):
-                        assert violation.position is not None
-                        position = position_of(self.number, first + violation.position)
-                        place = (number, step, part_number)
-                        self.done.findings.append(Finding.of(place, violation, position, position))
-                        if not everything:
-                            break
+    def _deal_records(self, table: StagedTable, rows: Rows, positions: Places) -> None:
+        """Deal whole records: those for one row are applied together once all are there."""
+        records = rows.table.append_column(POSITION, pa.array(positions, pa.int64()))
+        for name, mask in rows.given.items():
+            records = records.append_column(MASK + name, mask)
+        columns = match_columns(rows.type)
+        table.adds_again = table.adds_again or rows.adds_again
+        if columns is not None:
+            loose = is_loose(records, columns)
+            add_deals(
+                self.done.deals, [_dealt(self.job, Deal(LOOSE, rows.type.table_key, columns), records.filter(loose))]
+            )
+            records = records.filter(pc.invert(loose))
+            table.adds_again = table.adds_again or bool(records["id"].null_count)
+            records = with_ids(records, columns, records.slice(0, 0), made_ids)
+        add_deals(self.done.deals, deal_records(self.job, rows.type.table_key, records))
 
-    def _deal(self, rows: Rows, first: int) -> None:
-        count = rows.table.num_rows
-        positions = pa.array(np.arange(count) + position_of(self.number, first), pa.int64())
-        numbered = rows.table.append_column(POSITION, positions)
-        for deal, columns in deals_of(rows.type, fresh=rows.fresh):
-            name = write_deal(self.job, deal, numbered.select([*columns, POSITION]))
-            if name is not None:
-                self.done.deals.setdefault(deal, []).append(name)
-
-    def _write(self, key: str, table: StagedTable, rows: Rows) -> None:
+    def _write(self, key: str, table: StagedTable, rows: Rows, first: int) -> None:
         written = rows.table
         if isinstance(rows.type, NodeType) and rows.type.embeds:
             try:
@@ -265,7 +271,54 @@ class _Staging:
             table.waiting += waiting
         pieces = write_pieces(self.job.table(key), written)
         note_pieces(self.job, key, pieces)
-        table.pieces += pieces
+        for piece in pieces:
+            table.pieces.append(piece)
+            table.firsts.append(first)
+            first += piece.rows
+
+
+def deal_records(job: Job, key: str, records: pa.Table) -> Iterator[tuple[Deal, str | None]]:
+    """Deal the records of a merge, which have ids now."""
+    yield _dealt(job, Deal(RECORDS, key, ("id",)), records)
+    yield _dealt(job, Deal(GIVEN_IDS, key, ("id",)), records.select(["id", POSITION]))
+
+
+def deal_rows(
+    job: Job, type_: AnyType, rows: pa.Table, positions: Places, *, fresh: bool
+) -> Iterator[tuple[Deal, str | None]]:
+    """Deal the columns of rows that rules look at."""
+    numbered = rows.append_column(POSITION, pa.array(positions, pa.int64()))
+    for deal, columns in deals_of(type_, fresh=fresh):
+        yield _dealt(job, deal, numbered.select([*columns, POSITION]))
+
+
+def _dealt(job: Job, deal: Deal, rows: pa.Table) -> tuple[Deal, str | None]:
+    return deal, write_deal(job, deal, rows)
+
+
+def add_deals(deals: dict[Deal, list[str]], made: Iterable[tuple[Deal, str | None]]) -> None:
+    """Note the files of deals; a deal without rows has none."""
+    for deal, name in made:
+        if name is not None:
+            deals.setdefault(deal, []).append(name)
+
+
+def row_findings(job: Job, type_: AnyType, rows: pa.Table, positions: Places) -> Iterator[Finding]:
+    """What the rules that look at one row only find; the first of each part, unless wrong rows are set aside."""
+    delta = Delta({type_.table_key: TableDelta(rows)}, _Nothing())
+    for number, rule in enumerate(job.rules):
+        if rule.table_key != type_.table_key:
+            continue
+        for step, parts in enumerate(rule.steps):
+            for part_number, part in enumerate(parts):
+                if part.by:
+                    continue
+                for violation in part.check(delta):
+                    assert violation.position is not None
+                    position = int(positions[violation.position])
+                    yield Finding.of((number, step, part_number), violation, position, position)
+                    if not job.collect:
+                        break
 
 
 _RETRIED = (StorageError, Damaged)
@@ -290,7 +343,8 @@ def note_pieces(job: Job, key: str, pieces: Sequence[NewPiece]) -> None:
         job.files.write(job.new_name("pieces"), json.dumps(document).encode())
 
 
-def _new_ids(count: int) -> pa.Array:
+def made_ids(count: int) -> pa.Array:
+    """New ids."""
     return new_ulids(system_clock(), count)
 
 

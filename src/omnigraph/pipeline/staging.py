@@ -134,21 +134,21 @@ class TableRows:
     embedded: int = 0
     waiting: int = 0
     pieces: dict[int, list[NewPiece]] = field(default_factory=dict)
+    firsts: dict[int, list[int]] = field(default_factory=dict)
+    """Split → its pieces, and the place of the first row of each among the split's rows of the table."""
+    adds_again: bool = False
     excluded: dict[int, str] = field(default_factory=dict)
-    """Position → why, of rows that were staged and will not be published; empty when another took its place."""
+    """Position → why, of records that were staged and will not be published."""
 
     def add(self, split: int, table: StagedTable) -> None:
         """Take over what one split has."""
         self.rows += table.rows
         self.fresh = self.fresh and table.fresh
+        self.adds_again = self.adds_again or table.adds_again
         self.embedded += table.embedded
         self.waiting += table.waiting
         self.pieces[split] = table.pieces
-
-    @property
-    def superseded(self) -> int:
-        """How many rows gave way to a later one of the same id."""
-        return sum(not reason for reason in self.excluded.values())
+        self.firsts[split] = table.firsts
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.errors import InputError
-from omnigraph.operations.load import LoadResult
+from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import Watch
@@ -93,6 +93,7 @@ def load(
     nodes: Mapping[str, DataFrame] | None = None,
     edges: Mapping[str, DataFrame | tuple[DataFrame, str, str]] | None = None,
     mode: str = "merge",
+    missing: str = "keep",
     branch: str = MAIN,
     from_branch: str | None = None,
     actor: str | None = None,
@@ -124,6 +125,7 @@ def load(
         frame_source(frames, watch),
         mode,
         options,
+        missing=missing,
         from_branch=from_branch,
         environ=environ,
         embed=embed,

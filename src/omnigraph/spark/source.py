@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 READ_OPTIONS = ("uri", "type", "branch", "at", "filter")
-WRITE_OPTIONS = ("uri", "type", "branch", "mode", "actor", "message", "job_id")
+WRITE_OPTIONS = ("uri", "type", "branch", "mode", "missing", "actor", "message", "job_id")
 _WRITE_SECONDS_MAX = 24 * 3600.0
 
 
@@ -61,8 +61,9 @@ class OmniGraphDataSource(DataSource):
     """A type of a graph, read at a snapshot or written as one commit.
 
     Options of a read: `uri`, `type`, `branch`, `at` (a commit, tag, version or time), `filter` (SQL over stored
-    columns). Of a write: `uri`, `type`, `branch`, `mode` (`merge`, where Spark's own modes say less), `actor`,
-    `message`, and `job_id`, which makes a second run a no-op.
+    columns). Of a write: `uri`, `type`, `branch`, `mode` (`merge`, where Spark's own modes say less), `missing`
+    (`keep` or `null`, for properties the frame does not have), `actor`, `message`, and `job_id`, which makes a second
+    run a no-op.
     """
 
     def __init__(self, options: Any) -> None:
@@ -184,7 +185,15 @@ class _Writer(DataSourceArrowWriter):
         self._type_name = key.partition(":")[2]
         self._mode = mode
         self._branch = options.get("branch", MAIN)
-        self._job = begin_job(self._repository(), self._branch, mode, os.environ, seconds_max=_WRITE_SECONDS_MAX)
+        self._missing = options.get("missing", "keep")
+        self._job = begin_job(
+            self._repository(),
+            self._branch,
+            mode,
+            os.environ,
+            missing=self._missing,
+            seconds_max=_WRITE_SECONDS_MAX,
+        )
 
     def _repository(self) -> Repository:
         return Repository.open(self._options["uri"], environ=os.environ)
@@ -211,7 +220,14 @@ class _Writer(DataSourceArrowWriter):
             idempotency_key=self._options.get("job_id"),
         )
         load_source(
-            self._repository(), InlineRunner(), source, self._mode, options, environ=os.environ, begun=self._job
+            self._repository(),
+            InlineRunner(),
+            source,
+            self._mode,
+            options,
+            missing=self._missing,
+            environ=os.environ,
+            begun=self._job,
         )
 
     def _again(self, job: Job, staged: Sequence[Staged]) -> Sequence[Staged]:

@@ -64,12 +64,6 @@ def write_pieces(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> t
     return tuple(_described(metadata, row_ids) for metadata in written)
 
 
-def with_row_ids(piece: NewPiece, row_ids: Sequence[int]) -> NewPiece:
-    """The piece, every row of which takes over the identity of another."""
-    assert len(row_ids) == piece.rows
-    return _described(FragmentMetadata.from_json(piece.metadata), row_ids)
-
-
 def _described(metadata: FragmentMetadata, row_ids: Sequence[int]) -> NewPiece:
     if row_ids:
         metadata.row_id_meta = RowIdSequence(list(row_ids)).to_inline_metadata()

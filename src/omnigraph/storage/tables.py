@@ -42,6 +42,7 @@ _TRANSACTION_FILE = re.compile(rb"[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f
 
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
+_TAKE_ROWS = 10_000
 
 
 class TableStore:
@@ -280,6 +281,15 @@ class Table:
         if not ids:
             return self.schema.empty_table().select([name for name in wanted if name in self.schema.names])
         return self.read(wanted, filter=f"id IN ({', '.join(sql_text(i) for i in ids)})")
+
+    def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Some columns of the rows with these row ids, in no promised order; nothing else is read."""
+        parts = [
+            self.read(columns, filter=f"_rowid IN ({', '.join(map(str, row_ids[start : start + _TAKE_ROWS]))})")
+            for start in range(0, len(row_ids), _TAKE_ROWS)
+        ]
+        known = [name for name in columns if name in self.schema.names]
+        return pa.concat_tables(parts) if parts else self.schema.empty_table().select(known)
 
     def _scanner(self, columns: Sequence[str] | None, *, filter: str | None, limit: int | None) -> lance.LanceScanner:
         wanted = [*columns] if columns is not None else self.schema.names

@@ -126,6 +126,8 @@ class Transaction:
         self._schema: SchemaRecord | None = None
         self._identities: tuple[int, int] | None = None
         self._jobs: list[str] = []
+        self.is_repeated = False
+        """Whether the commit of an earlier request with the same idempotency key was returned instead of a new one."""
 
     # -- saying what to do -----------------------------------------------------------------------
 
@@ -252,6 +254,7 @@ class Transaction:
 
         def decide(state: State) -> Publication | None:
             earlier = find_earlier(self.repository, options, state)
+            self.is_repeated = earlier is not None
             if earlier is not None:
                 made[:] = [earlier]
                 return None

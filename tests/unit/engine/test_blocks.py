@@ -85,7 +85,7 @@ def outcome(parts: dict[str, list[Part]], faults: Faults) -> dict[str, Any]:
     """Every row with its line, but for the ids that are made up."""
     found: dict[str, Any] = {}
     for key in sorted(parts):
-        rows = build_rows(parts[key], faults, called("new"))
+        rows = build_rows(parts[key], faults, called("new"), keep=True)
         given = {name: mask.to_pylist() for name, mask in rows.given.items()}
         found[key] = list(zip(rows.lines.to_pylist(), rows.table.to_pylist(), strict=True)), given
     return found
@@ -162,7 +162,7 @@ def test_an_absent_property_differs_from_null(read):
     given = lines if read is not read_text else "\n".join(lines).encode()
     faults = Faults(collect=False)
     parts = read([line.encode() for line in given] if isinstance(given, list) else given, CATALOG, faults)
-    rows = build_rows(parts["node:Person"], faults, called("new"))
+    rows = build_rows(parts["node:Person"], faults, called("new"), keep=True)
     masks = {name: mask.to_pylist() for name, mask in rows.given.items()}
     assert masks.pop("age") == [True, False, True]
     assert masks.pop("class") == [False, True, True]

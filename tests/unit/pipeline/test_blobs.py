@@ -71,6 +71,6 @@ def test_whoever_asks_for_a_line_follows_nothing_again(twins, tmp_path):
     follow = twins.bulk._fetch
     assert follow is not None
     twins.bulk._fetch = lambda name: (followed.append(name), follow(name))[1]
-    result = twins.bulk_load([str(tmp_path / "in.jsonl")], "merge", set_aside=True)
+    result = twins.bulk_load([str(tmp_path / "in.jsonl")], "overwrite", set_aside=True)
     assert [reject.line for reject in result.rejected] == [2, 4]
     assert len(followed) == 4

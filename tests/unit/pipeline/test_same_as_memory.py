@@ -16,9 +16,11 @@ def run_case(root, seed: int) -> None:
     inputs = Inputs(seed, root / "photos")
     for number in range(chooser.randint(1, 4)):
         inputs.wrong, inputs.tidy = chooser.choice([0, 0, 0, 0.02, 0.2]), chooser.random() < 0.8
+        mode, missing = chooser.choice([*MODES, "merge"]), chooser.choice(["keep", "keep", "null"])
+        inputs.repeats = mode == "merge" and chooser.random() < 0.6
         inputs.look_at(twins.memory)
         files = inputs.files(root, f"input-{number}")
-        twins.load(files, chooser.choice(MODES), set_aside=chooser.random() < 0.3)
+        twins.load(files, mode, set_aside=chooser.random() < 0.3, missing=missing)
     assert twins.bulk.verify() == []
     assert not list((root / "bulk" / "__staging").glob("*"))
 

@@ -49,7 +49,7 @@ def test_an_empty_file_is_an_empty_load(twins, tmp_path):
     empty = tmp_path / "a.jsonl"
     empty.touch()
     twins.load([empty], "overwrite")
-    assert len(twins.bulk.commits()) == 2
+    assert len(twins.bulk.commits()) == 1
 
 
 # -- tables ------------------------------------------------------------------------------------------
