@@ -38,7 +38,7 @@ from omnigraph.pipeline.runner import InlineRunner, Progress, Runner, Watch
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staging import FileSource
 from omnigraph.schema.catalog import Catalog
-from omnigraph.storage.files import find_files, get_file
+from omnigraph.storage.files import find_files, get_file, inflates_beyond, is_compressed
 from omnigraph.storage.objects import LocalObjects
 from omnigraph.values import Fetch
 from omnigraph.versioning.repository import Repository
@@ -311,10 +311,11 @@ def _choose(
                 "Spark loads files and its own frames", hint="records in memory are loaded with engine='memory'"
             )
         return "memory"
-    if bulk.engine == "memory":
-        return "memory"
     files = find_files(paths, environ, lambda name: file_kind(name) is not None)
-    size = sum(file.size * (_INFLATION if file.base.endswith(".gz") else 1) for file in files)
-    if bulk.engine == "auto" and bulk.spark is None and size <= MEMORY_BYTES:
+    compressed = [file for file in files if is_compressed(file.base)]
+    size = sum(file.size for file in files) + sum(file.size * (_INFLATION - 1) for file in compressed)
+    in_memory = bulk.engine == "memory" or (bulk.engine == "auto" and bulk.spark is None and size <= MEMORY_BYTES)
+    # The size of a compressed file says little about its content: what does not fit memory is read in parts.
+    if in_memory and not any(inflates_beyond(file, MEMORY_BYTES) for file in compressed):
         return "memory"
     return choose_runner(bulk, size)

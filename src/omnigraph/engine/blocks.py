@@ -51,6 +51,11 @@ class Columns:
     fields: dict[str, pa.Array]
     given: dict[str, pa.Array] = field(default_factory=dict)
 
+    @property
+    def size(self) -> int:
+        """The number of bytes of the columns."""
+        return sum(column.nbytes for column in self.fields.values())
+
 
 class _Kind(msgspec.Struct, frozen=True, gc=False):
     """The type a line names."""

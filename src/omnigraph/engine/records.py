@@ -90,6 +90,8 @@ class Records:
     data: list[Mapping[str, Any]] = field(default_factory=list)
     src: list[str] = field(default_factory=list)
     dst: list[str] = field(default_factory=list)
+    size: int = 0
+    """About how many bytes of text the records come from."""
 
     def cut(self, count: int) -> tuple[Records, Records]:
         """The first so many, and the rest."""
@@ -98,6 +100,8 @@ class Records:
             Records(self.type, self.source, self.lines[half], self.data[half], self.src[half], self.dst[half])
             for half in halves
         )
+        one.size = self.size * len(one.lines) // len(self.lines)
+        other.size = self.size - one.size
         return one, other
 
 
@@ -246,7 +250,7 @@ def _read_lines(lines: Iterable[bytes], first: int, sorter: _Sorter) -> None:
                 _refuse_repeats(text, record, number, sorter)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise sorter.error(number, f"not valid JSON: {error}") from None
-            sorter.add(number, record)
+            sorter.add(number, record, len(text))
         except RecordError as error:
             sorter.faults.add(error)
 
@@ -309,7 +313,7 @@ class _Sorter:
     def error(self, number: int, message: str, hint: str | None = None, **where: Any) -> RecordError:
         return RecordError(message, source=self.source, line=number, hint=hint, **where)
 
-    def add(self, number: int, record: Any) -> None:
+    def add(self, number: int, record: Any, size: int = 0) -> None:
         if type(record) is not dict:
             raise self.error(number, f"a record is an object, not {describe_json(record)}")
         kind = "type" if "type" in record else "edge"
@@ -338,6 +342,7 @@ class _Sorter:
             records.dst.append(dst)
         records.lines.append(number)
         records.data.append(data)
+        records.size += size
 
     def _end(self, number: int, record: Mapping[str, Any], word: str, key: PropertyType) -> str:
         value = record[word]

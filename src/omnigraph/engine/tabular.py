@@ -293,7 +293,9 @@ def _read_csv(file: DataFile, type_: NodeType | EdgeType, catalog: Catalog, faul
                     meaning: [(_end if is_end else _cell)(row[at], kind) for _, row in chunk]
                     for meaning, at, kind, is_end in places
                 }
-                yield _records(type_, columns, [line for line, _ in chunk], faults, source, ends)
+                records = _records(type_, columns, [line for line, _ in chunk], faults, source, ends)
+                records.size = sum(len(cell) for _, cells in chunk for cell in cells if cell is not None)
+                yield records
     except (EOFError, zlib.error, OSError) as error:
         raise InputError(f"'{source}' cannot be read: {_reason(error)}", code="unreadable_file") from None
 

@@ -7,9 +7,7 @@ rest, and whatever is wrong only because of what was set aside goes with it. A l
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,14 +21,23 @@ from omnigraph.engine.constraints import first_failure, violations
 from omnigraph.engine.delta import Delta, TableDelta, Violation, one_array
 from omnigraph.engine.embed import Embedder, Remembered, fill_vectors
 from omnigraph.engine.pending import CommittedRows
-from omnigraph.engine.records import Faults, NewIds, Part, Rows, build_rows, read_dicts, read_text
+from omnigraph.engine.records import (
+    LINE_BYTES_MAX,
+    Faults,
+    NewIds,
+    Part,
+    Rows,
+    build_rows,
+    read_dicts,
+    read_text,
+)
 from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.engine.upsert import check_missing, fold, is_loose, match_columns, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.storage.files import DataFile, find_files
+from omnigraph.storage.files import DataFile, find_files, inflate, is_compressed
 from omnigraph.storage.staging import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulids
@@ -182,13 +189,7 @@ def known_kind(file: DataFile) -> Literal["jsonl", "table"]:
 
 
 def _text(file: DataFile) -> bytes:
-    data = file.read()
-    if not file.base.lower().endswith(".gz"):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"'{file.name}' cannot be read: {error}", code="unreadable_file") from None
+    return b"".join(inflate(file, line_bytes_max=LINE_BYTES_MAX)) if is_compressed(file.base) else file.read()
 
 
 def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:

@@ -6,21 +6,18 @@ nobody has to look for line ends beforehand. Compressed files cannot be cut.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.records import Faults, Part, read_text
+from omnigraph.engine.records import LINE_BYTES_MAX, Faults, Part, read_text
 from omnigraph.engine.tabular import Stretch, read_table_file, stretches
-from omnigraph.errors import InputError
 from omnigraph.operations.load import file_kind, known_kind
 from omnigraph.pipeline.job import Job
-from omnigraph.storage.files import DataFile, find_files
+from omnigraph.storage.files import DataFile, find_files, inflate, is_compressed
 
 SPLIT_BYTES = 64 << 20
 SPLIT_BYTES_MIN = 8 << 20
 _LOOK_BYTES = 64 << 10
-_INFLATE_BYTES = 4 << 20
 _INFLATION = 6
 """How much larger compressed text is presumed to be once it is read."""
 
@@ -39,7 +36,7 @@ class Split:
     @property
     def is_compressed(self) -> bool:
         """Whether the bytes are gzip."""
-        return self.file.base.lower().endswith(".gz")
+        return is_compressed(self.file.base)
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def plan_input(
             for stretch in stretches(file, size):
                 splits.append(Split(len(splits), file, file.name, stretch=stretch))
                 read += stretch.bytes
-        elif file.base.lower().endswith(".gz"):
+        elif is_compressed(file.base):
             splits.append(Split(len(splits), file, label, 0, file.size))
             read += file.size * _INFLATION
         else:
@@ -110,7 +107,8 @@ class Reading:
             for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.stretch):
                 yield {key: [part]}
             return
-        for text in _inflated(self.split) if self.split.is_compressed else [own_lines(self.split)]:
+        compressed = self.split.is_compressed
+        for text in inflate(self.split.file, line_bytes_max=LINE_BYTES_MAX) if compressed else [own_lines(self.split)]:
             first = self.lines + 1
             self.lines += text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
             yield read_text(text, self.job.catalog, self.faults, self.split.label, first)
@@ -132,34 +130,3 @@ def _line_from(file: DataFile, place: int) -> int:
         if end >= 0:
             return start + end + 1
     return file.size
-
-
-def _inflated(split: Split) -> Iterator[bytes]:
-    """The text of a gzip file, in pieces of whole lines; several streams one after the other are one text."""
-    name = split.file.name
-    inflate = zlib.decompressobj(wbits=31)
-    held: list[bytes] = []
-    size = 0
-    with split.file.open_text() as file:
-        try:
-            while data := file.read(_INFLATE_BYTES):
-                while data:
-                    made = inflate.decompress(data)
-                    data = inflate.unused_data
-                    if inflate.eof and data:
-                        inflate = zlib.decompressobj(wbits=31)
-                    held.append(made)
-                    size += len(made)
-                if size >= SPLIT_BYTES:
-                    text = b"".join(held)
-                    cut = text.rfind(b"\n") + 1
-                    if cut:
-                        yield text[:cut]
-                        held, size = [text[cut:]], len(text) - cut
-            if not inflate.eof:
-                raise zlib.error("the file ends too soon")
-        except zlib.error as error:
-            raise InputError(f"'{name}' cannot be read: {error}", code="unreadable_file") from None
-    text = b"".join(held)
-    if text:
-        yield text

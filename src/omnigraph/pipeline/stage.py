@@ -41,6 +41,8 @@ MASK = "given:"
 """Prefix of the columns that say which records give a property."""
 PIECE_ROWS = 262_144
 """From how many rows on a table gets a piece."""
+_HELD_BYTES = 64 << 20
+"""From how many bytes on a table gets a piece, however few rows they are."""
 _FETCHED_ROWS = 64
 _FETCHED_BYTES = 64 << 20
 """About how much is in memory of what references stand for; how large those are is known once they are followed."""
@@ -176,7 +178,9 @@ class _Staging:
             rest: Part | None = part
             while rest is not None:
                 rest = self._hold(key, rest)
-                if sum(len(one.lines) for one in self._held[key]) >= self._most(key, part.type):
+                held = self._held[key]
+                rows, size = sum(len(one.lines) for one in held), sum(one.size for one in held)
+                if rows >= self._most(key, part.type) or size >= _HELD_BYTES:
                     self._stage(key, self._held.pop(key), faults)
 
     def _hold(self, key: str, part: Part) -> Part | None:

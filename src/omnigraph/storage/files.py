@@ -9,20 +9,22 @@ import fnmatch
 import glob
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 
-from omnigraph.errors import InputError, OmniGraphError
+from omnigraph.errors import InputError, OmniGraphError, RecordError
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.object_errors import object_store_error
 from omnigraph.storage.objects import BucketFile, bucket_store
 
 _MAGIC = "*?["
 _BUFFER_BYTES = 4 << 20
+_INFLATE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,64 @@ class DataFile:
 
     def _in_bucket(self) -> BucketFile:
         return BucketFile(bucket_store(self.location), self.location.prefix, self.size)
+
+
+def inflate(file: DataFile, *, line_bytes_max: int, block_bytes: int = 8 << 20) -> Iterator[bytes]:
+    """The text of a gzip file in blocks of whole lines, in bounded memory however small the file is.
+
+    Several gzip streams one after the other are one text. A line beyond the limit is a `RecordError`.
+    """
+    held = bytearray()
+    lines = 0
+    for piece in inflated_pieces(file):
+        held += piece
+        if len(held) < block_bytes:
+            continue
+        cut = held.rfind(b"\n") + 1
+        if cut:
+            block = bytes(held[:cut])
+            del held[:cut]
+            lines += block.count(b"\n")
+            yield block
+        if len(held) > line_bytes_max:
+            message = f"the record is larger than the limit of {line_bytes_max:,} bytes"
+            raise RecordError(message, source=file.name, line=lines + 1, rule="size")
+    if held:
+        yield bytes(held)
+
+
+def inflated_pieces(file: DataFile) -> Iterator[bytes]:
+    """The content of a gzip file in pieces of at most a megabyte."""
+    inflater = zlib.decompressobj(wbits=31)
+    with file.open_text() as stream:
+        try:
+            while data := stream.read(_INFLATE_BYTES):
+                while data:
+                    piece = inflater.decompress(data, _INFLATE_BYTES)
+                    if piece:
+                        yield piece
+                    data = inflater.unconsumed_tail or inflater.unused_data
+                    if inflater.eof and data:
+                        inflater = zlib.decompressobj(wbits=31)
+            if not inflater.eof:
+                raise zlib.error("the file ends too soon")
+        except zlib.error as error:
+            raise InputError(f"'{file.name}' cannot be read: {error}", code="unreadable_file") from None
+
+
+def inflates_beyond(file: DataFile, size: int) -> bool:
+    """True if the content of a gzip file is larger than `size`; reads no more than that."""
+    total = 0
+    for piece in inflated_pieces(file):
+        total += len(piece)
+        if total > size:
+            return True
+    return False
+
+
+def is_compressed(name: str) -> bool:
+    """True if the name is that of a gzip file."""
+    return name.lower().endswith(".gz")
 
 
 class _reading:  # noqa: N801 (used as a statement)
