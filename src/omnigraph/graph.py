@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.asking import Asking, Place, Shared, read_source
 from omnigraph.bulk import BulkOptions, solving
+from omnigraph.engine import persisted
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean
 from omnigraph.notebook.tables import side_by_side
@@ -282,7 +283,11 @@ class Graph(Asking):
 
     def verify(self) -> list[verify.Problem]:
         """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph."""
-        return verify.verify(self._repository, self._expected)
+        cached = [
+            verify.Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
+            for name, reason in persisted.damaged(self._shared.cache.folder)
+        ]
+        return verify.verify(self._repository, self._expected) + cached
 
     def _expected(self, snapshot: Snapshot) -> Expected:
         catalog = self._catalogs.of(snapshot)

@@ -235,14 +235,10 @@ class Adjacency:
         what = self._what(kind)
         made: Made | None = self._cache.bases.get(what)
         if made is None:
-            kept = persisted.load(self._cache.folder, what)
-            if kept is None:
+            discard = self._cache.keep_in is not None
+            made = persisted.load(self._cache.folder, what, lambda kept: _read_made(kept, kind), discard=discard)
+            if made is None:
                 return None
-            try:
-                edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
-                made = Made(edges, sources, targets, tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"]))
-            except (KeyError, TypeError, ValueError):
-                return None  # written by another release: as good as nothing
             self._cache.bases[what] = made
         return made
 
@@ -282,6 +278,28 @@ _KINDS = ("neighbours", "whole", "uses", "edge_rows", "ends", "linked")
 _TABLES = ("edges", "sources", "targets")
 _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
 """What is kept of neighbours, and of ends."""
+
+
+def _read_made(kept: persisted.Kept, kind: str) -> Made:
+    """An entry of the disk cache; `persisted.BadEntry` if a number in it is out of range.
+
+    Compiled kernels use these arrays without bounds checks.
+    """
+    edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
+    arrays = tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"])
+    made = Made(edges, sources, targets, arrays)
+    if kind == "ends":
+        src, dst = arrays
+        persisted.check(len(src) == len(dst) == edges.row_count, "'ends' has another number of edges")
+        persisted.check_within(src, sources.row_count, "src")
+        persisted.check_within(dst, targets.row_count, "dst")
+        return made
+    near, far = (targets, sources) if kind == "in" else (sources, targets)
+    offsets, neighbours, loops = arrays
+    persisted.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
+    persisted.check_within(neighbours, far.row_count, "targets")
+    persisted.check_within(loops, near.row_count, "loops")
+    return made
 
 
 def _turned(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:

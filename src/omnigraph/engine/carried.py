@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine.data import Fragments, Numbers, TableData
-from omnigraph.engine.persisted import Kept, pieces_of
+from omnigraph.engine.persisted import Kept, check, check_within, pieces_of
 
 Places = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -45,7 +45,13 @@ class Layout:
     def read(cls, kept: Kept, name: str) -> Layout:
         """What `write` put there."""
         about = kept.about[name]
-        return cls(pieces_of(about["pieces"]), {at: kept.arrays[f"{name}-left{at}"] for at in about["left"]})
+        pieces = pieces_of(about["pieces"])
+        left = {int(at): kept.arrays[f"{name}-left{at}"] for at in about["left"]}
+        check(set(left) == {at for at, (_, _, gone) in enumerate(pieces) if gone}, f"'{name}' lacks remaining rows")
+        for at, places in left.items():
+            check_within(places, pieces[at][1], f"{name}-left{at}")
+            check(bool((places[1:] > places[:-1]).all()), f"'{name}-left{at}' is not ascending")
+        return cls(pieces, left)
 
     def rows(self, at: int) -> int:
         """How many rows a piece has."""

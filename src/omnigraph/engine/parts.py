@@ -67,7 +67,8 @@ class Recipe(Generic[Body]):
     make: Callable[[Sequence[int] | None], Body]
     write: Callable[[Sequence[int] | None, persisted.Maker], None]
     """The same, written as it is made: it need not fit memory."""
-    read: Callable[[Mapping[str, persisted.AnyArray]], Body]
+    read: Callable[[Mapping[str, persisted.AnyArray], int], Body]
+    """Reads and checks the arrays of an entry with a number of rows; raises `persisted.BadEntry`."""
 
 
 def covered(data: TableData, name: str, recipe: Recipe[Body]) -> Cover[Body]:
@@ -184,7 +185,8 @@ def _load(cache: DataCache, what: persisted.What, recipe: Recipe[Body]) -> list[
 
 
 def _load_part(cache: DataCache, what: persisted.What, number: int, recipe: Recipe[Body]) -> Part[Body] | None:
-    kept = persisted.load(cache.folder, (*what, str(number)))
-    if kept is None:
-        return None
-    return Part(Layout.read(kept, "rows"), kept.about["version"], recipe.read(kept.arrays))
+    def read(kept: persisted.Kept) -> Part[Body]:
+        layout = Layout.read(kept, "rows")
+        return Part(layout, int(kept.about["version"]), recipe.read(kept.arrays, layout.row_count))
+
+    return persisted.load(cache.folder, (*what, str(number)), read, discard=cache.keep_in is not None)

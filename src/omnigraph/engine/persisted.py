@@ -1,60 +1,106 @@
-"""What took long to compute, kept on disk for the next process.
+"""The disk cache: derived structures that are expensive to compute, kept for the next process.
 
-It lies in a folder of the graph that may be deleted at any time: it is never authority. What is loaded says
-which pieces of which tables it was made of, and is used only where they still are what they were. Arrays are
-mapped, not read, so opening them costs nothing, and what is not looked at takes no memory.
+An entry is a folder of raw arrays and an `about.json`. It is a cache, never authority: it may be deleted at any time.
+Entries are immutable. The name of an entry is derived from its subject and from the fragments it was built from, so a
+name is never used for other content, and an entry appears by one rename. `about.json` carries its own checksum and the
+size, type and checksum of every array. An entry that does not match is reported, removed and built again.
+
+Arrays are mapped, not read. The checksum is a sum per block of one mebibyte, combined by CRC-32: it runs at memory
+speed, several times as fast as CRC-32 over all bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
 from omnigraph.storage.tables import Piece
 
 FOLDER = "__cache"
-_GENERATION = 3
+_GENERATION = 4
+_ABOUT = "about.json"
+_WORDS_PER_BLOCK = 131_072
+_LEFT_OVER_S = 24 * 3600.0
+_TRIES = 3
+_log = logging.getLogger(__name__)
 
 AnyArray = np.ndarray[Any, Any]
 What = tuple[str, ...]
-"""What something is of: its kind first, then the tables and columns."""
+"""The subject of an entry: its kind first, then the tables and columns."""
+T = TypeVar("T")
+
+
+class BadEntry(ValueError):
+    """An entry whose content contradicts itself."""
+
+
+_BAD = (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Some arrays, and what is to be known about them."""
+    """The arrays of an entry, and the facts recorded with them."""
 
     about: Mapping[str, Any]
     arrays: Mapping[str, AnyArray]
 
 
-def load(folder: Path | None, what: What) -> Kept | None:
-    """What an earlier process kept; None when there is nothing, or nothing that can be read."""
+def load(folder: Path | None, what: What, read: Callable[[Kept], T], *, discard: bool) -> T | None:
+    """The newest sound entry of a subject, converted by `read`; None if there is none.
+
+    `read` raises `BadEntry` for arrays that do not fit together. A bad entry is reported and, with `discard`, removed.
+    """
     if folder is None:
         return None
-    place = folder / _name(what)
-    try:
-        about = json.loads((place / "about.json").read_text())
-        if about["generation"] != _GENERATION or about["what"] != list(what):
+    for _ in range(_TRIES):
+        places = _entries(folder, what)
+        for place in places:
+            try:
+                kept = _open(place)
+                if kept.about.get("generation") == _GENERATION and kept.about.get("what") == list(what):
+                    return read(kept)
+            except _BAD as error:
+                if not place.exists():
+                    continue  # removed by the process that replaced it
+                _log.warning("the cache entry %s is damaged and is built again: %s", place.name, _reason(error))
+            if discard:
+                _remove(place)
+        if all(place.exists() for place in places):
             return None
-        return Kept(about, {name: _mapped(place / f"{name}.npy") for name in about["arrays"]})
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    return None
 
 
 def is_kept(folder: Path | None, what: What) -> bool:
-    """Whether an earlier process kept something; it may be of another version."""
-    return folder is not None and (folder / _name(what) / "about.json").exists()
+    """Whether there is an entry of a subject; it may be of another version."""
+    return folder is not None and bool(_entries(folder, what))
+
+
+def damaged(folder: Path | None) -> list[tuple[str, str]]:
+    """The damaged entries: the name of each, and the reason."""
+    found: list[tuple[str, str]] = []
+    for place in sorted(_visible(folder)) if folder is not None else []:
+        if "-" not in place.name:
+            continue  # written by an earlier release, and never read
+        try:
+            _open(place)
+        except _BAD as error:
+            if place.exists():
+                found.append((place.name, _reason(error)))
+    return found
 
 
 def save(folder: Path | None, what: What, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
@@ -71,49 +117,59 @@ def save(folder: Path | None, what: What, about: Mapping[str, Any], arrays: Mapp
 
 
 def forget(folder: Path, what: What) -> None:
-    """Remove what was kept, if anything was."""
-    shutil.rmtree(folder / _name(what), ignore_errors=True)
+    """Remove every entry of a subject."""
+    for place in _entries(folder, what):
+        _remove(place)
 
 
 class Maker:
-    """Arrays on their way to the disk."""
+    """An entry that is being written."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self.names: list[str] = []
+        self._kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
 
     def put(self, name: str, array: AnyArray) -> None:
         """A whole array."""
-        with (self._place / f"{name}.npy").open("wb") as file:
-            np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-        self.names.append(name)
+        with self.rows(name, array.shape, array.dtype) as file:
+            file.write(np.ascontiguousarray(array).tobytes())
 
     @contextmanager
     def rows(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[IO[bytes]]:
-        """A file to write the rows of an array to, which need not fit memory."""
-        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
-        with (self._place / f"{name}.npy").open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
+        """A file for the rows of an array that may be larger than memory."""
+        with (self._place / name).open("wb") as file:
             yield file
-        self.names.append(name)
+        self._kinds[name] = (kind, shape)
+
+    def described(self) -> dict[str, Any]:
+        """Type, shape and checksum of every array."""
+        return {
+            name: {"type": kind.str, "shape": list(shape), "checksum": checksum(_map(self._place / name, kind, shape))}
+            for name, (kind, shape) in self._kinds.items()
+        }
 
 
 @contextmanager
 def making(folder: Path, what: What, about: Mapping[str, Any]) -> Iterator[Maker]:
-    """Make what is to be kept beside its place; it gets there when all of it is written."""
+    """Write an entry beside its place; it appears when all of it is written."""
     folder.mkdir(exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".making-"))
     try:
         maker = Maker(temporary)
         yield maker
-        full = {**about, "generation": _GENERATION, "what": list(what), "arrays": maker.names}
-        (temporary / "about.json").write_text(json.dumps(full))
-        place = folder / _name(what)
-        old = folder / f"{temporary.name}-old"
+        entry = {**about, "generation": _GENERATION, "what": list(what), "arrays": maker.described()}
+        text = json.dumps(entry, sort_keys=True)
+        document = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "entry": entry}
+        (temporary / _ABOUT).write_text(json.dumps(document))
+        place = folder / f"{_prefix(what)}{_digest(json.dumps(about, sort_keys=True))}"
+        older = [one for one in _entries(folder, what) if one != place]
         if place.exists():
-            os.replace(place, old)  # noqa: PTH105
+            # Another process built the same content, or left a damaged entry that it cannot read either.
+            _remove(place)
         os.replace(temporary, place)  # noqa: PTH105
-        shutil.rmtree(old, ignore_errors=True)
+        for one in older:
+            _remove(one)
+        _sweep(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -123,10 +179,120 @@ def pieces_of(written: Any) -> tuple[Piece, ...]:
     return tuple((str(files), int(rows), str(gone)) for files, rows, gone in written)
 
 
-def _mapped(path: Path) -> AnyArray:
-    # A plain array over the mapping: what asks for its kind need not know of maps.
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+# -- checks ------------------------------------------------------------------------------------------
 
 
-def _name(what: What) -> str:
-    return hashlib.sha256("|".join(what).encode()).hexdigest()[:32]
+def checksum(array: AnyArray) -> int:
+    """The checksum of an array's bytes."""
+    raw = array.reshape(-1).view(np.uint8)
+    whole = len(raw) // 8 * 8
+    words = raw[:whole].view(np.uint64)
+    starts = np.arange(0, len(words), _WORDS_PER_BLOCK)
+    sums = np.add.reduceat(words, starts) if len(words) else np.zeros(0, np.uint64)
+    return zlib.crc32(raw[whole:].tobytes(), zlib.crc32(sums.tobytes(), len(raw) & 0xFFFFFFFF))
+
+
+def check(condition: bool, reason: str) -> None:
+    """Raise `BadEntry` unless a condition holds."""
+    if not condition:
+        raise BadEntry(reason)
+
+
+def check_within(array: AnyArray, count: int, name: str, *, low: int = 0) -> None:
+    """Check that every number of an index array is from `low` on and below `count`."""
+    check(array.dtype.kind in "iu" and array.ndim == 1, f"'{name}' is not an array of numbers")
+    check(
+        not len(array) or (int(array.min()) >= low and int(array.max()) < count), f"'{name}' has a number out of range"
+    )
+
+
+def check_offsets(offsets: AnyArray, count: int, end: int, name: str) -> None:
+    """Check that `offsets` divides `end` values into `count` runs."""
+    check(offsets.dtype.kind in "iu" and offsets.shape == (count + 1,), f"'{name}' does not have {count + 1} offsets")
+    check(int(offsets[0]) == 0 and int(offsets[-1]) == end, f"'{name}' does not cover its values")
+    check(bool((offsets[1:] >= offsets[:-1]).all()), f"'{name}' is not ascending")
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+def _open(place: Path) -> Kept:
+    document = json.loads((place / _ABOUT).read_bytes())
+    entry = document["entry"]
+    text = json.dumps(entry, sort_keys=True)
+    check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has another checksum")
+    arrays: dict[str, AnyArray] = {}
+    for name, facts in entry["arrays"].items():
+        check("/" not in name and not name.startswith("."), f"'{name}' is not the name of an array")
+        arrays[name] = _map(place / name, np.dtype(facts["type"]), tuple(facts["shape"]))
+        check(checksum(arrays[name]) == facts["checksum"], f"'{name}' has another checksum")
+    return Kept(entry, arrays)
+
+
+def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
+    check(kind.kind in "iuf" and all(int(size) == size >= 0 for size in shape), f"'{path.name}' is malformed")
+    wanted = int(np.prod(shape, dtype=object)) * kind.itemsize
+    check(path.stat().st_size == wanted, f"'{path.name}' does not have {wanted} bytes")
+    if not wanted:
+        return np.zeros(shape, kind)
+    # A plain array over the mapping.
+    return np.asarray(np.memmap(path, kind, "r", shape=shape))
+
+
+def _entries(folder: Path, what: What) -> list[Path]:
+    """The entries of a subject, newest first."""
+    prefix = _prefix(what)
+    found: list[tuple[int, Path]] = []
+    for place in _visible(folder):
+        if place.name.startswith(prefix):
+            try:
+                found.append((place.stat().st_mtime_ns, place))
+            except OSError:
+                continue
+    return [place for _, place in sorted(found, reverse=True)]
+
+
+def _visible(folder: Path) -> list[Path]:
+    try:
+        return [place for place in folder.iterdir() if not place.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _remove(place: Path) -> None:
+    """Remove an entry in one step: no reader sees a part of it."""
+    gone = place.with_name(f".gone-{uuid4().hex}")
+    try:
+        place.rename(gone)
+    except OSError:
+        return
+    if gone.is_dir():
+        shutil.rmtree(gone, ignore_errors=True)
+    else:
+        gone.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that died left behind."""
+    before = time.time() - _LEFT_OVER_S
+    earlier = [place for place in _visible(folder) if "-" not in place.name]
+    for place in [*folder.glob(".*-*"), *earlier]:
+        try:
+            if place.stat().st_mtime < before:
+                shutil.rmtree(place, ignore_errors=True)
+        except OSError:
+            continue
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, BadEntry):
+        return str(error)
+    return "a file is missing" if isinstance(error, FileNotFoundError) else "it cannot be read"
+
+
+def _prefix(what: What) -> str:
+    return f"{_digest('|'.join(what))}-"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -327,8 +327,15 @@ def _arrays(postings: Postings) -> dict[str, np.ndarray[Any, Any]]:
     }
 
 
-def _postings(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Postings:
+def _postings(arrays: Mapping[str, np.ndarray[Any, Any]], row_count: int) -> Postings:
     ends = arrays["ends"]
+    persisted.check(ends.dtype == np.int64 and len(ends) > 0, "'ends' is malformed")
+    persisted.check_offsets(ends, len(ends) - 1, len(arrays["letters"]), "ends")
+    persisted.check_offsets(arrays["offsets"], len(ends) - 1, len(arrays["rows"]), "offsets")
+    persisted.check_within(arrays["rows"], row_count, "rows")
+    persisted.check(arrays["counts"].shape == arrays["rows"].shape, "'counts' has another length than 'rows'")
+    persisted.check(arrays["lengths"].shape == (row_count,), "'lengths' has another number of rows")
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(arrays["letters"])]
     words = pa.Array.from_buffers(pa.large_utf8(), len(ends) - 1, buffers)
+    words.validate(full=True)
     return Postings(words, *(arrays[name] for name in ("offsets", "rows", "counts", "lengths")))

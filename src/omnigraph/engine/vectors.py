@@ -9,7 +9,7 @@ Large columns are kept on disk and mapped: of the vectors only those that are co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -251,9 +251,19 @@ def vectors_of(data: TableData, name: str, dim: int) -> Vectors:
         max(_KEPT_BYTES_MIN // (dim * 4), 1),
         lambda pieces: _memory_block(data.stream(name, pieces), dim),
         write,
-        lambda arrays: Block(*(arrays[field] for field in _FIELDS)),
+        lambda arrays, rows: _read_block(arrays, rows, dim),
     )
     return data.derived(f"vectors:{data.field_id(name)}", lambda: Vectors(covered(data, name, recipe)))
+
+
+def _read_block(arrays: Mapping[str, persisted.AnyArray], rows: int, dim: int) -> Block:
+    """An entry of the disk cache; `persisted.BadEntry` if an array has another shape or type."""
+    block = Block(*(arrays[field] for field in _FIELDS))
+    for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
+        array = getattr(block, field)
+        shape = (rows, dim) if field in ("matrix", "codes") else (rows,)
+        persisted.check(array.dtype == np.dtype(kind) and array.shape == shape, f"'{field}' has another shape")
+    return block
 
 
 def _memory_block(chunks: Iterable[pa.Array], dim: int) -> Block:
