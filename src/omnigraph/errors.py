@@ -10,7 +10,8 @@
     │  ├─ ValueFormatError  a value cannot be read as the type it should have
     │  ├─ RecordError       a record of a load is wrong; says which line, type, property and rule
     │  ├─ SchemaChangeError the planner cannot carry out a schema change
-    │  ├─ ModelMismatch     stored vectors were made by another model than the configured one
+    │  ├─ ModelMismatch     the schema names another model than the configured one
+    │  ├─ EmbeddingMismatch stored vectors were made by another provider or model than the configured one
     │  ├─ ChangeCursorRejected a token of the change feed that cannot be used here
     │  ├─ PageCursorRejected a cursor of a query's pages that cannot be used here
     │  ├─ LimitReached      a query asked for more rows than it may have; QueryTimeout: for more time
@@ -237,7 +238,7 @@ class SchemaChangeError(InputError):
 
 
 class ModelMismatch(InputError):
-    """Stored vectors were made by another model than the one that is configured."""
+    """The schema names another embedding model than the one that is configured."""
 
     default_code = "model_mismatch"
 
@@ -246,6 +247,22 @@ class ModelMismatch(InputError):
             f"{subject} records the embedding model '{recorded}', but the configured one is '{resolved}', and vectors "
             f"of two models cannot be compared: set OMNIGRAPH_EMBED_MODEL to '{recorded}' together with its provider, "
             "or re-embed the stored vectors with the configured model",
+        )
+        self.recorded = recorded
+        self.resolved = resolved
+
+
+class EmbeddingMismatch(InputError):
+    """Vectors would be made, or compared, by another provider or model than the one that made those of the column."""
+
+    default_code = "embedding_mismatch"
+
+    def __init__(self, subject: str, *, recorded: str, resolved: str) -> None:
+        super().__init__(
+            f"the vectors of {subject} were made by {recorded}; the configured embedding is {resolved}, and vectors of "
+            "two models cannot be compared",
+            hint="configure the recorded one (OMNIGRAPH_EMBED_PROVIDER, OMNIGRAPH_EMBED_MODEL), make all vectors anew "
+            "('omnigraph embed --in-graph --reembed-all'), or set OMNIGRAPH_EMBED_ALLOW_MIXED=1",
         )
         self.recorded = recorded
         self.resolved = resolved

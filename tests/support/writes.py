@@ -119,6 +119,11 @@ class FakeEmbedder:
     def check_model(self, *_: str | None) -> None:
         return None
 
+    def identity(self) -> tuple[str, str]:
+        return "fake", "length"
+
+    allows_mixed = False
+
 
 def interfere(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Let something happen once, between a write's look at the branch and its publish."""

@@ -35,6 +35,13 @@ class Embedder(Protocol):
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
         """Refuse a model other than the recorded one."""
 
+    def identity(self) -> tuple[str, str]:
+        """The provider and the model."""
+
+    @property
+    def allows_mixed(self) -> bool:
+        """True if vectors of different models may stand in one column."""
+
 
 class Remembered:
     """An embedder that is asked for each text once, however often a write has to start over."""
@@ -54,6 +61,15 @@ class Remembered:
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
         """Refuse a model other than the recorded one."""
         self._embedder.check_model(type_name, property_name, recorded)
+
+    def identity(self) -> tuple[str, str]:
+        """The provider and the model."""
+        return self._embedder.identity()
+
+    @property
+    def allows_mixed(self) -> bool:
+        """True if vectors of different models may stand in one column."""
+        return self._embedder.allows_mixed
 
 
 def has_text(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

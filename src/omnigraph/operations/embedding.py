@@ -1,11 +1,12 @@
 """The one embedding client of a graph handle: for loads, mutations and query text alike.
 
-The configuration is read, and the client made, on first need: a graph that never embeds needs no key.
+The configuration is read, and the client made, on first need: a graph that never embeds needs no key. The graph records
+the provider, model and dimensions of each column when its first vector is made. Other ones are refused from then on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -13,8 +14,66 @@ import numpy as np
 
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import find_config
-from omnigraph.engine.embed import UNCONFIGURED, Unconfigured
-from omnigraph.errors import InputError
+from omnigraph.engine.embed import UNCONFIGURED, Embedder, Unconfigured
+from omnigraph.errors import EmbeddingMismatch, InputError
+from omnigraph.schema.catalog import Catalog
+from omnigraph.versioning.records import EmbeddingSpace
+from omnigraph.versioning.transaction import Transaction
+
+ALLOW_MIXED = "OMNIGRAPH_EMBED_ALLOW_MIXED"
+"""The setting that permits vectors of different models in one column."""
+
+FindSpace = Callable[[str, str], EmbeddingSpace | None]
+"""(table key, column) → what made its vectors."""
+
+
+def check_space(subject: str, recorded: EmbeddingSpace, resolved: EmbeddingSpace) -> None:
+    """Refuse vectors of another space than the recorded one."""
+    if recorded != resolved:
+        raise EmbeddingMismatch(subject, recorded=str(recorded), resolved=str(resolved))
+
+
+class ColumnEmbedder:
+    """Makes the vectors of one write: checks each column against its record and notes what made the first vectors.
+
+    With `renew` all vectors of the column are made anew, so the record is replaced.
+    """
+
+    def __init__(self, embedder: Embedder, find: FindSpace, catalog: Catalog, *, renew: bool = False) -> None:
+        self._embedder = embedder
+        self._find = find
+        self._catalog = catalog
+        self._renew = renew
+        self._made: dict[tuple[str, str], EmbeddingSpace] = {}
+
+    def embed_documents(self, texts: Sequence[str], dim: int) -> Sequence[Sequence[float]]:
+        """Vectors of stored texts."""
+        return self._embedder.embed_documents(texts, dim)
+
+    def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
+        """Refuse a model other than the one the schema names, and other than the one that made the column's vectors."""
+        self._embedder.check_model(type_name, property_name, recorded)
+        node = self._catalog.nodes[type_name]
+        space = EmbeddingSpace(*self.identity(), node.properties[property_name].type.dim or 0)
+        known = self._find(node.table_key, property_name)
+        if known is None or self._renew:
+            self._made[node.table_key, property_name] = space
+        elif not self.allows_mixed:
+            check_space(f"'{type_name}.{property_name}'", known, space)
+
+    def identity(self) -> tuple[str, str]:
+        """The provider and the model."""
+        return self._embedder.identity()
+
+    @property
+    def allows_mixed(self) -> bool:
+        """True if vectors of different models may stand in one column."""
+        return self._embedder.allows_mixed
+
+    def record(self, transaction: Transaction) -> None:
+        """Record in a write what made the first vectors of its columns."""
+        for (key, column), space in self._made.items():
+            transaction.record_embedding(key, column, space)
 
 
 class GraphEmbedder:
@@ -34,10 +93,26 @@ class GraphEmbedder:
         """Refuse a model other than the recorded one."""
         self._required().check_model(type_name, property_name, recorded)
 
+    def identity(self) -> tuple[str, str]:
+        """The provider and the model."""
+        config = self._required().config
+        return config.provider, config.model
+
+    @property
+    def allows_mixed(self) -> bool:
+        """True if the settings permit vectors of different models in one column."""
+        return self._environ.get(ALLOW_MIXED, "").strip().lower() in ("1", "true", "yes", "on")
+
     def embed_query(
-        self, text: str, dim: int, type_name: str, property_name: str, recorded: str | None
+        self,
+        text: str,
+        dim: int,
+        type_name: str,
+        property_name: str,
+        recorded: str | None,
+        spaces: Sequence[EmbeddingSpace] = (),
     ) -> np.ndarray[Any, Any]:
-        """The vector of a query's text."""
+        """The vector of a query's text; `spaces` made the vectors that it is compared with."""
         subject = f"'nearest' on '{type_name}.{property_name}'"
         client = self._get()
         if client is None:
@@ -47,6 +122,9 @@ class GraphEmbedder:
                 hint=f"pass a vector, or {UNCONFIGURED}",
             )
         client.check_model(type_name, property_name, recorded)
+        own = EmbeddingSpace(client.config.provider, client.config.model, dim)
+        for space in spaces if not self.allows_mixed else ():
+            check_space(f"'{type_name}.{property_name}'", space, own)
         return client.embed_query(text, dim, subject=subject)
 
     def _required(self) -> EmbeddingClient:

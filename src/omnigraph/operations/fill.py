@@ -19,6 +19,7 @@ from omnigraph.engine.pending import Pending
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.embedding import ColumnEmbedder
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
@@ -59,11 +60,12 @@ def fill_missing(
         catalog = catalogs.of(transaction.snapshot)
         pending = Pending(transaction.snapshot)
         counts.clear()
+        embedding = ColumnEmbedder(remembered, transaction.snapshot.embedding, catalog, renew=again)
         for node in _chosen(catalog, types):
             table = pending.table(node.table_key)
             stored = table.committed.read(table.schema.names, filter=_candidates(node, again=again))
             rows = _wanting(node, stored, again=again)
-            filled, made, waiting = fill_vectors(node, rows, remembered)
+            filled, made, waiting = fill_vectors(node, rows, embedding)
             if waiting:
                 raise InputError(
                     f"{waiting} vectors of '{node.name}' cannot be made: no embedding provider is configured",
@@ -76,6 +78,7 @@ def fill_missing(
         check_delta(catalog, pending.delta())
         for touched in pending.touched():
             transaction.change(touched.key, touched.change())
+        embedding.record(transaction)
 
     commit = write(repository, prepare, replace(options, kind="embed"))
     return FillResult(options.branch, tuple(sorted(counts.items())), commit.id if commit else None)

@@ -35,6 +35,7 @@ from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.engine.upsert import check_missing, fold, is_loose, match_columns, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError
 from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.embedding import ColumnEmbedder
 from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files import DataFile, find_files, inflate, is_compressed
@@ -76,6 +77,8 @@ def load(
         catalog = catalogs.of(transaction.snapshot)
         committed = CommittedRows(transaction.snapshot)
         faults = Faults(collect=set_aside)
+        renew = checked == "overwrite"
+        embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog, renew=renew) if embedder else None
         reader = _Reader(catalog, faults, lambda count: new_ulids(repository.clock(), count), fetch, checked, keep)
         tables = reader.tables(source(catalog, faults))
         for key, rows in tables.items():
@@ -90,9 +93,11 @@ def load(
         for key, rows in tables.items():
             table = rows.table
             if isinstance(rows.type, NodeType) and rows.type.embeds:
-                table, done, left = fill_vectors(rows.type, table, embedder)
+                table, done, left = fill_vectors(rows.type, table, embedding)
                 embedded, waiting = embedded + done, waiting + left
             transaction.change(key, _change(table, "append" if rows.fresh and mode == "merge" else mode))
+        if embedding is not None:
+            embedding.record(transaction)
         rejects = _rejects(faults)
         result = LoadResult(
             options.branch,

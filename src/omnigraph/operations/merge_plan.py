@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.constraints import violations
 from omnigraph.engine.delta import Delta, TableDelta, Violation
 from omnigraph.engine.pending import CommittedRows
+from omnigraph.errors import InputError
 from omnigraph.operations.columns import document, names_in
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
@@ -113,7 +114,9 @@ class MergePlan:
             merge = table.merge
             if table.adopted is not None:
                 transaction.set_version(table.target_key, theirs.open(table.adopted))
+                transaction.set_embeddings(table.target_key, dict(table.adopted.pin.embeddings))
                 continue
+            _merge_embeddings(transaction, table.target_key, theirs)
             evolved = self.schema.evolved(key, transaction.snapshot.table(table.target_key))
             if merge.put.num_rows or len(merge.delete):
                 new = pc.is_in(merge.put["id"], value_set=merge.new_ids)
@@ -133,6 +136,25 @@ class MergePlan:
             transaction.rename_table(old, new)
         if self.schema.record is not None:
             transaction.take_schema(self.schema.record)
+
+
+def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot) -> None:
+    """Record what made the vectors of a merged table; two branches that used different models are refused."""
+    pin = transaction.snapshot.tables[key].pin
+    identity = pin.table_id, pin.incarnation
+    same = (table.pin for table in theirs.tables.values() if (table.pin.table_id, table.pin.incarnation) == identity)
+    ours, other = dict(pin.embeddings), next(same, None)
+    for column, space in other.embeddings if other is not None else ():
+        if ours.setdefault(column, space) != space:
+            raise InputError(
+                f"the branches made the vectors of '{key.partition(':')[2]}.{column}' differently: by {ours[column]}, "
+                f"and by {space}; nothing was merged",
+                code="embedding_mismatch",
+                hint="make the vectors of one branch anew with the other's model: "
+                f"omnigraph embed --in-graph --reembed-all --branch {theirs.branch}",
+            )
+    if ours != dict(pin.embeddings):
+        transaction.set_embeddings(key, ours)
 
 
 def plan_snapshots(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.errors import Conflict, SchemaChangeError
 from omnigraph.operations.create import schema_record, table_specs
 from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.migrate import SchemaPlan, plan_schema
@@ -142,8 +143,28 @@ def _apply(transaction: Transaction, plan: SchemaPlan, text: str, first_identity
             ],
         )
         transaction.set_version(old_key.get(key, key), table)
+    _rename_embeddings(transaction, catalog, plan.steps, renamed)
     record = schema_record(text, desired)
     transaction.set_schema(record, first_identity=first_identity, next_identity=desired.next_id)
+
+
+def _rename_embeddings(
+    transaction: Transaction, catalog: Catalog, steps: Iterable[Step], renamed: Mapping[str, str]
+) -> None:
+    """Let the records of what made vectors follow their columns; columns that are embedded no longer lose theirs."""
+    columns = {
+        (f"{step.type_kind}:{step.type_name}", step.old_name): step.new_name
+        for step in steps
+        if isinstance(step, RenameProperty)
+    }
+    for key, table in transaction.snapshot.tables.items():
+        if not table.pin.embeddings:
+            continue
+        new_key = renamed.get(key, key)
+        node = catalog.nodes.get(new_key.removeprefix("node:"))
+        kept = {columns.get((new_key, column), column): space for column, space in table.pin.embeddings}
+        if node is not None:
+            transaction.set_embeddings(key, {column: space for column, space in kept.items() if column in node.embeds})
 
 
 def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenameProperty | DropProperty]]:

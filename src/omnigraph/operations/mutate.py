@@ -18,6 +18,7 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.shape import Shape, shape_of
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.embedding import ColumnEmbedder
 from omnigraph.query import ir
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
@@ -123,6 +124,7 @@ def mutate(
                 f"query '{plan.name}' reads and changes nothing", hint="run it with query, or 'omnigraph read'"
             )
         bound = bind_params(plan.params, params)
+        embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog) if embedder else None
         run = MutationRun(
             plan,
             catalog,
@@ -130,13 +132,15 @@ def mutate(
             bound.values,
             now_ms=now // 1000,
             new_id=lambda: new_ulid(repository.clock()),
-            embedder=embedder,
+            embedder=embedding,
             fetch=fetch,
         )
         pending = run.run()
         check_delta(catalog, pending.delta())
         for table in pending.touched():
             transaction.change(table.key, table.change())
+        if embedding is not None:
+            embedding.record(transaction)
         done = _Done(run.counts, run.returned(), plan.name, shape_of(plan), transaction.snapshot.commit_id)
         if options.idempotency_key is not None:
             outcome.update(done.kept(whole=not generated))

@@ -16,11 +16,10 @@ from omnigraph.engine.cut import Page
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
-from omnigraph.engine.search import EmbedQuery
 from omnigraph.engine.work import Limits
 from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.read import Plans, get_read, result_of
+from omnigraph.operations.read import EmbedText, Plans, embedding_at, get_read, result_of
 from omnigraph.query import ir
 from omnigraph.query.params import bind_params
 from omnigraph.versioning.repository import Repository
@@ -72,7 +71,7 @@ def read_page(
     branch: str,
     start: Callable[[], Snapshot],
     fixed: bool,
-    embed: EmbedQuery | None = None,
+    embed: EmbedText | None = None,
     limits: Limits | None = None,
     source_name: str = "<query>",
 ) -> Result:
@@ -108,7 +107,7 @@ def read_page(
         bound.values,
         cache,
         now_ms=cursor.now_ms,
-        embed=embed,
+        embed=embedding_at(snapshot, catalogs.of(snapshot), embed),
         limits=limits,
         page=Page(cursor.offset, rows),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.data import DataCache
@@ -24,10 +26,14 @@ from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
+from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.versioning.ids import Clock
+from omnigraph.versioning.records import EmbeddingSpace
 from omnigraph.versioning.snapshot import Snapshot
 
 _PLANS_MAX = 512
+EmbedText = Callable[[str, int, str, str, str | None, Sequence[EmbeddingSpace]], "np.ndarray[Any, Any]"]
+"""(text, dimensions, type, property, model of the schema, what made the stored vectors) → the query's vector."""
 
 
 class Plans:
@@ -82,7 +88,7 @@ def read(
     params: dict[str, Any] | None,
     *,
     clock: Clock,
-    embed: EmbedQuery | None = None,
+    embed: EmbedText | None = None,
     limits: Limits | None = None,
     source_name: str = "<query>",
     listening: bool = False,
@@ -107,12 +113,28 @@ def read(
         bound.values,
         cache,
         now_ms=clock() // 1000,
-        embed=embed,
+        embed=embedding_at(snapshot, catalogs.of(snapshot), embed),
         limits=limits,
     )
     rows = execution.run(listening=listening)
     elapsed = (time.perf_counter() - started) * 1000
     return result_of(rows, plan, snapshot, elapsed), execution
+
+
+def embedding_at(snapshot: Snapshot, catalog: Catalog, embed: EmbedText | None) -> EmbedQuery | None:
+    """Embeds the text of a query and refuses another model than the one that made the vectors it is compared with."""
+    if embed is None:
+        return None
+
+    def embed_query(
+        text: str, dim: int, type_name: str, property_name: str, recorded: str | None
+    ) -> np.ndarray[Any, Any]:
+        node = catalog.node(type_name)
+        names = node.members if isinstance(node, UnionType) else (type_name,)
+        found = [snapshot.embedding(f"node:{name}", property_name) for name in names]
+        return embed(text, dim, type_name, property_name, recorded, [space for space in found if space is not None])
+
+    return embed_query
 
 
 def result_of(

@@ -154,7 +154,7 @@ class _Bucket:
         rows = folded.table
         if isinstance(self.type, NodeType) and self.type.embeds:
             try:
-                rows, made.embedded, made.waiting = fill_vectors(self.type, rows, self.job.embedder())
+                rows, made.embedded, made.waiting = fill_vectors(self.type, rows, self.job.column_embedder())
             except OmniGraphError as error:
                 # Wrong records come first; if there are none, this is what failed.
                 done.unembedded = done.unembedded or Raised.of(error)

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from omnigraph.engine.constraints import rules_of
 from omnigraph.engine.delta import Rule
-from omnigraph.operations.embedding import GraphEmbedder
+from omnigraph.operations.embedding import ColumnEmbedder, GraphEmbedder
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.storage import layout
@@ -20,6 +20,7 @@ from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.store_pool import pooled_store
 from omnigraph.storage.tables import Table, TableStore
 from omnigraph.values import Fetch
+from omnigraph.versioning.records import EmbeddingSpace
 
 Mode = Literal["overwrite", "append", "merge"]
 _EMBED_SETTINGS = (
@@ -60,6 +61,8 @@ class Job:
     embed: bool = True
     at_once: int | None = None
     """How many workers may read at a time, where they share a limit of the provider."""
+    spaces: Mapping[tuple[str, str], EmbeddingSpace] = field(default_factory=dict)
+    """(table key, column) → what made the vectors that are there."""
     fetch: Fetch | None = None
     """Follows the references of blobs."""
 
@@ -101,6 +104,15 @@ class Job:
         if not self.embed:
             return None
         return _embedder(tuple(sorted(self.environ.items())))
+
+    def column_embedder(self) -> ColumnEmbedder | None:
+        """The same, for the columns of the graph: it refuses another model than the recorded one."""
+        embedder = self.embedder()
+        if embedder is None:
+            return None
+        return ColumnEmbedder(
+            embedder, lambda *column: self.spaces.get(column), self.catalog, renew=self.mode == "overwrite"
+        )
 
 
 @lru_cache(maxsize=8)

@@ -14,6 +14,7 @@ from typing import Any
 from omnigraph.embedding.limits import share_settings
 from omnigraph.engine.upsert import check_missing
 from omnigraph.errors import Conflict, Damaged, HeadMoved
+from omnigraph.operations.embedding import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load import ensure_branch, on_new_branch
 from omnigraph.operations.load_result import LoadResult, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.pipeline.deals import numbers_in
@@ -206,6 +207,11 @@ class _BulkLoad:
             buckets=self.begun.buckets if self.begun is not None else self._buckets(size),
             environ=self.environ,
             embed=self.embed,
+            spaces={
+                (key, column): space
+                for key, table in snapshot.tables.items()
+                for column, space in (table.pin.embeddings if table.pin.row_count else ())
+            },
             fetch=self.fetch,
         )
         if not (self.embed and any(node.embeds for node in job.catalog.nodes.values())):
@@ -265,7 +271,20 @@ class _BulkLoad:
                 tuple(pieces), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"
             )
             transaction.change(key, Change(prepared=change))
+        self._record_embeddings(transaction, staging, outcome)
         self._report(transaction, staging, outcome)
+
+    def _record_embeddings(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
+        """Record what made the vectors of the load; the head may have moved since its tasks checked it."""
+        catalog = staging.job.catalog
+        renew = self.mode == "overwrite"
+        embedding = ColumnEmbedder(GraphEmbedder(self.environ), transaction.snapshot.embedding, catalog, renew=renew)
+        embedded = {key for key, rows in staging.tables.items() if rows.embedded}
+        embedded |= {key for done in outcome.completed for key, table in done.tables.items() if table.embedded}
+        for name in sorted(key.removeprefix("node:") for key in embedded):
+            for target, embed in catalog.nodes[name].embeds.items():
+                embedding.check_model(name, target, embed.model)
+        embedding.record(transaction)
 
     def _report(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
         loaded = tuple(sorted((key, rows.rows - len(rows.excluded)) for key, rows in staging.tables.items()))

@@ -266,7 +266,7 @@ class _Staging:
         written = rows.table
         if isinstance(rows.type, NodeType) and rows.type.embeds:
             try:
-                written, embedded, waiting = fill_vectors(rows.type, written, self.job.embedder())
+                written, embedded, waiting = fill_vectors(rows.type, written, self.job.column_embedder())
             except OmniGraphError as error:
                 # Wrong records come first; if there are none, this is what failed.
                 self.done.unembedded = self.done.unembedded or Raised.of(error)

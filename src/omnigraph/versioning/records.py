@@ -50,6 +50,19 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingSpace:
+    """What made the vectors of a column: vectors of two spaces cannot be compared."""
+
+    provider: str
+    model: str
+    dimensions: int
+
+    def __str__(self) -> str:
+        model = f"model '{self.model}'" if self.model else "no model"
+        return f"provider '{self.provider}', {model}, {self.dimensions} dimensions"
+
+
+@dataclass(frozen=True, slots=True)
 class Pin:
     """A visible table version. `table_version` counts publishes on the branch, `lance_version` opens it."""
 
@@ -61,6 +74,8 @@ class Pin:
     row_count: int
     transaction: str = ""
     """The id of the Lance transaction that made the version: it identifies the version where its number does not."""
+    embeddings: tuple[tuple[str, EmbeddingSpace], ...] = ()
+    """Column → what made its vectors, for columns that the graph embeds itself."""
 
     def to_list(self) -> list[Any]:
         """The compact JSON form."""
@@ -512,18 +527,44 @@ def row_to_schema(row: Row) -> SchemaRecord:
 
 
 def _pins_to_json(pins: Iterable[Pin]) -> dict[str, Any]:
-    """The pins and, beside them and in their order, the transactions of their versions."""
+    """The pins and, beside them and in their order, their transactions; and what made the vectors of their tables."""
     chosen = list(pins)
-    return {"pins": [pin.to_list() for pin in chosen], "transactions": [pin.transaction for pin in chosen]}
+    spaces = {
+        pin.key: {column: [space.provider, space.model, space.dimensions] for column, space in pin.embeddings}
+        for pin in chosen
+        if pin.embeddings
+    }
+    data: dict[str, Any] = {
+        "pins": [pin.to_list() for pin in chosen],
+        "transactions": [pin.transaction for pin in chosen],
+    }
+    return {**data, "embeddings": spaces} if spaces else data
 
 
 def _pins(data: Mapping[str, Any]) -> tuple[Pin, ...]:
     pins = data["pins"]
     # Graphs that an earlier release wrote record no transactions.
     transactions = data.get("transactions") or [""] * len(pins)
+    spaces: Mapping[str, Any] = data.get("embeddings", {})
     return tuple(
-        Pin(int(table), int(incarnation), _text(key), int(version), int(lance_version), int(rows), _text(transaction))
+        Pin(
+            int(table),
+            int(incarnation),
+            _text(key),
+            int(version),
+            int(lance_version),
+            int(rows),
+            _text(transaction),
+            _spaces(spaces.get(key, {})),
+        )
         for (table, incarnation, key, version, lance_version, rows), transaction in zip(pins, transactions, strict=True)
+    )
+
+
+def _spaces(columns: Mapping[str, Any]) -> tuple[tuple[str, EmbeddingSpace], ...]:
+    return tuple(
+        (column, EmbeddingSpace(_text(provider), _text(model), int(dimensions)))
+        for column, (provider, model, dimensions) in sorted(columns.items())
     )
 
 

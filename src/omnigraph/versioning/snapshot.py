@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.storage.tables import Table
-from omnigraph.versioning.records import MAIN, Commit, Pin, SchemaRecord
+from omnigraph.versioning.records import MAIN, Commit, EmbeddingSpace, Pin, SchemaRecord
 from omnigraph.versioning.rows import to_dicts
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Snapshot:
                 f"'{key}' does not exist at commit {self.commit_id}", hint=did_you_mean(key, self.tables)
             )
         return self._repository.tables.open(*pinned.place)
+
+    def embedding(self, key: str, column: str) -> EmbeddingSpace | None:
+        """What made the vectors of a column; None if the graph made none of those that are there."""
+        pinned = self.tables.get(key)
+        return dict(pinned.pin.embeddings).get(column) if pinned is not None and pinned.pin.row_count else None
 
     def open(self, pinned: PinnedTable) -> Table:
         """Open a table this or a related snapshot pins."""

@@ -40,6 +40,7 @@ from omnigraph.versioning.intent import Intent
 from omnigraph.versioning.records import (
     MAIN,
     Commit,
+    EmbeddingSpace,
     Head,
     Pin,
     Row,
@@ -123,6 +124,7 @@ class Transaction:
         self._adopted: list[Pin] = []
         self._dropped: list[str] = []
         self._renamed: dict[str, str] = {}
+        self._embeddings: dict[str, dict[str, EmbeddingSpace]] = {}
         self._schema: SchemaRecord | None = None
         self._identities: tuple[int, int] | None = None
         self._jobs: list[str] = []
@@ -146,6 +148,17 @@ class Transaction:
     def adopt_table(self, pin: Pin) -> None:
         """Pin a table of another branch that this one does not have."""
         self._adopted.append(pin)
+
+    def record_embedding(self, key: str, column: str, space: EmbeddingSpace) -> None:
+        """Record what made the vectors of a column."""
+        self._check_table(key)
+        known = self._embeddings.setdefault(key, dict(self.snapshot.tables[key].pin.embeddings))
+        known[column] = space
+
+    def set_embeddings(self, key: str, spaces: Mapping[str, EmbeddingSpace]) -> None:
+        """Record what made the vectors of a table, column by column, in place of the record it has."""
+        self._check_table(key)
+        self._embeddings[key] = dict(spaces)
 
     def create_table(self, spec: TableSpec) -> None:
         """Add an empty table."""
@@ -380,7 +393,7 @@ class Transaction:
             new = written.get(pin.key)
             key = self._renamed.get(pin.key, pin.key)
             if new is None:
-                pins.append(replace(pin, key=key))
+                pins.append(replace(pin, key=key, embeddings=self._embeddings_of(pin)))
                 continue
             promoted = new.promoted
             moved = replace(
@@ -390,6 +403,7 @@ class Transaction:
                 lance_version=promoted.version,
                 row_count=promoted.row_count,
                 transaction=new.transaction,
+                embeddings=self._embeddings_of(pin),
             )
             pins.append(moved)
             details = {"transaction_uuid": promoted.transaction_uuid} if promoted.transaction_uuid else {}
@@ -398,6 +412,10 @@ class Transaction:
             pins.append(pin)
             rows.append(version_to_row(pin, branch, manifest_version, {}))
         return tuple(sorted(pins, key=lambda pin: pin.key)), rows
+
+    def _embeddings_of(self, pin: Pin) -> tuple[tuple[str, EmbeddingSpace], ...]:
+        changed = self._embeddings.get(pin.key)
+        return pin.embeddings if changed is None else tuple(sorted(changed.items(), key=lambda item: item[0]))
 
     def _renamed_rows(self, state: State) -> list[TableRow]:
         rows: list[TableRow] = []

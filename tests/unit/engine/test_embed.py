@@ -35,6 +35,11 @@ class Fake:
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
         self.models.append((type_name, property_name, recorded))
 
+    def identity(self) -> tuple[str, str]:
+        return "fake", "length"
+
+    allows_mixed = False
+
 
 class Nobody(Fake):
     """An embedder without a provider."""
