@@ -27,6 +27,7 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
+from omnigraph.storage.files import read_text
 from omnigraph.storage.sources import BlobSources
 from omnigraph.transfer import Transfer
 from omnigraph.values import Fetch
@@ -253,5 +254,5 @@ class Asking(Transfer):
 def read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
     """The text, and what to call it in messages."""
     if isinstance(source, Path):
-        return source.read_text(encoding="utf-8-sig"), str(source)
+        return read_text(source), str(source)
     return source, name

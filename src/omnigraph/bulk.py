@@ -39,6 +39,7 @@ from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staging import FileSource
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.files import find_files, get_file, inflates_beyond, is_compressed
+from omnigraph.storage.location import check_path
 from omnigraph.storage.objects import LocalObjects
 from omnigraph.values import Fetch
 from omnigraph.versioning.repository import Repository
@@ -241,6 +242,7 @@ def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:
         return
     rows = [reject.to_json() for reject in found]
     path = Path(rejects)
+    check_path(str(path))
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 (only who writes Parquet pays for it)
 

@@ -58,6 +58,8 @@ class OmniGraphError(Exception):
     """Whether `str` includes the hint."""
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+        # An unpaired surrogate, as a hostile name can hold one, could not be printed.
+        message = message.encode(errors="backslashreplace").decode()
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
@@ -72,6 +74,7 @@ class OmniGraphError(Exception):
     @hint.setter
     def hint(self, hint: str | None) -> None:
         notes = [note for note in getattr(self, "__notes__", ()) if note != f"hint: {self._hint}"]
+        hint = hint and hint.encode(errors="backslashreplace").decode()
         self._hint = hint
         self.__notes__ = [*notes, f"hint: {hint}"] if hint and not self._text_has_hint else notes
 

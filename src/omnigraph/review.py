@@ -19,6 +19,7 @@ from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.resolution import Resolve
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
+from omnigraph.values import is_unicode
 from omnigraph.versioning.changes import Block, ChangeFilter
 from omnigraph.versioning.changeset import ChangeSet
 from omnigraph.versioning.diff import RowChange, diff_snapshots
@@ -256,6 +257,8 @@ class Review:
         return self._entity(snapshot, type_name, id).blame(snapshot.commit_id)
 
     def _entity(self, snapshot: Snapshot, type_name: str, id: str) -> EntityHistory:
+        if not is_unicode(id):
+            raise InputError("the id is not valid Unicode text")
         pin = snapshot.tables[self._table_key(snapshot, type_name)].pin
         identity = (pin.table_id, pin.incarnation)
         today = document(snapshot.schema)

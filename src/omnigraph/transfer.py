@@ -15,6 +15,7 @@ from omnigraph.pipeline.diff import DiffResult
 from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
 from omnigraph.review import Review
+from omnigraph.storage.files import writing
 from omnigraph.values import Fetch
 from omnigraph.versioning.changes import ChangeFilter
 from omnigraph.versioning.records import MAIN
@@ -151,7 +152,7 @@ class Transfer(Review):
             ).rows
         lines = export_lines(snapshot, catalog, types)
         count = 0
-        with Path(out).open("w", encoding="utf-8", newline="\n") as file:
+        with writing(Path(out)) as file:
             for line in lines:
                 file.write(line)
                 count += 1

@@ -360,12 +360,19 @@ def _read_integer(value: Any, type_: PropertyType, bounds: tuple[int, int] | Non
     return value
 
 
-def _well_formed(value: str) -> str:
-    if not value.isascii():
+def is_unicode(text: str) -> bool:
+    """False if the text holds an unpaired surrogate, which no encoding has."""
+    if not text.isascii():
         try:
-            value.encode()
+            text.encode()
         except UnicodeEncodeError:
-            raise ValueFormatError("text holds half a surrogate pair and is not valid Unicode") from None
+            return False
+    return True
+
+
+def _well_formed(value: str) -> str:
+    if not is_unicode(value):
+        raise ValueFormatError("text holds half a surrogate pair and is not valid Unicode")
     return value
 
 

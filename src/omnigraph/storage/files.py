@@ -11,6 +11,7 @@ import io
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -18,7 +19,7 @@ from typing import IO
 import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError, RecordError
-from omnigraph.storage.location import Location, locate
+from omnigraph.storage.location import Location, check_path, locate
 from omnigraph.storage.object_errors import object_store_error
 from omnigraph.storage.objects import BucketFile, bucket_store
 
@@ -165,6 +166,30 @@ def get_file(path: Path) -> DataFile:
         return replace(file, size=stream.seek(0, os.SEEK_END))
 
 
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark; `InputError` if there is none."""
+    check_path(str(path))
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise no_such_file(str(path)) from None
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read: {error.strerror}", code="unreadable_file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"'{path}' is not UTF-8 text: byte {error.start} is wrong", code="not_utf8") from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[str]]:
+    """A text file to write, lines ended by LF; `InputError` if it cannot be written."""
+    check_path(str(path))
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file") from None
+
+
 def no_such_file(pattern: str) -> InputError:
     """Nothing is there under a name or pattern."""
     return InputError(f"there is no file '{pattern}'", code="no_such_file")
@@ -192,6 +217,7 @@ def find_files(
 
 
 def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:
+    check_path(pattern)
     # A name with brackets in it may be just that.
     by_pattern = glob.has_magic(pattern) and not Path(pattern).exists()
     names = sorted(glob.glob(pattern, recursive=True)) if by_pattern else [pattern]  # noqa: PTH207

@@ -44,6 +44,7 @@ from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing
 from omnigraph.storage.layout import MANIFEST, manifest_file, manifest_name
 from omnigraph.storage.location import Location
 from omnigraph.storage.tables import PRIMARY_KEY, replaced, sql_text, transaction_of
+from omnigraph.values import is_unicode
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity")
@@ -264,6 +265,8 @@ class Ledger:
 
     def find(self, at: LedgerVersion, *object_ids: str) -> pa.Table:
         """The rows with one of these ids, if any: first in memory, then in the sealed fragments."""
+        # Text with an unpaired surrogate cannot be stored, and is the id of nothing.
+        object_ids = tuple(filter(is_unicode, object_ids))
         wanted = pa.array(object_ids, pa.utf8())
         found = pa.concat_tables(
             rows.filter(pc.is_in(rows["object_id"], value_set=wanted)) for rows in (at.tail, at.state)

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from omnigraph.errors import InputError
 from omnigraph.redaction import redact_uri
 
+_PATH_BYTES, _NAME_BYTES = 4095, 255
 _COPIED = {
     "AWS_ACCESS_KEY_ID": "aws_access_key_id",
     "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
@@ -70,8 +71,21 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str]) -> Location:
         text = unquote(parts.path)
     elif scheme:
         raise InputError(f"'{scheme}://' is not supported", hint="give a folder or s3://bucket/prefix")
+    check_path(text)
     path = Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100 (lexically: links stay)
     return Location(str(path), path)
+
+
+def check_path(text: str) -> None:
+    """Refuse a path that no file system can have."""
+    if "\0" in text:
+        raise InputError("a path cannot contain a null character")
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InputError("a path must be valid Unicode text") from None
+    if len(encoded) > _PATH_BYTES or max(map(len, encoded.split(b"/"))) > _NAME_BYTES:
+        raise InputError(f"a path has at most {_PATH_BYTES:,} bytes and a name in it {_NAME_BYTES}")
 
 
 def _s3(text: str, environ: Mapping[str, str]) -> Location:

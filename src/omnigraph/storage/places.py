@@ -63,7 +63,7 @@ class Finder:
                     return int(start + place)
                 start += batch.num_rows
         except LANCE_ERRORS as error:
-            what = f"file '{file}' of table '{table.folder}' cannot be read"
+            what = f"a data file of table '{table.folder}' cannot be read"
             if is_missing(error):
                 raise reclaimed(what) from error
             raise storage_failure(error, table.store.location, what) from error

@@ -6,8 +6,10 @@ copied into the graph, so a graph never depends on anything outside its folder.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
+from pathlib import Path
 
 from omnigraph.errors import InputError, StorageError, ValueFormatError
 from omnigraph.storage.location import Location, locate
@@ -28,11 +30,13 @@ class BlobSources:
 
     def __call__(self, reference: str) -> bytes:
         """The bytes a reference stands for; a `ValueFormatError` says why there are none."""
-        if len(reference.encode()) > _LONGEST:
+        if len(reference) > _LONGEST or len(reference.encode(errors="replace")) > _LONGEST:
             raise ValueFormatError(f"a reference has at most {_LONGEST:,} bytes")
         shown = reference if len(reference) <= 120 else reference[:119] + "…"
         try:
             place, name = self._find(reference)
+            if place.path is not None:
+                _check_regular(place.path / name)
             data = object_store(place).read(name)
         except InputError as error:
             raise ValueFormatError(f"'{shown}' cannot be followed: {error.message}", hint=error.hint) from None
@@ -56,3 +60,15 @@ class BlobSources:
             elif place.path is None and wanted.path is None and wanted.uri.startswith(f"{place.uri}/"):
                 return place, wanted.uri.removeprefix(f"{place.uri}/")
         raise InputError("it is outside the places blobs may come from", hint="give the bytes themselves: base64:…")
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse what is not a regular file: a pipe or a device may never end."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise InputError(error.strerror or "the file system refuses it") from None
+    if not stat.S_ISREG(mode):
+        raise InputError("it is not a regular file")

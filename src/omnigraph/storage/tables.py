@@ -269,7 +269,7 @@ class Table:
         """A small file of the table, by its name below the table's folder."""
         data = self.store.objects.read(f"{self.folder}/{name}")
         if data is None:
-            raise reclaimed(f"file '{name}' of table '{self.folder}' cannot be read")
+            raise reclaimed(f"a data file of table '{self.folder}' cannot be read")
         return data
 
     def rows_of(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:

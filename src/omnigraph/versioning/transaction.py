@@ -35,6 +35,7 @@ from omnigraph.storage.numbered import compacted
 from omnigraph.storage.races import pause
 from omnigraph.storage.staging import Change, Promoted, stage
 from omnigraph.storage.tables import Table
+from omnigraph.values import is_unicode
 from omnigraph.versioning.ids import new_ulid
 from omnigraph.versioning.intent import Intent
 from omnigraph.versioning.records import (
@@ -91,6 +92,11 @@ class WriteOptions:
     merged_parent: str | None = None
     always_commit: bool = False
     """Publish a commit even when no table changes."""
+
+    def __post_init__(self) -> None:
+        for what, text in (("actor", self.actor), ("message", self.message), ("idempotency key", self.idempotency_key)):
+            if isinstance(text, str) and not is_unicode(text):
+                raise InputError(f"the {what} is not valid Unicode text")
 
 
 @dataclass
