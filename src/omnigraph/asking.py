@@ -35,6 +35,7 @@ from omnigraph.versioning.repository import At, Repository
 from omnigraph.versioning.snapshot import Snapshot
 
 Place = str | os.PathLike[str]
+Params = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ class Asking(Transfer):
     def query(
         self,
         source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
+        name: str | Params | None = None,
+        params: Params | None = None,
         *,
         branch: str | None = None,
         at: At = None,
@@ -89,12 +90,15 @@ class Asking(Transfer):
     ) -> Result:
         """Run one read query, given as text or as the path of a `.gq` file, on one snapshot.
 
+        A text is a whole `.gq` source or a bare `match … return …`, which takes the types of its parameters from their
+        values. A mapping in second position is `params`.
         `timeout` is in seconds; `cancel` lets another thread stop the query; `limits` bounds what it may hold.
         With `engine="spark"` it runs as joins on Spark, for graphs larger than this machine: on `spark`, a session or
         `omnigraph.spark.SessionOptions`, else on the active session, else on one of its own.
         With `page` the result holds so many rows, and in `next` the cursor of the page behind it, if there is one:
         given back as `after`, it goes on at the same commit, whatever was written since.
         """
+        name, params = name_and_params(name, params)
         if timeout is not None or cancel is not None:
             limits = replace(limits or Limits(), timeout_s=timeout, cancellation=cancel)
         if page is not None or after is not None:
@@ -122,8 +126,8 @@ class Asking(Transfer):
     def pages(
         self,
         source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
+        name: str | Params | None = None,
+        params: Params | None = None,
         *,
         page: int = 100,
         after: str | None = None,
@@ -134,6 +138,7 @@ class Asking(Transfer):
         limits: Limits | None = None,
     ) -> Iterator[Result]:
         """The pages of a query one by one, all at the commit of the first; `timeout` is for each."""
+        name, params = name_and_params(name, params)
         how: dict[str, Any] = {"page": page, "timeout": timeout, "cancel": cancel, "limits": limits}
         result = self.query(source, name, params, after=after, branch=branch, at=at, **how)
         yield result
@@ -180,16 +185,17 @@ class Asking(Transfer):
     def explain(
         self,
         source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
+        name: str | Params | None = None,
+        params: Params | None = None,
         *,
         branch: str | None = None,
         at: At = None,
     ) -> Preformatted:
         """How a query will run, as text: its operations, the rows to expect, and what is used to find them."""
+        name, params = name_and_params(name, params)
         text, source_name = read_source(source)
         snapshot = self.snapshot(branch, at)
-        prepared = self._shared.plans.prepared(self._catalogs, snapshot, text, name, source_name)
+        prepared = self._shared.plans.prepared(self._catalogs, snapshot, text, name, source_name, params)
         plan = prepared.plan if isinstance(prepared, Prepared) else prepared
         if params is not None:
             bind_params(plan.params, params)
@@ -200,8 +206,8 @@ class Asking(Transfer):
     def profile(
         self,
         source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
+        name: str | Params | None = None,
+        params: Params | None = None,
         *,
         branch: str | None = None,
         at: At = None,
@@ -209,6 +215,7 @@ class Asking(Transfer):
         cancel: Cancellation | None = None,
     ) -> Preformatted:
         """Run a query and say what each operation did: rows after it beside those expected, milliseconds, and how."""
+        name, params = name_and_params(name, params)
         snapshot = self.snapshot(branch, at)
         limits = Limits(timeout_s=timeout, cancellation=cancel)
         result, execution = self._read(source, name, params, branch, at, limits, snapshot=snapshot, listening=True)
@@ -249,6 +256,18 @@ class Asking(Transfer):
             source_name=source_name,
             listening=listening,
         )
+
+
+def name_and_params(name: str | Params | None, params: Params | None) -> tuple[str | None, dict[str, Any] | None]:
+    """The name of a query and its parameters; a mapping in the place of the name is the parameters."""
+    if isinstance(name, Mapping):
+        if params is not None:
+            raise InputError(
+                "parameters are given twice", hint="write query(source, name, params) or query(source, params)"
+            )
+        name, params = None, name
+    # Anything but a mapping is refused when the parameters are bound.
+    return name, dict(params) if isinstance(params, Mapping) else params
 
 
 def read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from omnigraph.asking import Asking, Place, Shared, read_source
+from omnigraph.asking import Asking, Params, Place, Shared, name_and_params, read_source
 from omnigraph.bulk import BulkOptions, solving
 from omnigraph.engine import persisted
 from omnigraph.errors import InputError
@@ -155,8 +155,8 @@ class Graph(Asking):
     def mutate(
         self,
         source: str | Path,
-        name: str | None = None,
-        params: dict[str, Any] | None = None,
+        name: str | Params | None = None,
+        params: Params | None = None,
         *,
         branch: str | None = None,
         actor: str | None = None,
@@ -164,7 +164,12 @@ class Graph(Asking):
         if_commit: str | None = None,
         idempotency_key: str | None = None,
     ) -> MutationResult:
-        """Run one mutation query, given as text or as the path of a `.gq` file, as one commit."""
+        """Run one mutation query, given as text or as the path of a `.gq` file, as one commit.
+
+        A text is a whole `.gq` source or bare statements, which take the types of their parameters from their values. A
+        mapping in second position is `params`.
+        """
+        name, params = name_and_params(name, params)
         text, source_name = read_source(source)
         options = WriteOptions(
             branch=branch or self.branch,
@@ -201,11 +206,17 @@ class Graph(Asking):
 
     # -- tables and rows -------------------------------------------------------------------------
 
+    def get(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> dict[str, Any] | None:
+        """One node or edge by its id; None when there is none. The id of a keyed node is its key."""
+        return self._entity_of(self.snapshot(branch, at), type_name, str(id) if type(id) is int else id)
+
     def entity_at(self, type_name: str, id: str, at: At) -> dict[str, Any] | None:
         """One node or edge as it was; None when it was not there."""
+        return self._entity_of(self.snapshot(at=at), type_name, id)
+
+    def _entity_of(self, snapshot: Snapshot, type_name: str, id: Any) -> dict[str, Any] | None:
         if not isinstance(id, str):
             raise InputError(f"an id is a text, not a {type(id).__name__}", hint=f"write '{id}'")
-        snapshot = self.snapshot(at=at)
         key = self._table_key(snapshot, type_name)
         rows = snapshot.table(key).rows_of([id], self._columns(snapshot, key))
         found = to_dicts(rows)

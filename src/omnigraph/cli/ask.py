@@ -22,7 +22,6 @@ from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message,
 from omnigraph.cli.output import json_text, remark
 from omnigraph.cli.pager import print_paged
 from omnigraph.cli.params import gather
-from omnigraph.cli.shell.statements import wrapped
 from omnigraph.cli.where import Master, Remote, spark_options
 from omnigraph.errors import InputError, ParameterError
 from omnigraph.names import closest, listing
@@ -31,9 +30,6 @@ from omnigraph.text_table import TableStyle, terminal_width
 if TYPE_CHECKING:
     from omnigraph.engine.result import Result
     from omnigraph.query.ast import Query
-
-INLINE = "inline"
-"""What a query on the line is called when it does not say."""
 
 File = Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")]
 Text = Annotated[
@@ -268,6 +264,8 @@ def _ask(
     assignments: list[str] | None,
 ) -> Asked:
     """Find the query and everything it needs; nothing is opened yet."""
+    from omnigraph.query.inline import is_bare
+
     words = list(words or ())
     if sum(given is not None for given in (file, text, alias_name)) != 1:
         raise UsageFault("give exactly one of --query FILE, -e TEXT and --alias NAME")
@@ -290,7 +288,8 @@ def _ask(
     given = gather(
         declared, params=params, params_file=params_file, assignments=assignments or (), alias=alias, words=words
     )
-    for unknown in [name for name in given if name not in declared]:
+    # A query without a head takes its parameters from the values that are given.
+    for unknown in [] if is_bare(text or "") else [name for name in given if name not in declared]:
         near = closest(unknown, declared)
         takes = f"it takes {listing(declared)}" if declared else "it takes none"
         remark(
@@ -309,7 +308,7 @@ def _find_query(
 
     source: str | Path
     if file is None or file == STDIN:
-        source = read_text(STDIN) if file == STDIN else wrapped(text or "", INLINE)
+        source = read_text(STDIN) if file == STDIN else text or ""
         tree = parse_queries(source)
     else:
         source = run.config.find_query(file)

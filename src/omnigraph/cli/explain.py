@@ -9,12 +9,11 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.ask import INLINE, Assignments, Params, ParamsFile, declared_types
+from omnigraph.cli.ask import Assignments, Params, ParamsFile, declared_types
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN, read_text
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
 from omnigraph.cli.params import gather
-from omnigraph.cli.shell.statements import wrapped
 from omnigraph.errors import NotFound
 from omnigraph.names import did_you_mean
 
@@ -64,8 +63,7 @@ def explain_command(
     from omnigraph.schema.check import compile_schema
 
     path = run.config.find_query(query) if query not in (None, STDIN) and query is not None else None
-    inline = wrapped(text or "", INLINE)
-    source = read_text(STDIN) if query == STDIN else read_text(str(path)) if path is not None else inline
+    source = read_text(STDIN) if query == STDIN else read_text(str(path)) if path is not None else text or ""
     if schema is not None:
         catalog = compile_schema(read_text(schema), schema)
         sys.stdout.write(explain(compile_query(catalog, source, name, source_name=str(path or "<query>"))))

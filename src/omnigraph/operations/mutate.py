@@ -21,6 +21,7 @@ from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.embedding import ColumnEmbedder
 from omnigraph.query import ir
 from omnigraph.query.compile import compile_query
+from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
 from omnigraph.values import Fetch
 from omnigraph.versioning.ids import new_ulid
@@ -118,7 +119,7 @@ def mutate(
     def prepare(transaction: Transaction) -> None:
         nonlocal done
         catalog = catalogs.of(transaction.snapshot)
-        plan = compile_query(catalog, source, name, source_name=source_name)
+        plan = compile_query(catalog, source, name, source_name=source_name, declared=inline_params(source, params))
         if not isinstance(plan, ir.MutationIR):
             raise InputError(
                 f"query '{plan.name}' reads and changes nothing", hint="run it with query, or 'omnigraph read'"

@@ -87,7 +87,7 @@ def read_page(
             raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to the one that 'at' means")
         snapshot = _snapshot_at(repository, cursor.commit_id)
     assert snapshot is not None
-    prepared = get_read(snapshot, catalogs, plans, source, name, source_name)
+    prepared = get_read(snapshot, catalogs, plans, source, name, source_name, params)
     plan = prepared.plan
     if not plan.order_by:
         raise InputError(

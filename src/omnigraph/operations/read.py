@@ -24,7 +24,9 @@ from omnigraph.engine.work import NO_LIMITS, Limits, Work
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir
+from omnigraph.query.ast import Param
 from omnigraph.query.compile import compile_query
+from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.versioning.ids import Clock
@@ -34,32 +36,41 @@ from omnigraph.versioning.snapshot import Snapshot
 _PLANS_MAX = 512
 EmbedText = Callable[[str, int, str, str, str | None, Sequence[EmbeddingSpace]], "np.ndarray[Any, Any]"]
 """(text, dimensions, type, property, model of the schema, what made the stored vectors) → the query's vector."""
+_Key = tuple[str, str, str | None, tuple[Param, ...]]
+"""Schema, text, name of the query, parameters of a query without a head."""
 
 
 class Plans:
     """Compiled reads and changes, by schema and text."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, str | None], Prepared | ir.MutationIR] = OrderedDict()
+        self._known: OrderedDict[_Key, Prepared | ir.MutationIR] = OrderedDict()
         self._lock = Lock()
 
     def get(self, catalogs: Catalogs, snapshot: Snapshot, source: str, name: str | None, source_name: str) -> ir.AnyIR:
         """The plan of a query against a snapshot's schema."""
-        found = self.prepared(catalogs, snapshot, source, name, source_name)
+        found = self.prepared(catalogs, snapshot, source, name, source_name, None)
         return found.plan if isinstance(found, Prepared) else found
 
     def prepared(
-        self, catalogs: Catalogs, snapshot: Snapshot, source: str, name: str | None, source_name: str
+        self,
+        catalogs: Catalogs,
+        snapshot: Snapshot,
+        source: str,
+        name: str | None,
+        source_name: str,
+        params: dict[str, Any] | None,
     ) -> Prepared | ir.MutationIR:
-        """The plan; a read's is ready to run."""
-        key = (snapshot.schema_hash, source, name)
+        """The plan; a read's is ready to run. The values of `params` type the parameters of a query without a head."""
+        declared = inline_params(source, params)
+        key = (snapshot.schema_hash, source, name, declared)
         with self._lock:
             known = self._known.get(key)
             if known is not None:
                 self._known.move_to_end(key)
                 return known
         catalog = catalogs.of(snapshot)
-        plan = compile_query(catalog, source, name, source_name=source_name)
+        plan = compile_query(catalog, source, name, source_name=source_name, declared=declared)
         made = prepare(plan, catalog) if isinstance(plan, ir.QueryIR) else plan
         with self._lock:
             self._known[key] = made
@@ -69,10 +80,16 @@ class Plans:
 
 
 def get_read(
-    snapshot: Snapshot, catalogs: Catalogs, plans: Plans, source: str, name: str | None, source_name: str
+    snapshot: Snapshot,
+    catalogs: Catalogs,
+    plans: Plans,
+    source: str,
+    name: str | None,
+    source_name: str,
+    params: dict[str, Any] | None,
 ) -> Prepared:
     """The plan of a read, ready to run."""
-    prepared = plans.prepared(catalogs, snapshot, source, name, source_name)
+    prepared = plans.prepared(catalogs, snapshot, source, name, source_name, params)
     if not isinstance(prepared, Prepared):
         raise InputError(f"query '{prepared.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
     return prepared
@@ -98,7 +115,7 @@ def read(
     With `listening` it does, and keeps what its operations say about themselves.
     """
     started = time.perf_counter()
-    prepared = get_read(snapshot, catalogs, plans, source, name, source_name)
+    prepared = get_read(snapshot, catalogs, plans, source, name, source_name, params)
     plan = prepared.plan
     bound = bind_params(plan.params, params)
     limits = limits or NO_LIMITS

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omnigraph.errors import InputError, QueryNotFound
 from omnigraph.lang.spans import Source
 from omnigraph.names import did_you_mean, listing
-from omnigraph.query.ast import Query, QueryFile
+from omnigraph.query.ast import Param, Query, QueryFile
 from omnigraph.query.ir import AnyIR
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_source
@@ -13,11 +15,22 @@ from omnigraph.query.typecheck import check_query
 from omnigraph.schema.catalog import Catalog
 
 
-def compile_query(catalog: Catalog, text: str, name: str | None = None, *, source_name: str = "<query>") -> AnyIR:
-    """Return the plan of one query of `text`; `name` may be left out when there is only one."""
+def compile_query(
+    catalog: Catalog,
+    text: str,
+    name: str | None = None,
+    *,
+    source_name: str = "<query>",
+    declared: tuple[Param, ...] = (),
+) -> AnyIR:
+    """Return the plan of one query of `text`; `name` may be left out when there is only one.
+
+    `declared` holds the parameters of a query without a head (`query.inline`).
+    """
     source = Source(text, source_name)
     tree, _ = parse_source(source)
-    return lower(check_query(catalog, pick_query(tree, name), source))
+    query = pick_query(tree, name)
+    return lower(check_query(catalog, replace(query, params=declared) if declared else query, source))
 
 
 def pick_query(tree: QueryFile, name: str | None) -> Query:

@@ -5,6 +5,8 @@ Statements stand one behind the other, by themselves or in `atomic { … }`; a w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from omnigraph.lang.cursor import name_of
 from omnigraph.lang.spans import Name, Span
 from omnigraph.lang.tokens import LOWER, VAR
@@ -13,11 +15,25 @@ from omnigraph.query.ast import Assign, Delete, Expr, Insert, ReturnItem, Statem
 from omnigraph.query.parse_expressions import ExpressionParser
 
 _STATEMENTS = ("insert", "update", "delete", "upsert")
+BARE = ("match", "atomic", *_STATEMENTS)
+"""The words that begin the body of a query, and so a query without a head."""
 _READ_PARTS = ("having", "order", "skip", "limit")
 
 
 class WriteParser(ExpressionParser):
     """Reads writes."""
+
+    bare = False
+    """Whether the query has no head and no braces: it ends with the text."""
+
+    def closes(self) -> bool:
+        """Whether the query ends here."""
+        return self.cursor.at_end() if self.bare else self.cursor.at("}")
+
+    @property
+    def closing(self) -> str:
+        """What ends the query, for messages."""
+        return "the end of the query" if self.bare else "'}' to close the query"
 
     # -- writes ----------------------------------------------------------------------------------
 
@@ -28,7 +44,7 @@ class WriteParser(ExpressionParser):
         if cursor.at("atomic") and cursor.ahead().text == "{":
             cursor.take()
             start = cursor.take().start
-            statements = self.statements("the block")
+            statements = self.statements("another statement or '}' to close the block", lambda: cursor.at("}"))
             if cursor.at("return"):
                 raise cursor.fault(
                     "another statement or '}' to close the block", hint="'return' stands behind the block"
@@ -36,17 +52,17 @@ class WriteParser(ExpressionParser):
             cursor.take()
             atomic, body = True, cursor.since(start)
         else:
-            statements = self.statements("the query")
+            statements = self.statements(f"another statement or {self.closing}", self.closes)
         if not cursor.accept("return"):
             return Write(statements, atomic, (), body)
         items, return_body = self.return_block()
         if cursor.token.text in _READ_PARTS:
             hint = "a write returns the rows of its statements as they are: 'return' comes last"
-            raise cursor.fault("'}' to close the query", hint=hint)
+            raise cursor.fault(self.closing, hint=hint)
         return Write(statements, atomic, items, body, return_body)
 
-    def statements(self, what: str) -> tuple[Statement, ...]:
-        """One statement or more, up to `return` or the brace that closes them."""
+    def statements(self, expected: str, closes: Callable[[], bool]) -> tuple[Statement, ...]:
+        """One statement or more, up to `return` or the end."""
         cursor = self.cursor
         statements: list[Statement] = []
         while cursor.token.text in _STATEMENTS:
@@ -55,9 +71,9 @@ class WriteParser(ExpressionParser):
             known = ("match", "atomic", *_STATEMENTS)
             hint = did_you_mean(cursor.token.text, known) if cursor.token.kind == LOWER else None
             raise cursor.fault("'match', 'insert', 'update' or 'delete'", hint=hint)
-        if not cursor.at("}") and not cursor.at("return"):
+        if not closes() and not cursor.at("return"):
             hint = did_you_mean(cursor.token.text, (*_STATEMENTS, "return")) if cursor.token.kind == LOWER else None
-            raise cursor.fault(f"another statement or '}}' to close {what}", hint=hint)
+            raise cursor.fault(expected, hint=hint)
         return tuple(statements)
 
     def statement(self) -> Statement:

@@ -50,8 +50,11 @@ from omnigraph.query.parse_expressions import (
     no_dollar,
 )
 from omnigraph.query.parse_paths import parse_path, starts_path
-from omnigraph.query.parse_writes import WriteParser
+from omnigraph.query.parse_writes import BARE, WriteParser
 from omnigraph.types import SCALARS
+
+INLINE = "inline"
+"""The name of a query without a head."""
 
 _COMPARISONS = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
 _FOREIGN_WORDS = {
@@ -82,11 +85,16 @@ def parse_source(source: Source) -> tuple[QueryFile, list[Comment]]:
 
 
 class _Parser(WriteParser):
+    _first = True
+
     # -- queries ---------------------------------------------------------------------------------
 
     def query(self) -> Query:
         cursor = self.cursor
         mark = cursor.mark
+        first, self._first = self._first, False
+        if first and cursor.token.text in BARE:
+            return self.bare_query()
         if not cursor.at("query"):
             hint = did_you_mean(cursor.token.text, ("query",)) if cursor.token.kind == LOWER else None
             raise cursor.fault("'query'", hint=hint or "a file holds queries: query name($param: Type) { … }")
@@ -108,6 +116,17 @@ class _Parser(WriteParser):
         body = self.read() if cursor.at("match") else self.write()
         cursor.expect("}", " to close the query")
         return Query(name, tuple(params), metas, body, params_span, cursor.since(opened), cursor.since(mark))
+
+    def bare_query(self) -> Query:
+        """A `match … return …` or statements without a head: a whole text that is one query."""
+        cursor = self.cursor
+        mark = cursor.mark
+        self.bare = True
+        body = self.read() if cursor.at("match") else self.write()
+        if not cursor.at_end():
+            raise cursor.fault(self.closing)
+        start = Span(mark, mark)
+        return Query(Name(INLINE, start), (), (), body, start, cursor.since(mark), cursor.since(mark))
 
     def param(self) -> Param:
         cursor = self.cursor
@@ -171,8 +190,8 @@ class _Parser(WriteParser):
             order_body = cursor.since(start)
         skip, skip_span = self.row_count("skip")
         limit, limit_span = self.row_count("limit")
-        if not cursor.at("}"):
-            raise cursor.fault("'}' to close the query", hint=self.about_order())
+        if not self.closes():
+            raise cursor.fault(self.closing, hint=self.about_order())
         return Read(
             tuple(clauses),
             items,

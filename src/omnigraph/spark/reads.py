@@ -43,7 +43,7 @@ def read_on_spark(
 ) -> Result:
     """Run one read query of `source` on a snapshot; of `limits` only time and cancellation matter here."""
     started = time.perf_counter()
-    plan = get_read(snapshot, catalogs, plans, source, name, source_name).plan
+    plan = get_read(snapshot, catalogs, plans, source, name, source_name, params).plan
     bound = bind_params(plan.params, params)
     limits = limits or Limits()
     with session_for(spark, environ) as session, watching(QueryWatch(limits.timeout_s, limits.cancellation)):

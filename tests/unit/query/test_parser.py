@@ -640,9 +640,7 @@ def test_a_result_that_is_none(text, expected):
 
 # whole text: (underlined, message, hint)
 BAD_QUERIES = {
-    "match { $x: A } return { 1 }": (
-        "match", "expected 'query', found 'match'", "a file holds queries: query name($param: Type) { … }",
-    ),
+    "match { $x: A } return { 1 } }": ("}", "expected the end of the query, found '}'", None),
     "qurey q() { match { $x: A } return { 1 } }": ("qurey", "expected 'query', found 'qurey'", "did you mean 'query'?"),
     "query Q() { match { $x: A } return { 1 } }": (
         "Q", "expected a query name, found 'Q'", "a query name begins with a lower-case letter: 'q'",

@@ -19,12 +19,12 @@ from omnigraph.cli.config import FORMATS
 from omnigraph.cli.formats import ReadTarget, text_lines
 from omnigraph.cli.output import plural, utc
 from omnigraph.cli.params import read_word
-from omnigraph.cli.shell.statements import wrapped
 from omnigraph.errors import CompileError, InputError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.names import did_you_mean
 from omnigraph.query.ast import Query
 from omnigraph.query.compile import pick_query
+from omnigraph.query.inline import is_bare
 from omnigraph.query.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.text_table import TableStyle, cell
@@ -73,7 +73,7 @@ class Session:
             if text.startswith(":"):
                 yield from self._command(text[1:])
             else:
-                yield from self._query(wrapped(text), None)
+                yield from self._query(text, None)
         except CompileError as error:
             yield from f"error: {error}".splitlines()
         except OmniGraphError as error:
@@ -86,7 +86,7 @@ class Session:
     def _query(self, source: str | Path, name: str | None, given: Mapping[str, Any] | None = None) -> Lines:
         text = source if isinstance(source, str) else source.read_text(encoding="utf-8-sig")
         query = pick_query(parse_queries(text, str(source) if isinstance(source, Path) else "<shell>"), name)
-        params = self._bound(query, given or {})
+        params = {**self.params, **(given or {})} if is_bare(text) else self._bound(query, given or {})
         started = time.perf_counter()
         if query.is_mutation:
             yield from self._change(source, query.name.text, params)
@@ -177,7 +177,7 @@ class Session:
             raise InputError("which query?", hint="type it behind the command, or the name of one in the opened file")
         if " " not in text and self.file is not None:
             return self.file, text
-        return wrapped(text), None
+        return text, None
 
     def schema(self, name: str) -> Lines:
         if not name:

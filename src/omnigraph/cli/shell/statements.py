@@ -1,11 +1,9 @@
-"""When is what was typed a whole query, and how is a bare one wrapped?"""
+"""Recognises a complete query in what was typed."""
 
 from __future__ import annotations
 
 from omnigraph.lang.tokens import BAD, END, PUNCT, lex
 
-BARE = {"match": "read", **dict.fromkeys(("insert", "update", "delete", "upsert", "atomic"), "write")}
-NAME = "shell"
 _LATER = ("return", "order", "limit", "skip", "having")
 
 
@@ -35,9 +33,3 @@ def is_whole(text: str) -> bool:
 def continues(line: str) -> bool:
     """Whether a line can only belong to the query before it."""
     return lex(line).tokens[0].text in _LATER
-
-
-def wrapped(text: str, name: str = NAME) -> str:
-    """A bare match block or statement as the query it is short for; anything else as it is."""
-    tokens = lex(text).tokens
-    return f"query {name}() {{\n{text.strip()}\n}}" if tokens[0].text in BARE else text

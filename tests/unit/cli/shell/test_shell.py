@@ -14,7 +14,7 @@ from prompt_toolkit.output import DummyOutput
 from omnigraph.cli.main import run
 from omnigraph.cli.shell.completion import Words, complete
 from omnigraph.cli.shell.session import COMMANDS, Leave, Session, lines_of
-from omnigraph.cli.shell.statements import is_whole, wrapped
+from omnigraph.cli.shell.statements import is_whole
 from omnigraph.cli.shell.terminal import SchemaCompleter, interact
 from omnigraph.graph import Graph, init
 from omnigraph.query.parser import parse_queries
@@ -69,15 +69,14 @@ def test_when_enter_runs(text, whole):
     assert is_whole(text) is whole
 
 
-def test_bare_blocks_are_wrapped():
+def test_bare_blocks_are_queries():
     statements = (
         'insert Person { name: "A" }',
         'upsert Person { name: "A" }',
         'atomic { insert Person { name: "A" } }',
     )
     for text in (*statements, "match { $p: Person } return { $p.name } limit 3"):
-        assert len(parse_queries(wrapped(text)).queries) == 1
-    assert wrapped("query a() { }") == "query a() { }"
+        assert len(parse_queries(text).queries) == 1
 
 
 @pytest.mark.parametrize(
@@ -149,11 +148,11 @@ def session(graph: Graph) -> Session:
 def test_ask_and_change(session):
     assert session.prompt == "towns.omni:main> "
     assert said(session, "match { $p: Person } return { $p.name } order { $p.name }") == (
-        "2 rows from branch main via shell\np.name\n------\nAna   \nBo    "
+        "2 rows from branch main via inline\np.name\n------\nAna   \nBo    "
     )
     assert said(session, 'insert Town { label: "Aa" }').startswith("1 nodes, 0 edges affected on main\ncommit 0")
     text = 'upsert Town { label: "Aa" } existing { people: 7 } as $t return { $t.people }'
-    rows = "1 row from branch main via shell\nt.people\n--------\n       7\n"
+    rows = "1 row from branch main via inline\nt.people\n--------\n       7\n"
     assert said(session, text).startswith(f"{rows}1 nodes, 0 edges affected on main\ncommit 0")
     assert said(session, ":format csv", 'match { $t: Town { label: "Aa" } } return { $t.label }').endswith(
         "t.label\nAa"
@@ -196,7 +195,7 @@ def test_files_parameters_and_plans(session, tmp_path):
     assert said(session, ":run one").endswith("p.age\n41")
     assert "scan    $p: Person" in said(session, ":explain one")
     assert "total" in said(session, ":profile one")
-    assert said(session, ":explain match { $p: Person } return { $p.name }").startswith("query shell()")
+    assert said(session, ":explain match { $p: Person } return { $p.name }").startswith("query inline()")
     assert said(session, ":schema Person").splitlines() == [
         "node Person", "  age: I32?", "  name: String", "  Knows: Person -> Person", "  LivesIn: Person -> Town",
     ]  # fmt: skip
@@ -249,4 +248,4 @@ def test_what_comes_through_a_pipe(graph, monkeypatch, capsys):
     text = "match { $p: Person }\nreturn { $p.name }\norder { $p.name desc }\nlimit 1\n:branch\n:quit\nnot reached\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert run(["shell", graph.uri]) == 0
-    assert capsys.readouterr().out == "1 row from branch main via shell\np.name\n------\nBo    \n* main\n"
+    assert capsys.readouterr().out == "1 row from branch main via inline\np.name\n------\nBo    \n* main\n"

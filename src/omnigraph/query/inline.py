@@ -1,0 +1,90 @@
+"""Parameters of a query without a head.
+
+A query such as `match { … } return { … }` cannot declare its parameters. It takes their types from the values that are
+passed: a `str` is a String, an `int` an I64, a list of numbers that `nearest` compares with is a Vector of its length.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from numbers import Integral, Real
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from omnigraph.errors import ParameterError
+from omnigraph.lang.spans import Name
+from omnigraph.lang.tokens import VAR, lex
+from omnigraph.query.ast import Param
+from omnigraph.query.parse_writes import BARE
+from omnigraph.types import INTEGER_RANGES
+from omnigraph.values import describe_json
+
+_I64_MAX = INTEGER_RANGES["I64"][1]
+
+
+def is_bare(text: str) -> bool:
+    """Whether the text is one query without a head."""
+    if text.startswith("query"):
+        return False
+    return lex(text).tokens[0].text in BARE
+
+
+def inline_params(text: str, given: Any) -> tuple[Param, ...]:
+    """The parameters of a query without a head, by the values passed; none for any other text."""
+    if not isinstance(given, dict) or not given or not is_bare(text):
+        return ()
+    vectors = _compared_vectors(text)
+    return tuple(_param(str(name), value, str(name) in vectors) for name, value in given.items())
+
+
+def _param(name: str, value: Any, is_vector: bool) -> Param:
+    if is_vector and _is_list(value):
+        return Param(Name(name), Name("Vector"), dim=len(value))
+    if _is_list(value):
+        kinds = {_scalar(name, item) for item in value if item is not None}
+        kind = "F64" if kinds == {"I64", "F64"} else kinds.pop() if len(kinds) == 1 else "String"
+        return Param(Name(name), Name(kind), is_list=True)
+    return Param(Name(name), Name(_scalar(name, value)))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) or (hasattr(value, "shape") and len(value.shape) == 1)
+
+
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (Enum, "String"),
+    (str, "String"),
+    (UUID, "String"),
+    (PurePath, "String"),
+    ((bool, np.bool_), "Bool"),
+    (datetime, "DateTime"),
+    (date, "Date"),
+    (Integral, "I64"),
+    ((Real, Decimal), "F64"),
+)
+"""The first class that fits decides."""
+
+
+def _scalar(name: str, value: Any) -> str:
+    kind = next((kind for classes, kind in _KINDS if isinstance(value, classes)), None)
+    if kind is None:
+        raise ParameterError(
+            f"the type of parameter '{name}' cannot be taken from {describe_json(value)}",
+            hint=f"declare it: query name(${name}: Type) {{ … }}",
+        )
+    return "U64" if kind == "I64" and int(value) > _I64_MAX else kind
+
+
+def _compared_vectors(text: str) -> set[str]:
+    """The parameters that a `nearest($x.property, $parameter)` compares with."""
+    tokens = lex(text).tokens
+    return {
+        tokens[place + 6].text[1:]
+        for place, token in enumerate(tokens[:-6])
+        if token.text == "nearest" and tokens[place + 5].text == "," and tokens[place + 6].kind == VAR
+    }

@@ -1,0 +1,153 @@
+"""Queries without a head: how they are recognised, and how their parameters are typed."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import ParameterError, ParseError, TypeCheckError
+from omnigraph.query.format import format_queries
+from omnigraph.query.inline import inline_params, is_bare
+from omnigraph.query.parser import parse_queries
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("match { $p: P } return { $p }", True),
+        ("  // words\n/* more */ match { $p: P } return { $p }", True),
+        ('insert P { name: "x" }', True),
+        ("atomic { delete P where x = 1 }", True),
+        ("query q() { match { $p: P } return { $p } }", False),
+        ("\n\nquery q() { match { $p: P } return { $p } }", False),
+        ("", False),
+        ("matches", False),
+    ],
+)
+def test_what_is_bare(text, bare):
+    assert is_bare(text) is bare
+    if bare:
+        assert parse_queries(text).queries[0].name.text == "inline"
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name"),
+    [
+        ("a", "String"), (True, "Bool"), (1, "I64"), (2**63, "U64"), (1.5, "F64"), (Decimal("1.5"), "F64"),
+        (date(2020, 1, 1), "Date"), (datetime(2020, 1, 1, tzinfo=UTC), "DateTime"), (np.int32(3), "I64"),
+        (np.float32(3), "F64"), (np.bool_(True), "Bool"), (Colour.RED, "String"), (UUID(int=1), "String"),
+        (Path("x"), "String"),
+    ],
+)  # fmt: skip
+def test_the_type_of_a_parameter_is_that_of_its_value(value, type_name):
+    (param,) = inline_params("match { $p: P } return { $p }", {"x": value})
+    assert (param.name.text, param.type_name.text, param.is_list) == ("x", type_name, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name"), [(["a"], "String"), ([1, 2], "I64"), ([1, 2.5], "F64"), ([], "String"), ((1, None), "I64")]
+)
+def test_lists(value, type_name):
+    (param,) = inline_params("match { $p: P } return { $p }", {"x": value})
+    assert (param.type_name.text, param.is_list) == (type_name, True)
+
+
+def test_a_list_that_nearest_compares_with_is_a_vector():
+    text = "match { $p: P } return { $p.x } order { nearest($p.v, $q) } limit 3"
+    for value in ([1, 0, 0], np.zeros(3, dtype="f4")):
+        (param,) = inline_params(text, {"q": value})
+        assert (param.type_name.text, param.dim) == ("Vector", 3)
+
+
+def test_a_null_has_no_type():
+    with pytest.raises(ParameterError, match="the type of parameter 'x' cannot be taken from null") as caught:
+        inline_params("match { $p: P } return { $p }", {"x": None})
+    assert caught.value.hint == "declare it: query name($x: Type) { … }"
+
+
+def test_a_query_with_a_head_declares_its_parameters():
+    assert inline_params("query q($x: I32) { match { $p: P } return { $p } }", {"x": 1}) == ()
+
+
+def test_a_bare_query_ends_with_the_text():
+    with pytest.raises(ParseError, match="expected the end of the query, found 'x'") as caught:
+        parse_queries("match { $p: P }\nreturn { $p }\nx")
+    assert caught.value.diagnostics[0].line == 3
+
+
+def test_formatting_gives_it_a_head():
+    formatted = format_queries("match { $p: P } return { $p.name }")
+    assert formatted.startswith("query inline() {\n")
+    assert parse_queries(formatted) == parse_queries("match { $p: P } return { $p.name }")
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    graph = og.init(
+        tmp_path_factory.mktemp("inline") / "g.omni",
+        "node Person {\n name: String @key\n age: I32?\n v: Vector(2)?\n}\nnode Year {\n number: I64 @key\n}\n",
+    )
+    people = [{"name": "Ana", "age": 41, "v": [1, 0]}, {"name": "Bo", "age": 5, "v": [0, 1]}]
+    graph.load([{"type": "Person", "data": person} for person in people], mode="merge")
+    graph.load([{"type": "Year", "data": {"number": 1900}}], mode="merge")
+    return graph
+
+
+def test_a_mapping_in_second_position_is_the_parameters(graph):
+    named = "query older($age: I32) { match { $p: Person $p.age > $age } return { $p.name } }"
+    assert graph.query(named, {"age": 10}).to_pylist() == [{"p.name": "Ana"}]
+    assert graph.query(named, "older", {"age": 10}).to_pylist() == [{"p.name": "Ana"}]
+    bare = "match { $p: Person { name: $name } } return { $p.age }"
+    assert graph.query(bare, {"name": "Bo"}).to_pylist() == [{"p.age": 5}]
+    near = "match { $p: Person } return { $p.name } order { nearest($p.v, $q) } limit 1"
+    assert graph.query(near, {"q": [0, 1]}).to_pylist() == [{"p.name": "Bo"}]
+    assert "Person" in graph.explain(bare, {"name": "Bo"})
+    assert "rows" in graph.profile(bare, {"name": "Bo"})
+    assert [len(page) for page in graph.pages("match { $p: Person } return { $p.name } order { $p.name }", page=1)] == [
+        1,
+        1,
+    ]
+
+
+def test_one_text_with_values_of_different_types_has_two_plans(graph):
+    text = "match { $p: Person $p.age = $x } return { $p.name }"
+    assert graph.query(text, {"x": 5}).to_pylist() == [{"p.name": "Bo"}]
+    with pytest.raises(TypeCheckError):
+        graph.query(text, {"x": "five"})
+    assert graph.query(text, {"x": 41}).to_pylist() == [{"p.name": "Ana"}]
+
+
+def test_bare_statements_are_mutations(graph):
+    changed = graph.mutate("update Person set { age: $age } where name = $name", {"name": "Bo", "age": 6})
+    assert changed.affected_nodes == 1
+    assert graph.get("Person", "Bo")["age"] == 6
+    graph.mutate("update Person set { age: 5 } where name = $name", {"name": "Bo"})
+
+
+def test_parameters_given_twice_or_of_the_wrong_kind(graph):
+    with pytest.raises(og.errors.InputError, match="parameters are given twice"):
+        graph.query("match { $p: Person } return { $p }", {}, {})
+    with pytest.raises(ParameterError, match="parameters are an object of names and values, not an array"):
+        graph.query("match { $p: Person } return { $p }", None, [1])
+
+
+def test_get(graph):
+    assert graph.get("Person", "Ana") == {"id": "Ana", "age": 41, "name": "Ana", "v": [1.0, 0.0]}
+    assert graph.get("Year", 1900) == {"id": "1900", "number": 1900}
+    assert graph.get("Person", "nobody") is None
+    assert graph.get("Person", "Ana", at=graph.commits()[-1].id) is None
+    with pytest.raises(og.errors.TypeNotFound):
+        graph.get("Persn", "Ana")
+    with pytest.raises(og.errors.InputError, match="an id is a text, not a bool"):
+        graph.get("Person", True)
