@@ -94,7 +94,7 @@ class WriteOptions:
     """Publish a commit even when no table changes."""
 
     def __post_init__(self) -> None:
-        for what, text in (("actor", self.actor), ("message", self.message), ("idempotency key", self.idempotency_key)):
+        for what, text in (("actor", self.actor), ("message", self.message)):
             if isinstance(text, str) and not is_unicode(text):
                 raise InputError(f"the {what} is not valid Unicode text")
 

@@ -49,7 +49,7 @@ def test_what_is_below_an_allowed_place(photos, name, data):
         ("{photos}/a.bin", "it is no URI"),
         ("", "it is no URI"),
         ("file://{photos}/none", "there is nothing at"),
-        ("file://{photos}/deep", "cannot be read"),
+        ("file://{photos}/deep", "it is not a regular file"),
         ("file://{photos}/" + "x" * 70_000, "at most 65,536 bytes"),
     ],
 )
