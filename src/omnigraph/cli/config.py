@@ -30,7 +30,6 @@ DEFAULTS: Mapping[str, Any] = {
     "cli.output_format": "table",
     "cli.table_max_column_width": 80,
     "cli.table_cell_layout": "truncate",
-    "server.bind": "127.0.0.1:8080",
 }
 
 Check = Callable[[Any], str | None]

@@ -22,10 +22,6 @@ graphs:
   local:
     uri: {uri}
 
-server:
-  graph: local
-  bind: 127.0.0.1:8080
-
 cli:
   graph: local
   branch: main
@@ -44,12 +40,9 @@ query:
 #     name: person_by_name
 #     args: [name]
 
-# A file of NAME=value lines with keys and tokens; the environment wins over it.
+# A file of NAME=value lines with keys; the environment wins over it.
 # auth:
 #   env_file: ./.env.omni
-
-# policy:
-#   file: ./policy.yaml
 """
 
 
