@@ -113,7 +113,7 @@ class Adjacency:
         key = (sources.key, targets.key)
         found: Adjacency | None = edges.companions.get(key)
         if found is None:
-            found = edges.companions[key] = cls(edges, sources, targets, cache)
+            found = edges.companions.setdefault(key, cls(edges, sources, targets, cache))
         return found
 
     def neighbours(self, direction: Direction) -> AnyNeighbours:
@@ -233,20 +233,20 @@ class Adjacency:
 
     def _made(self, kind: str) -> Made | None:
         what = self._what(kind)
-        made: Made | None = self._cache.bases.get(what)
+        made: Made | None = self._cache.base(what)
         if made is None:
             discard = self._cache.keep_in is not None
             made = persisted.load(self._cache.folder, what, lambda kept: _read_made(kept, kind), discard=discard)
             if made is None:
                 return None
-            self._cache.bases[what] = made
+            self._cache.set_base(what, made)
         return made
 
     def _keep(self, kind: str, arrays: Arrays) -> None:
         layouts = tuple(map(Layout.of, (self.edges, self._source_nodes, self._target_nodes)))
         edges, sources, targets = layouts
         what = self._what(kind)
-        self._cache.bases[what] = Made(edges, sources, targets, arrays)
+        self._cache.set_base(what, Made(edges, sources, targets, arrays))
         if self.edges.row_count >= _KEPT_MIN:
             about: dict[str, Any] = {}
             kept = dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.engine.data import Fragments, Numbers, TableData
+from omnigraph.engine.data import Fragments, Numbers, TableData, is_mapped
 from omnigraph.engine.persisted import Kept, check, check_within, pieces_of
 
 Places = np.ndarray[Any, np.dtype[np.int32]]
@@ -57,6 +57,11 @@ class Layout:
         """How many rows a piece has."""
         left = self.left.get(at)
         return self.pieces[at][1] if left is None else len(left)
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory."""
+        return sum(left.nbytes for left in self.left.values() if not is_mapped(left))
 
     @property
     def row_count(self) -> int:

@@ -39,8 +39,12 @@ _SAMPLE = 2_000
 _CODES_MAX = 65_536
 """A column with more different values is compared as it is."""
 
-_VERSIONS_KNOWN = 8
+_VERSIONS_KNOWN = 16
+_ENTRIES_MAX = 4_096
+_OVERHEAD_BYTES = 1_024
+"""The cost of an entry beside its arrays."""
 CACHE_BYTES = 2 * 1024**3
+_BASE = "base"
 
 
 @dataclass(frozen=True)
@@ -195,8 +199,6 @@ class DataCache:
         self._bytes_max = bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
-        self.bases: dict[tuple[str, ...], Any] = {}
-        """Adjacency, postings and vectors built in full, by what they are of: later versions add to them."""
         self.folder = folder
         """Where earlier processes kept what took long to build; None when nowhere."""
         self.keep_in = folder if keep else None
@@ -213,7 +215,7 @@ class DataCache:
             if data is None or not data.is_of(table):
                 data = known[table.identity] = TableData(table, self)
                 while len(known) > _VERSIONS_KNOWN:
-                    known.popitem(last=False)
+                    self._drop(known.popitem(last=False)[1].key)
             known.move_to_end(table.identity)
         return data
 
@@ -249,6 +251,17 @@ class DataCache:
                 return self.find((*other.key, other.column_key(name)))
         return None
 
+    def base(self, what: tuple[str, ...]) -> Any:
+        """The last structure built in full for a subject, to which later versions add; None if there is none.
+
+        Adjacency, postings and vectors have one.
+        """
+        return self.find((_BASE, *what))
+
+    def set_base(self, what: tuple[str, ...], value: Any) -> None:
+        """Replace the structure of a subject. It counts and is evicted like every other entry."""
+        self._put((_BASE, *what), value)
+
     def find(self, key: tuple[Any, ...]) -> Any:
         """What is kept under a key; None when nothing is."""
         with self._lock:
@@ -268,7 +281,8 @@ class DataCache:
             making = self._making.setdefault(key, RLock())
         # What takes long is made by one thread; the others that want it wait for that one.
         with making:
-            found = self._kept.get(key)
+            with self._lock:
+                found = self._kept.get(key)
             if found is not None:
                 return cast(Derived, found[0])
             try:
@@ -280,26 +294,42 @@ class DataCache:
         return value
 
     def _put(self, key: tuple[Any, ...], value: Any) -> None:
-        size = _size(value)
+        size = _OVERHEAD_BYTES + _size(value)
         with self._lock:
-            _, before = self._kept.get(key, (None, 0))
+            _, before = self._kept.pop(key, (None, 0))
             self._kept[key] = (value, size)
             self._bytes += size - before
-            while self._bytes > self._bytes_max and len(self._kept) > 1:
-                _, (_, freed) = self._kept.popitem(last=False)
-                self._bytes -= freed
-                self.bases.clear()
+            while len(self._kept) > 1 and (self._bytes > self._bytes_max or len(self._kept) > _ENTRIES_MAX):
+                self._bytes -= self._kept.popitem(last=False)[1][1]
+
+    def _drop(self, version: tuple[str, str]) -> None:
+        """Remove the entries of a version."""
+        for key in [key for key in self._kept if key[:2] == version]:
+            self._bytes -= self._kept.pop(key)[1]
 
     @property
     def bytes(self) -> int:
-        """How much is kept."""
+        """The size of all entries."""
         return self._bytes
+
+    @property
+    def entry_count(self) -> int:
+        """The number of entries."""
+        return len(self._kept)
 
 
 def _size(value: Any) -> int:
-    if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray):
+    """The bytes of a value; mapped files count nothing."""
+    if isinstance(value, np.ndarray):
+        return 0 if is_mapped(value) else int(value.nbytes)
+    if isinstance(value, pa.Array | pa.ChunkedArray):
         return int(value.nbytes)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return sum(map(_size, value))
     size = getattr(value, "nbytes", None)
-    return int(size) if isinstance(size, int) else 1024
+    return int(size) if isinstance(size, int) else 0
+
+
+def is_mapped(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the bytes of an array are those of a mapped file."""
+    return isinstance(array, np.memmap) or isinstance(array.base, np.memmap)

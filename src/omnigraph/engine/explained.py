@@ -103,7 +103,7 @@ class Explained:
         return ", ".join(states)
 
     def _state(self, what: persisted.What) -> str:
-        if what in self._cache.bases:
+        if self._cache.base(what) is not None:
             return "in memory"
         kept = any(persisted.is_kept(self._cache.folder, one) for one in (what, (*what, "0")))
         return "on disk" if kept else "to be built"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.carried import Layout, carry, lost, lost_places
-from omnigraph.engine.data import Numbers, TableData
+from omnigraph.engine.data import Numbers, TableData, is_mapped
 from omnigraph.engine.layered import Layered, Renumbered, build_few
 from omnigraph.engine.neighbours import (
     I32,
@@ -47,6 +47,12 @@ class Made:
     sources: Layout
     targets: Layout
     arrays: Arrays
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory. Arrays that a cached adjacency shares with it count twice."""
+        layouts = self.edges.nbytes + self.sources.nbytes + self.targets.nbytes
+        return layouts + sum(array.nbytes for array in self.arrays if not is_mapped(array))
 
     def is_of(self, other: Made) -> bool:
         """Whether it was made from the same versions as another."""

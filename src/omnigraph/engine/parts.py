@@ -36,6 +36,11 @@ class Part(Generic[Body]):
     version: int
     body: Body
 
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory."""
+        return self.layout.nbytes + int(getattr(self.body, "nbytes", 0))
+
 
 @dataclass(frozen=True)
 class Cover(Generic[Body]):
@@ -75,7 +80,7 @@ def covered(data: TableData, name: str, recipe: Recipe[Body]) -> Cover[Body]:
     """Something computed for a column of a version, as far as possible from what earlier versions left."""
     cache = data.cache
     what = (recipe.kind, data.folder, str(data.field_id(name)))
-    parts: list[Part[Body]] = list(cache.bases.get(what) or _load(cache, what, recipe))
+    parts: list[Part[Body]] = list(cache.base(what) or _load(cache, what, recipe))
     chosen, new = _choose(parts, data)
     held = sum(part.layout.row_count for part in chosen)
     fresh = sum(map(data.rows_in, new))
@@ -86,16 +91,16 @@ def covered(data: TableData, name: str, recipe: Recipe[Body]) -> Cover[Body]:
         say(f"{subject} built from {data.row_count:,} rows")
         made = _made(data, what, 0 if latest else None, None, recipe)
         if latest:
-            cache.bases[what] = [made]
+            cache.set_base(what, (made,))
         return _cover([made], data)
     if new:
         say(f"{subject} grown by {fresh:,} rows")
         many = fresh > _FEW and latest
         added = _made(data, what, len(parts) if many else None, new, recipe)
-        cache.bases[what] = [*parts, added] if many else parts
+        cache.set_base(what, tuple([*parts, added] if many else parts))
         return _cover([*chosen, added], data)
     say(f"{subject} as kept")
-    cache.bases[what] = parts
+    cache.set_base(what, tuple(parts))
     return _cover(chosen, data)
 
 

@@ -70,6 +70,9 @@ _SEAL_ROWS = 64
 _TRIM_EVERY = 64
 _KEEP_VERSIONS = 32
 _READ_TRIES = 20
+_METADATA_CACHE_BYTES = 4 * 1024 * 1024
+_INDEX_CACHE_BYTES = 1024 * 1024
+"""The caches of Lance for the manifest: only its newest version is read again."""
 _LOCK_NAME = "__publish_lock"
 _QUEUE_NAME = "__retry_lock"
 _TURN_S = 0.25
@@ -117,12 +120,17 @@ class Ledger:
         self._uri = location.child(MANIFEST)
         self._versions = str((location.path or Path()) / MANIFEST / "_versions")
         self._options: dict[str, str] | None = dict(location.options) or None
-        self._session = Session()
+        self._session = _new_session()
         self._seen: tuple[int, int] | None = None
         """(a version, what the folder of versions looked like before it was found to be the newest)."""
         self._last: LedgerVersion | None = None
         """The newest version read or published so far."""
         self._guard = Lock()
+
+    @property
+    def cache_bytes(self) -> int:
+        """The size of the caches of Lance."""
+        return int(self._session.size_bytes())
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -147,7 +155,7 @@ class Ledger:
                 found = self._version(self._open(), last.history if last is not None else 0)
                 if last is not None and not self._follows(last, found):
                     found = replace(found, history=last.history + 1)
-                    self._session = Session()
+                    self._session = _new_session()
                 if self._keep(found, last):
                     self._note(found, looked)
                     return found
@@ -463,6 +471,10 @@ class Ledger:
             with suppress(OSError):
                 return path.open("rb")
             raise storage_failure(error, self.location, "the graph cannot be written") from error
+
+
+def _new_session() -> Session:
+    return Session(index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES)
 
 
 def _identify(found: os.stat_result) -> Mark:

@@ -42,6 +42,10 @@ _TRANSACTION_FILE = re.compile(rb"[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f
 
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
+_METADATA_CACHE_BYTES = 64 * 1024 * 1024
+_INDEX_CACHE_BYTES = 256 * 1024 * 1024
+"""The caches of Lance for all tables of a graph. Every commit adds about 40 kB of metadata, and the defaults of Lance
+are gigabytes."""
 _TAKE_ROWS = 10_000
 
 
@@ -53,7 +57,7 @@ class TableStore:
         self.sync = sync
         self.objects: ObjectStore = object_store(location, sync=False)
         self.deletions = DeletionCache()
-        self._session = Session()
+        self._session = _new_session()
         self._options: dict[str, str] | None = dict(location.options) or None
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
         self._lock = Lock()
@@ -102,7 +106,7 @@ class TableStore:
         """Drop every handle and everything Lance has cached: the folder holds another history now."""
         with self._lock:
             self._handles.clear()
-            self._session = Session()
+            self._session = _new_session()
             self.deletions = DeletionCache()
 
     def load(self, folder: str, version: int) -> lance.LanceDataset:
@@ -141,11 +145,20 @@ class TableStore:
             while len(self._handles) > _HANDLES_MAX:
                 self._handles.popitem(last=False)
 
+    @property
+    def cache_bytes(self) -> int:
+        """The size of the caches of Lance."""
+        return int(self._session.size_bytes())
+
     def forget(self, folder: str) -> None:
         """Drop the handles of a table whose versions were removed."""
         with self._lock:
             for key in [key for key in self._handles if key[0] == folder]:
                 del self._handles[key]
+
+
+def _new_session() -> Session:
+    return Session(index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES)
 
 
 class Table:

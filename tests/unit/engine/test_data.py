@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +12,7 @@ from omnigraph.engine import places
 from omnigraph.engine.data import DataCache, TableData
 from omnigraph.engine.places import Index, Places, find, hash_all, hash_one
 from omnigraph.graph import Graph
-from support.writes import new_graph, node
+from support.writes import edge, new_graph, node
 
 SCHEMA = "node P { name: String @key  n: I64? }\n"
 
@@ -111,3 +113,63 @@ def test_what_was_used_least_recently_goes_first(graph):
     for name in ("id", "name", "n", "id", "n"):
         found.column(name)
     assert 0 < cache.bytes <= 2_000
+
+
+# -- eviction ----------------------------------------------------------------------------------------
+
+
+def kilobytes(count: int) -> np.ndarray:
+    return np.zeros(count * 1024, np.uint8)
+
+
+def test_eviction_removes_single_entries():
+    cache = DataCache(bytes_max=100 * 1024)
+    cache.set_base(("words", "a"), (kilobytes(20),))
+    cache.set_base(("words", "b"), (kilobytes(20),))
+    cache.get(("folder", "version", "column"), lambda: kilobytes(40))
+    assert cache.base(("words", "a")) is not None
+    cache.get(("folder", "version", "other"), lambda: kilobytes(30))
+    assert cache.base(("words", "a")) is not None, "used last"
+    assert cache.base(("words", "b")) is None, "the least recently used entry goes"
+    assert cache.find(("folder", "version", "other")) is not None
+    assert cache.bytes <= 100 * 1024
+
+
+def test_structures_that_later_versions_share_are_counted():
+    cache = DataCache()
+    cache.set_base(("words", "a"), (kilobytes(20), kilobytes(5)))
+    first = cache.bytes
+    assert first >= 25 * 1024
+    cache.set_base(("words", "a"), (kilobytes(10),))
+    assert 10 * 1024 <= cache.bytes < first
+
+
+def test_the_size_of_adjacency_and_words_is_counted(tmp_path):
+    schema = "node P { name: String @key  note: String }\nedge K: P -> P {}\n"
+    rows = [node("P", name=f"p{at}", note=f"word{at}") for at in range(200)]
+    graph = new_graph(tmp_path, schema, *rows, *(edge("K", f"p{at}", f"p{at + 1}") for at in range(199)))
+    cache = graph._shared.cache
+    graph.query("query q() { match { $a: P  $a k $b } return { count($a) as n } }")
+    graph.query('query q() { match { $a: P  search($a.note, "word7") } return { count($a) as n } }')
+    table, edges = graph.snapshot().table("node:P"), graph.snapshot().table("edge:K")
+    field = str(table.field_ids["note"])
+    words = cache.base(("words", table.folder, field))
+    made = cache.base(("adjacency", edges.folder, table.folder, table.folder, "out"))
+    assert sum(part.nbytes for part in words) > 200 * 4
+    assert made.nbytes > 199 * 4
+    assert cache.bytes > made.nbytes + sum(part.nbytes for part in words)
+
+
+def test_threads_evict_and_replace_entries():
+    cache = DataCache(bytes_max=64 * 1024)
+
+    def work(thread: int) -> None:
+        for number in range(300):
+            cache.set_base(("base", str(number % 5)), (kilobytes(number % 9),))
+            cache.get(("folder", str(thread), str(number % 7)), lambda: kilobytes(3))
+            cache.base(("base", str(thread)))
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work, thread) for thread in range(4)]:
+            done.result()
+    assert cache.bytes == sum(size for _, size in cache._kept.values()) <= 64 * 1024
