@@ -71,6 +71,7 @@ _REJECTS = pa.schema(
         ("property", pa.utf8()),
         ("rule", pa.utf8()),
         ("reason", pa.utf8()),
+        ("record", pa.utf8()),
     ]
 )
 
@@ -247,11 +248,17 @@ def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:
         import pyarrow.parquet as pq  # noqa: PLC0415 (only who writes Parquet pays for it)
 
         sink = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist(rows, _REJECTS), sink)
+        texts = [{**row, "record": None if row["record"] is None else _json(row["record"])} for row in rows]
+        pq.write_table(pa.Table.from_pylist(texts, _REJECTS), sink)
         data = sink.getvalue()
     else:
-        data = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+        data = b"".join(_json(row).encode() + b"\n" for row in rows)
     LocalObjects(path.absolute().parent).write(path.name, data)
+
+
+def _json(value: Any) -> str:
+    # Records given in Python may hold values that JSON does not have; they are written as texts.
+    return json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
 
 
 def paths_of(data: Any) -> list[str] | None:

@@ -232,6 +232,8 @@ class RecordError(InputError):
         self.type_name = type_name
         self.property_name = property_name
         self.rule = rule
+        self.record: Any = None
+        """The record as it was given, where it is known."""
 
 
 class SchemaChangeError(InputError):

@@ -113,7 +113,9 @@ def _outcome(run: Any) -> Any:
         result = run()
     except OmniGraphError as error:
         return type(error).__name__, _masked(error.message), error.code, error.hint
-    rejected = [(r.source, r.line, r.type_name, r.property, r.rule, _masked(r.reason)) for r in result.rejected]
+    rejected = [
+        (r.source, r.line, r.type_name, r.property, r.rule, _masked(r.reason), r.record) for r in result.rejected
+    ]
     counts = result.embedded_rows, result.pending_embeddings, result.rejected_count, result.commit_id is None
     return result.tables, rejected, result.mode, result.notes, counts
 

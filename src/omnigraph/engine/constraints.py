@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.delta import Delta, Part, Rule, TableDelta, Violation, one_array, without
+from omnigraph.engine.delta import MADE, Delta, Part, Rule, TableDelta, Violation, one_array, without
 from omnigraph.names import listing
 from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
 from omnigraph.types import PropertyType
@@ -158,18 +158,18 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
         # Arrow finds whether there is a repeat at all; only then are rows looked at.
         if pc.count_distinct(new["key"]).as_py() == new.num_rows:
             return
-        seen: dict[str, str] = {}
+        seen: dict[str, tuple[str, int]] = {}
         for position, id_, key in zip(*(new[name].to_pylist() for name in ("position", "id", "key")), strict=True):
-            other = seen.setdefault(key, id_)
+            other, first = seen.setdefault(key, (id_, position))
             if other != id_:
-                yield _unique(type_, columns, types, table.rows, position, other)
+                yield _unique(type_, columns, types, table.rows, position, other, _name(type_, table.rows, first))
 
     def taken(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
         if table is None or not table.rows.num_rows or table.replaces:
             return
         for position, other in _committed_collisions(type_, columns, table.rows, delta):
-            yield _unique(type_, columns, types, table.rows, position, other)
+            yield _unique(type_, columns, types, table.rows, position, other, f"'{other}'")
 
     key = type_.table_key
     by = {key: columns}
@@ -236,14 +236,26 @@ def _unique(
     rows: pa.Table,
     position: int,
     other: str,
+    other_name: str,
 ) -> Violation:
     row = rows.slice(position, 1)
     id_ = row["id"][0].as_py()
     values = [spell_key(_stored(row[column][0]), type_) for column, type_ in zip(columns, types, strict=True)]
     where = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
     value = values[0] if len(values) == 1 else f"({', '.join(values)})"
-    message = f"@unique violation on {type_.name}.{where}: value '{_short(value)}' is held by '{other}' and '{id_}'"
+    holders = f"{other_name} and {_name(type_, rows, position)}"
+    message = f"@unique violation on {type_.name}.{where}: value '{_short(value)}' is held by {holders}"
     return Violation("unique", type_.table_key, id_, message, columns[0], other, position)
+
+
+def _name(type_: NodeType | EdgeType, rows: pa.Table, position: int) -> str:
+    """A written row in a message: its id, or, if the id was generated and may never be stored, its ends."""
+    row = rows.slice(position, 1)
+    if MADE not in rows.column_names or not row[MADE][0].as_py():
+        return f"'{row['id'][0].as_py()}'"
+    if isinstance(type_, NodeType):
+        return "a node without an id"
+    return f"the edge '{_short(row['src'][0].as_py())}' → '{_short(row['dst'][0].as_py())}'"
 
 
 def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:

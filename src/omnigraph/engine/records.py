@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.blocks import STRUCTURE_MAX, BlockReader, Columns, cut_blocks
 from omnigraph.engine.columns import build_column
 from omnigraph.engine.csv_text import BOM
+from omnigraph.engine.delta import MADE
 from omnigraph.engine.embed import has_text
 from omnigraph.errors import RecordError, ValueFormatError
 from omnigraph.names import did_you_mean, listing
@@ -122,6 +123,8 @@ class Rows:
     """Whether every id was made up here, and so is nobody else's."""
     given: dict[str, pa.Array] = field(default_factory=dict)
     """Property → which records give it; a property that every record gives is left out."""
+    made: pa.Array | None = None
+    """Which rows have an id that was generated here; None if no row has."""
     records: pa.ListArray | None = None
     """The records of each row, by their places in `sources` and `lines`; None if every row has one, in order."""
     adds_again: bool = False
@@ -132,10 +135,16 @@ class Rows:
         self.table = self.table.filter(which)
         kept = {name: mask.filter(which) for name, mask in self.given.items()}
         self.given = {name: mask for name, mask in kept.items() if mask.false_count}
+        if self.made is not None:
+            self.made = self.made.filter(which)
         if self.records is not None:
             self.records = self.records.filter(which)
         else:
             self.sources, self.lines = self.sources.filter(which), self.lines.filter(which)
+
+    def judged(self) -> pa.Table:
+        """The rows as rules see them."""
+        return self.table if self.made is None else self.table.append_column(MADE, self.made)
 
     @property
     def record_count(self) -> int:
@@ -437,6 +446,7 @@ def build_rows(
         fresh=not (is_keyed or match) and explicit.null_count == count,
         given=given,
         adds_again=not (is_keyed or match) and explicit.null_count > 0,
+        made=pc.is_null(explicit) if explicit.null_count and not is_keyed else None,
     )
     for position in sorted(wrong):
         for error in rows.faults(position, *wrong[position]):

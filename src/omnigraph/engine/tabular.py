@@ -325,7 +325,9 @@ def _csv_rows(reader: CsvReader, width: int, type_: NodeType | EdgeType, faults:
             yield line, row
         else:
             message = f"a row has {width} cells, this one has {len(row)}"
-            faults.add(RecordError(message, source=reader.source, line=line, type_name=type_.name, rule="csv"))
+            error = RecordError(message, source=reader.source, line=line, type_name=type_.name, rule="csv")
+            error.record = list(row)
+            faults.add(error)
 
 
 def _reason(error: Exception) -> str:
@@ -348,7 +350,10 @@ def _records(
         try:
             ids = [end_id(values[position], key, type_, word) for values, word, key in given]
         except ValueFormatError as error:
-            faults.add(RecordError(error.message, source=source, line=line, type_name=type_.name, rule="endpoint"))
+            wrong = RecordError(error.message, source=source, line=line, type_name=type_.name, rule="endpoint")
+            ends_given = {word: values[position] for values, word, _ in given}
+            wrong.record = {"edge": type_.name, **ends_given, "data": dict(zip(names, row, strict=True))}
+            faults.add(wrong)
             continue
         records.lines.append(line)
         records.data.append(dict(zip(names, row, strict=True)))

@@ -33,10 +33,11 @@ from omnigraph.engine.records import (
 )
 from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.engine.upsert import check_missing, fold, is_loose, match_columns, with_ids
-from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError
+from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError, RecordError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.embedding import ColumnEmbedder
 from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
+from omnigraph.operations.originals import line_records, part_records
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files import DataFile, find_files, inflate, is_compressed
 from omnigraph.storage.staging import Change
@@ -45,7 +46,15 @@ from omnigraph.versioning.ids import new_ulids
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
 
-Source = Callable[[Catalog, Faults], dict[str, list[Part]]]
+Tables = dict[str, list[Part]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input: `read` gives its records by table, `originals` some of them as they were given, by their errors."""
+
+    read: Callable[[Catalog, Faults], Tables]
+    originals: Callable[[Catalog, Sequence[RecordError]], Iterable[Any]]
 
 
 def load(
@@ -80,7 +89,7 @@ def load(
         renew = checked == "overwrite"
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog, renew=renew) if embedder else None
         reader = _Reader(catalog, faults, lambda count: new_ulids(repository.clock(), count), fetch, checked, keep)
-        tables = reader.tables(source(catalog, faults))
+        tables = reader.tables(source.read(catalog, faults))
         for key, rows in tables.items():
             if checked == "merge":
                 _apply(key, rows, committed, faults, reader.new_ids)
@@ -98,7 +107,7 @@ def load(
             transaction.change(key, _change(table, "append" if rows.fresh and mode == "merge" else mode))
         if embedding is not None:
             embedding.record(transaction)
-        rejects = _rejects(faults)
+        rejects = _rejects(faults, source, catalog)
         result = LoadResult(
             options.branch,
             checked,
@@ -147,7 +156,7 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
     if isinstance(data, str | os.PathLike):
         return _files([os.fspath(data)], environ, delimiter)
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):
-        return lambda catalog, faults: _by_type(data, catalog, faults)
+        return Source(partial(_by_type, data), partial(_table_originals, data))
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
         return _files([os.fspath(item) for item in data], environ, delimiter)
     if not isinstance(data, Iterable) or isinstance(data, bytes | Mapping):
@@ -156,25 +165,44 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
             hint="give a path, a list of paths, an iterable of records, or a table for each type name",
         )
     kept = list(data)  # A write that has to start over reads its records again.
-    return lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()}
+    return Source(
+        lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()},
+        lambda _, errors: [kept[error.line - 1] if error.line else None for error in errors],
+    )
 
 
 def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | None) -> Source:
     files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
 
-    def source(catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:
-        tables: dict[str, list[Part]] = {}
+    def label(file: DataFile) -> str | None:
+        return file.name if len(files) > 1 or known_kind(file) == "table" else None
+
+    def read(catalog: Catalog, faults: Faults) -> Tables:
+        tables: Tables = {}
         for file in files:
             if known_kind(file) == "jsonl":
-                read = read_text(_text(file), catalog, faults, file.name if len(files) > 1 else None)
-                for key, parts in read.items():
+                for key, parts in read_text(_text(file), catalog, faults, label(file)).items():
                     tables.setdefault(key, []).extend(parts)
             else:
                 for key, part in read_table_file(file, catalog, faults):
                     tables.setdefault(key, []).append(part)
         return tables
 
-    return source
+    def originals(catalog: Catalog, errors: Sequence[RecordError]) -> Iterator[Any]:
+        found: dict[str | None, dict[int, Any]] = {}
+        for file in files:
+            name = label(file)
+            wanted = {error.line for error in errors if error.source == name and error.line is not None}
+            if not wanted:
+                continue
+            if known_kind(file) == "jsonl":
+                found[name] = line_records(_text(file), wanted)
+            else:
+                parts = (part for _, part in read_table_file(file, catalog, Faults(collect=True)))
+                found[name] = part_records(parts, wanted)
+        return (found.get(error.source, {}).get(error.line or 0) for error in errors)
+
+    return Source(read, originals)
 
 
 def file_kind(name: str) -> Literal["jsonl", "table"] | None:
@@ -197,12 +225,19 @@ def _text(file: DataFile) -> bytes:
     return b"".join(inflate(file, line_bytes_max=LINE_BYTES_MAX)) if is_compressed(file.base) else file.read()
 
 
-def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> dict[str, list[Part]]:
-    tables: dict[str, list[Part]] = {}
+def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> Tables:
+    tables: Tables = {}
     for name, table in data.items():
         for key, rows in read_arrow(name, table, catalog, faults).items():
             tables.setdefault(key, []).append(rows)
     return tables
+
+
+def _table_originals(data: Mapping[str, Any], catalog: Catalog, errors: Sequence[RecordError]) -> Iterator[Any]:
+    wanted = {error.line for error in errors if error.line is not None}
+    tables = _by_type(data, catalog, Faults(collect=True))
+    found = {parts[0].type.name: part_records(parts, wanted) for parts in tables.values()}
+    return (found.get(error.type_name or "", {}).get(error.line or 0) for error in errors)
 
 
 @dataclass(frozen=True)
@@ -261,6 +296,7 @@ def _apply(key: str, rows: Rows, committed: CommittedRows, faults: Faults, new_i
         rows.table = with_ids(rows.table, columns, known, new_ids)
     folded = fold(rows.type, rows.table, rows.given, partial(committed.rows_with_ids, key))
     rows.table, rows.given, rows.records = folded.table, {}, folded.records
+    rows.made = None if rows.made is None else rows.made.take(pa.array(folded.last))
     for position, name in folded.lacking:
         errors = rows.faults(position, lacks(rows.type, name), name, "required")
         # The last record of a row stands for it.
@@ -311,7 +347,7 @@ def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: Comm
     """Apply every rule; with wrong records set aside, again until what is left is sound."""
     while True:
         delta = Delta(
-            {key: TableDelta(rows.table, replaces=mode == "overwrite") for key, rows in tables.items()}, committed
+            {key: TableDelta(rows.judged(), replaces=mode == "overwrite") for key, rows in tables.items()}, committed
         )
         if not faults.collect:
             for violation in violations(catalog, delta):
@@ -412,7 +448,10 @@ def _change(table: pa.Table, mode: str) -> Change:
     return Change(append=table) if mode == "append" else Change(upsert=table)
 
 
-def _rejects(faults: Faults) -> tuple[Reject, ...]:
-    """What was set aside, file by file in the order of lines."""
+def _rejects(faults: Faults, source: Source, catalog: Catalog) -> tuple[Reject, ...]:
+    """What was set aside, file by file in the order of lines, with the records as they were given."""
     found = sorted(faults.found, key=lambda error: (error.source or "", error.line or 0))
-    return tuple(Reject(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason) for e in found)
+    if found:
+        for error, record in zip(found, source.originals(catalog, found), strict=True):
+            error.record = record if error.record is None else error.record
+    return tuple(map(Reject.of, found))

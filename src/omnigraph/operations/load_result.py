@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, RecordError
 from omnigraph.versioning.records import Commit
 from omnigraph.versioning.transaction import Transaction
 
@@ -24,6 +24,14 @@ class Reject:
     property: str | None
     rule: str
     reason: str
+    record: Any = None
+    """The record as it was given (`operations.originals`)."""
+
+    @classmethod
+    def of(cls, error: RecordError) -> Reject:
+        """What is wrong with a record, and the record."""
+        e = error
+        return cls(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason, e.record)
 
     def to_json(self) -> dict[str, Any]:
         """The form rejects are written in."""
@@ -34,6 +42,7 @@ class Reject:
             "property": self.property,
             "rule": self.rule,
             "reason": self.reason,
+            "record": self.record,
         }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.delta import one_array
+from omnigraph.engine.delta import MADE, one_array
 from omnigraph.engine.embed import fill_vectors
 from omnigraph.engine.upsert import Folded, Places, fold, with_ids
 from omnigraph.errors import OmniGraphError
@@ -113,6 +113,7 @@ class _Bucket:
         kind, _, name = key.partition(":")
         self.type: NodeType | EdgeType = job.catalog.nodes[name] if kind == "node" else job.catalog.edges[name]
         deals = dict(sheet.deals)
+        self.made: pa.Array | None = None
         self.records, self.given, self.positions = self._read(deals.get(Deal(RECORDS, key, ("id",)), ()), number)
         met = read_parts(job, deals.get(Deal(MET, key, ("id",)), ()), number)
         empty = pa.table({"id": pa.array([], pa.utf8()), **{n: pa.array([], pa.uint64()) for n in (ROW_ID, ADDRESS)}})
@@ -124,6 +125,8 @@ class _Bucket:
         if not parts:
             return schema.empty_table(), {}, np.array([], np.int64)
         found = in_order(pa.concat_tables(parts, promote_options="default").combine_chunks())
+        if MADE in found.column_names:
+            self.made = one_array(pc.fill_null(found[MADE], False))
         given = {
             column.removeprefix(MASK): one_array(pc.fill_null(found[column], True))
             for column in found.column_names
@@ -142,7 +145,10 @@ class _Bucket:
         folded = folded.complete()
         positions = self.positions[folded.last]
         done.findings += row_findings(self.job, self.type, folded.table, positions)
-        add_deals(done.deals, deal_rows(self.job, self.type, folded.table, positions, fresh=False))
+        rows = folded.table
+        if self.made is not None:
+            rows = rows.append_column(MADE, self.made.take(pa.array(folded.last)))
+        add_deals(done.deals, deal_rows(self.job, self.type, rows, positions, fresh=False))
         self._write(done, made, folded, positions)
         return made
 

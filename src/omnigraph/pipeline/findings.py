@@ -65,6 +65,7 @@ class Fault:
     rule: str
     reason: str
     hint: str | None = None
+    record: Any = None
 
     @classmethod
     def of(cls, split: int, error: RecordError) -> Fault:
@@ -78,11 +79,12 @@ class Fault:
             error.rule,
             error.reason,
             error.hint,
+            error.record,
         )
 
     def error(self, lines_before: int) -> RecordError:
         """The error with the line of the file."""
-        return RecordError(
+        error = RecordError(
             self.reason,
             source=self.source,
             line=None if self.line is None else lines_before + self.line,
@@ -91,6 +93,8 @@ class Fault:
             rule=self.rule,
             hint=self.hint,
         )
+        error.record = self.record
+        return error
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,6 +289,8 @@ class _BulkLoad:
     def _report(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
         loaded = tuple(sorted((key, rows.rows - len(rows.excluded)) for key, rows in staging.tables.items()))
         rejects = sorted(staging.rejects, key=lambda error: (error.source or "", error.line or 0))
+        if rejects:
+            staging.source.originals(staging, rejects)
         again = [key for key, rows in staging.tables.items() if rows.adds_again and self.mode == "merge"]
         made = [table for done in outcome.completed for table in done.tables.values()]
         read = [note for staged in staging.splits.values() for note in staged.notes]
@@ -297,7 +299,7 @@ class _BulkLoad:
             self.mode,
             None,
             loaded,
-            tuple(Reject(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason) for e in rejects),
+            tuple(map(Reject.of, rejects)),
             sum(table.embedded for table in staging.tables.values()) + sum(table.embedded for table in made),
             sum(table.waiting for table in staging.tables.values()) + sum(table.waiting for table in made),
             rejected_count=len(rejects),

@@ -6,7 +6,7 @@ nobody has to look for line ends beforehand. Compressed files cannot be cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from omnigraph.engine.records import LINE_BYTES_MAX, Faults, Part, read_text
@@ -107,11 +107,20 @@ class Reading:
             for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.stretch):
                 yield {key: [part]}
             return
-        compressed = self.split.is_compressed
-        for text in inflate(self.split.file, line_bytes_max=LINE_BYTES_MAX) if compressed else [own_lines(self.split)]:
+        for text in texts_of(self.split):
             first = self.lines + 1
-            self.lines += text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+            self.lines += count_lines(text)
             yield read_text(text, self.job.catalog, self.faults, self.split.label, first)
+
+
+def texts_of(split: Split) -> Iterable[bytes]:
+    """The text of a split of JSONL, in pieces of whole lines that fit memory."""
+    return inflate(split.file, line_bytes_max=LINE_BYTES_MAX) if split.is_compressed else [own_lines(split)]
+
+
+def count_lines(text: bytes) -> int:
+    """The number of lines; the last one may lack its end."""
+    return text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
 
 
 def own_lines(split: Split) -> bytes:

@@ -9,22 +9,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.delta import Delta, TableDelta
+from omnigraph.engine.delta import MADE, Delta, TableDelta
 from omnigraph.engine.embed import fill_vectors
 from omnigraph.engine.records import AnyType, Faults, Part, Records, Rows
-from omnigraph.engine.tabular import find_type, read_arrow
+from omnigraph.engine.tabular import find_type, read_arrow, read_table_file
 from omnigraph.engine.upsert import Places, is_loose, match_columns, with_ids
 from omnigraph.errors import Damaged, OmniGraphError, RecordError, StorageError
 from omnigraph.operations.load import renamed, rows_of
+from omnigraph.operations.originals import line_records, part_records
 from omnigraph.pipeline.deals import Deal, write_deal
 from omnigraph.pipeline.findings import Fault, Finding, Raised, position_of
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.splits import Reading, Split
+from omnigraph.pipeline.splits import Reading, Split, count_lines, texts_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import NewPiece, write_pieces
 from omnigraph.versioning.ids import new_ulids, system_clock
@@ -89,8 +91,9 @@ def deals_of(type_: AnyType, *, fresh: bool) -> Iterator[tuple[Deal, list[str]]]
     key = type_.table_key
     if not fresh:
         yield Deal(WRITTEN, key, ("id",)), ["id"]
+    named = ["src", "dst"] if isinstance(type_, EdgeType) else []
     for columns in type_.unique:
-        yield Deal(WRITTEN, key, columns), list(dict.fromkeys(["id", *columns]))
+        yield Deal(WRITTEN, key, columns), list(dict.fromkeys(["id", *columns, *named]))
     if isinstance(type_, EdgeType):
         yield Deal(WRITTEN, key, ("src",)), ["src"]
         yield Deal(WRITTEN, key, ("dst",)), ["dst"]
@@ -136,6 +139,20 @@ def locate(job: Job, work: tuple[Split, str, Sequence[int], Collection[int]]) ->
                 if before <= place < before + len(lines):
                     found[place] = (part.source, int(lines[place - before]))
             before += len(lines)
+    return found
+
+
+def originals(job: Job, work: tuple[Split, Collection[int]]) -> dict[int, Any]:
+    """Line → record, of some lines of a split as they were given."""
+    split, wanted = work
+    if split.stretch is not None:
+        read = read_table_file(split.file, job.catalog, Faults(collect=True), split.stretch)
+        return part_records((part for _, part in read), wanted)
+    found: dict[int, Any] = {}
+    first = 1
+    for text in texts_of(split):
+        found |= line_records(text, wanted, first)
+        first += count_lines(text)
     return found
 
 
@@ -234,7 +251,7 @@ class _Staging:
             return
         table.adds_again = table.adds_again or rows.adds_again
         self.done.findings += row_findings(self.job, rows.type, rows.table, positions)
-        add_deals(self.done.deals, deal_rows(self.job, rows.type, rows.table, positions, fresh=rows.fresh))
+        add_deals(self.done.deals, deal_rows(self.job, rows.type, rows.judged(), positions, fresh=rows.fresh))
         self._write(key, table, rows, first)
 
     def _rename(self, rows: Rows) -> None:
@@ -247,7 +264,7 @@ class _Staging:
 
     def _deal_records(self, table: StagedTable, rows: Rows, positions: Places) -> None:
         """Deal whole records: those for one row are applied together once all are there."""
-        records = rows.table.append_column(POSITION, pa.array(positions, pa.int64()))
+        records = rows.judged().append_column(POSITION, pa.array(positions, pa.int64()))
         for name, mask in rows.given.items():
             records = records.append_column(MASK + name, mask)
         columns = match_columns(rows.type)
@@ -292,8 +309,11 @@ def deal_rows(
 ) -> Iterator[tuple[Deal, str | None]]:
     """Deal the columns of rows that rules look at."""
     numbered = rows.append_column(POSITION, pa.array(positions, pa.int64()))
+    if MADE not in rows.column_names:
+        numbered = numbered.append_column(MADE, pa.repeat(False, rows.num_rows))
     for deal, columns in deals_of(type_, fresh=fresh):
-        yield _dealt(job, deal, numbered.select([*columns, POSITION]))
+        made = [MADE] if deal.by in type_.unique else []
+        yield _dealt(job, deal, numbered.select([*columns, POSITION, *made]))
 
 
 def _dealt(job: Job, deal: Deal, rows: pa.Table) -> tuple[Deal, str | None]:

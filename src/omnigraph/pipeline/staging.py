@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from omnigraph.errors import RecordError
 from omnigraph.pipeline.deals import Deal
@@ -14,7 +14,7 @@ from omnigraph.pipeline.findings import Raised, place_of, split_of
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Input, Split
-from omnigraph.pipeline.stage import Staged, StagedTable, locate, stage
+from omnigraph.pipeline.stage import Staged, StagedTable, locate, originals, stage
 from omnigraph.storage.fragments import NewPiece
 
 
@@ -33,6 +33,9 @@ class Source(Protocol):
 
     def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:
         """For each split, how many lines of the same file come before it."""
+
+    def originals(self, staging: Staging, errors: Sequence[RecordError]) -> None:
+        """Add the records as they were given to errors about them."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,30 @@ class FileSource:
             number = split.number
             before[number] = before[number - 1] + splits[number - 1].lines if same else 0
         return before
+
+    def originals(self, staging: Staging, errors: Sequence[RecordError]) -> None:
+        """Read the splits concerned once more."""
+        work: list[tuple[Split, frozenset[int]]] = []
+        for split in self.input.splits:
+            before = staging.lines_before[split.number] if split.stretch is None else 0
+            last = before + staging.splits[split.number].lines if split.stretch is None else None
+            lines = frozenset(
+                error.line - before
+                for error in errors
+                if error.source == split.label
+                and error.line
+                and before < error.line
+                and (not last or error.line <= last)
+            )
+            if lines:
+                work.append((split, lines))
+        found: dict[tuple[str | None, int], Any] = {}
+        for (split, _), records in zip(work, staging.runner.run("rejects", originals, staging.job, work), strict=True):
+            before = staging.lines_before[split.number] if split.stretch is None else 0
+            found |= {(split.label, before + line): record for line, record in records.items()}
+        for error in errors:
+            if error.record is None and error.line is not None:
+                error.record = found.get((error.source, error.line))
 
 
 @dataclass(frozen=True)
@@ -115,6 +142,9 @@ class RowSource:
             before[number] = count.get(key, 0)
             count[key] = before[number] + staged.lines
         return before
+
+    def originals(self, staging: Staging, errors: Sequence[RecordError]) -> None:
+        """See `Source`; rows that came from elsewhere cannot be read again."""
 
 
 def _by_split(positions: Iterable[int]) -> dict[int, list[int]]:

@@ -485,15 +485,15 @@ def test_rejects_tell_everything(tmp_path):
     assert [reject.to_json() for reject in rejects] == [
         {
             "source": str(two), "line": 1, "type": "Shelf", "property": "code", "rule": "unique",
-            "reason": "@unique violation on Shelf.code: the key 'a' is written twice",
+            "reason": "@unique violation on Shelf.code: the key 'a' is written twice", "record": shelf("a"),
         },
         {
             "source": str(one), "line": 2, "type": None, "property": None, "rule": "record",
-            "reason": rejects[1].reason,
+            "reason": rejects[1].reason, "record": rejects[1].record,
         },
         {
             "source": str(one), "line": 3, "type": "Shelf", "property": "cap", "rule": "value",
-            "reason": "Shelf.cap: expected I32?, found the string 'x'",
+            "reason": "Shelf.cap: expected I32?, found the string 'x'", "record": shelf("b", cap="x"),
         },
     ]  # fmt: skip
     assert result.to_json()["rejected"] == 3

@@ -355,3 +355,56 @@ def test_two_loads_of_one_job_at_the_same_time(graph, monkeypatch):
     )
     assert (result.repeated, result.tables, rejects) == (True, (("node:P", 1),), [])
     assert set(rows_of(graph, "P")) == {"x", "y", "z", "q"}
+
+
+# -- rejected records --------------------------------------------------------------------------------
+
+
+def test_rejects_have_the_records_as_they_were_given(graph, load, tmp_path):
+    records = [node("P", k="q", must="m", a=99), node("P", k="x", b=5), {"type": "Nobody", "data": {"v": [1]}}]
+    rejects: list[Reject] = []
+    load(graph, [*records, edge("Plain", "x", "nobody", n=3), node("P", k="z", nick="o")], rejects=rejects)
+    assert [reject.record for reject in rejects] == [
+        records[0],
+        records[2],
+        edge("Plain", "x", "nobody", n=3),
+        node("P", k="z", nick="o"),
+    ]
+
+
+def test_rejects_can_be_repaired_and_loaded(graph, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"type": "P", "data": {"k": "q", "must": "m", "a": 99}}\n{"type": \n')
+    (tmp_path / "Knows.csv").write_text("from,to,since\nx,y,2024-01-01\nx,nobody,2024-01-02\ny,z\n")
+    pq.write_table(pa.table({"k": ["x", "r"], "a": [10, 1], "must": ["m", "n"]}), tmp_path / "P.parquet")
+    path = tmp_path / "rejects.jsonl"
+    graph.load([tmp_path / name for name in ("a.jsonl", "Knows.csv", "P.parquet")], mode="merge", rejects=path)
+    rejects = [json.loads(line) for line in path.read_text().splitlines()]
+    records = {(reject["source"].rpartition("/")[2], reject["line"]): reject["record"] for reject in rejects}
+    assert records == {
+        ("a.jsonl", 1): node("P", k="q", must="m", a=99),
+        ("a.jsonl", 2): '{"type":',
+        ("Knows.csv", 3): edge("Knows", "x", "nobody", since="2024-01-02"),
+        ("Knows.csv", 4): ["y", "z"],
+        ("P.parquet", 1): node("P", k="x", a=10, must="m"),
+    }
+    repaired = json.loads(json.dumps(records["P.parquet", 1]).replace("10", "9"))
+    graph.load([repaired], mode="merge")
+    assert rows_of(graph, "P")["x"]["a"] == 9
+
+
+def test_rejects_as_parquet_have_the_records_as_text(graph, tmp_path):
+    path = tmp_path / "rejects.parquet"
+    graph.load({"P": pa.table({"k": ["q"], "must": ["m"], "a": [99]})}, mode="merge", rejects=path)
+    assert json.loads(pq.read_table(path)["record"][0].as_py()) == node("P", k="q", must="m", a=99)
+
+
+def test_an_edge_without_an_id_is_named_by_its_ends(graph, load):
+    rejects: list[Reject] = []
+    records = [edge("Knows", "x", "y"), edge("Knows", "x", "y", id_="e"), edge("Knows", "x", "y")]
+    load(graph, records, "append", rejects=rejects)
+    value = "@unique violation on Knows.(dst, src): value '(y, x)' is held by the edge 'x' → 'y' and"
+    assert [(r.line, r.reason) for r in rejects] == [(2, f"{value} 'e'"), (3, f"{value} the edge 'x' → 'y'")]
+    with pytest.raises(ConstraintViolation) as caught:
+        load(graph, [edge("Knows", "y", "z"), edge("Knows", "y", "z")], "append")
+    assert caught.value.message.endswith("is held by the edge 'y' → 'z' and the edge 'y' → 'z'")
+    assert caught.value.message.startswith("line 2: ")
