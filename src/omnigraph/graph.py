@@ -292,13 +292,16 @@ class Graph(Asking):
         """
         return [*recovery.recover(self._repository), *sweep(self._repository).problems]
 
-    def verify(self) -> list[verify.Problem]:
-        """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph."""
+    def verify(self, *, deep: bool = False) -> list[verify.Problem]:
+        """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph.
+
+        With `deep`, the bytes of every file are compared with the digest recorded when it was written.
+        """
         cached = [
             verify.Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
             for name, reason in persisted.damaged(self._shared.cache.folder)
         ]
-        return verify.verify(self._repository, self._expected) + cached
+        return verify.verify(self._repository, self._expected, deep=deep) + cached
 
     def _expected(self, snapshot: Snapshot) -> Expected:
         catalog = self._catalogs.of(snapshot)

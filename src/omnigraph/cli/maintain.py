@@ -131,18 +131,30 @@ def recover_command(run: Invocation, as_json: Json = False) -> None:
 
 
 @takes_graph
-def verify_command(run: Invocation, as_json: Json = False) -> None:
+def verify_command(
+    run: Invocation,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also compare every file with the digest recorded when it was written.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Read the whole graph again and prove every invariant; exits with 1 if one does not hold."""
     address = run.storage()
     graph = run.open(address, read_only=True)
     with working("verifying", wanted=not (as_json or run.options.quiet)):
-        problems = graph.verify()
+        found = graph.verify(deep=deep)
+    problems = [problem for problem in found if problem.damage]
+    remarks = [problem for problem in found if not problem.damage]
     if as_json:
-        found = [{"where": problem.where, "what": problem.what} for problem in problems]
-        print_json({"uri": address.uri, "sound": not problems, "problems": found})
+        documents = [{"where": problem.where, "what": problem.what} for problem in problems]
+        unchecked = [{"where": problem.where, "what": problem.what} for problem in remarks]
+        document = {"uri": address.uri, "sound": not problems, "problems": documents}
+        print_json({**document, "remarks": unchecked} if deep else document)
     else:
         for problem in problems:
             print(f"problem  {problem.where}: {problem.what}")
+        for problem in remarks:
+            remark("note", f"{problem.where}: {problem.what}")
         print(f"verify {address.uri}: " + (plural(len(problems), "problem") if problems else "sound"))
     if problems:
         raise typer.Exit(FAILED)

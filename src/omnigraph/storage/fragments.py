@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import lance
@@ -35,6 +35,8 @@ class NewPiece:
     metadata: str
     rows: int
     files: tuple[str, ...]
+    digests: tuple[tuple[str, str], ...] = ()
+    """File and digest of everything that was written, large values included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,14 @@ def write_pieces(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> t
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be written") from error
     if row_ids:
         assert len(written) == 1, "rows that keep their identity are written in one piece"
-    return tuple(_described(metadata, row_ids) for metadata in written)
+    return tuple(_with_digests(table, _described(metadata, row_ids)) for metadata in written)
+
+
+def _with_digests(table: Table, piece: NewPiece) -> NewPiece:
+    from omnigraph.storage.digests import file_digests, with_large_values  # noqa: PLC0415 (a cycle)
+
+    found = file_digests(table.store, table.folder, with_large_values(table, piece.files))
+    return replace(piece, digests=tuple(found.items()))
 
 
 def _described(metadata: FragmentMetadata, row_ids: Sequence[int]) -> NewPiece:

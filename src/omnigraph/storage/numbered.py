@@ -95,6 +95,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
 def _made_from(table: Table, first: int, dataset: lance.LanceDataset) -> Table:
     """A version that was made in several steps, the first of which is known."""
     made = Table(table.store, table.folder, dataset)
+    made.is_new = True
     made.built_on = (*table.built_on, *range(first, dataset.version + 1))
     return made
 

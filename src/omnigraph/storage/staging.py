@@ -78,6 +78,7 @@ class Staged:
                 error, base.store.location, f"a change of table '{base.folder}' cannot be written"
             ) from error
         table = Table(base.store, base.folder, dataset)
+        table.is_new = True
         table.built_on = base.built_on
         reach("table.promoted")
         return table, Promoted(table.version, table.row_count, self.transaction.uuid)

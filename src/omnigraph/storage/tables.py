@@ -164,6 +164,8 @@ def _new_session() -> Session:
 class Table:
     """A table at one version."""
 
+    is_new: bool = False
+    """Whether the version was made by this handle, and the digests of its files are not recorded yet."""
     built_on: tuple[int, ...] = ()
     """Versions without a pin that this one was made from: if a cleanup removes one, files of this one may go, too."""
 
@@ -264,6 +266,18 @@ class Table:
     def fragments(self) -> tuple[Piece, ...]:
         """The pieces the version is made of, in row order: equal pieces of any two versions hold equal rows."""
         return tuple(_piece(fragment) for fragment in self.dataset.get_fragments())
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """The data and deletion files of the version, relative to the table's folder."""
+        found: set[str] = set()
+        with self.reading():
+            for fragment in self.dataset.get_fragments():
+                metadata = fragment.metadata
+                found.update(f"data/{file.path}" for file in metadata.files)
+                if metadata.deletion_file is not None:
+                    found.add(metadata.deletion_file.path(metadata.id))
+        return frozenset(found)
 
     @cached_property
     def field_ids(self) -> dict[str, int]:

@@ -30,6 +30,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage import layout
+from omnigraph.storage.digests import record_digests
 from omnigraph.storage.failpoints import VARIABLE, arm_from_environment, reach
 from omnigraph.storage.ledger import Ledger, LedgerVersion, PublishConflict
 from omnigraph.storage.location import Location, locate
@@ -158,11 +159,13 @@ class Repository:
         suffix = None if claimed else int.from_bytes(os.urandom(8), "big")
         rows: list[TableRow] = []
         pins: list[Pin] = []
+        digests: dict[int, Mapping[str, str]] = {}
         for spec in specs:
             folder = layout.table_folder(spec.kind, spec.name, suffix)
             table = self.tables.create(folder, spec.schema)
             rows.append(TableRow(spec.table_id, spec.incarnation, spec.key, folder))
             pins.append(Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction))
+            digests[spec.table_id] = record_digests(table, None)
         reach("init.tables_created")
         now = self.clock()
         commit = Commit(
@@ -179,7 +182,7 @@ class Repository:
         head = Head(MAIN, new_ulid(now), commit.id, None, 1, schema.hash, now, pins=tuple(pins))
         manifest = [
             *(table_to_row(row) for row in rows),
-            *(version_to_row(pin, MAIN, 1, {}) for pin in pins),
+            *(version_to_row(pin, MAIN, 1, {"digests": digests[pin.table_id]}) for pin in pins),
             schema_to_row(schema),
             identity_to_row(next_identity),
             commit_to_row(commit, pins),

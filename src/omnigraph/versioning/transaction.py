@@ -31,6 +31,7 @@ from omnigraph.errors import (
     TypeNotFound,
 )
 from omnigraph.storage import layout
+from omnigraph.storage.digests import record_digests
 from omnigraph.storage.numbered import compacted
 from omnigraph.storage.races import pause
 from omnigraph.storage.staging import Change, Promoted, stage
@@ -109,6 +110,7 @@ class _Written:
     transaction: str
     """Identifies the version."""
     built_on: tuple[int, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 class Transaction:
@@ -136,6 +138,7 @@ class Transaction:
         self._jobs: list[str] = []
         self.is_repeated = False
         """Whether the commit of an earlier request with the same idempotency key was returned instead of a new one."""
+        self._created_digests: dict[int, Mapping[str, str]] = {}
 
     # -- saying what to do -----------------------------------------------------------------------
 
@@ -235,12 +238,10 @@ class Transaction:
             for key, made in staged.items():
                 table, promoted = made.promote()
                 repository.tables.remember(table)
-                pinned = self.snapshot.tables[key]
-                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on)
+                written[key] = self._written(key, table, promoted, indexes=False)
             for key, table in self._versions.items():
-                pinned = self.snapshot.tables[key]
                 promoted = Promoted(table.version, table.row_count, "")
-                written[key] = _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on)
+                written[key] = self._written(key, table, promoted, indexes=True)
             created = [self._create(spec) for spec in self._created]
             self._check_files()
             return self._publish(commit_id, now, written, created)
@@ -251,6 +252,17 @@ class Transaction:
             # Who knows the outcome takes the note away; it stays after a crash, or when nobody can tell.
             if staged:
                 intent.end(settled=settled)
+
+    def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> _Written:
+        pinned = self.snapshot.tables[key]
+        prepared = self._changes[key].prepared if key in self._changes else None
+        known = {file: digest for piece in prepared.new for file, digest in piece.digests} if prepared else {}
+        digests: dict[str, str] = {}
+        if table.is_new:
+            indexes = indexes or bool(table.built_on)
+            digests = record_digests(table, self.snapshot.table(key), known, indexes=indexes)
+            table.is_new = False
+        return _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on, digests)
 
     def _base(self, key: str) -> Table:
         """The table at its pin, or the same rows in fewer pieces once there are too many."""
@@ -263,6 +275,7 @@ class Transaction:
         folder = layout.table_folder(spec.kind, spec.name, suffix)
         table = self.repository.tables.create(folder, spec.schema)
         row = TableRow(spec.table_id, spec.incarnation, spec.key, folder)
+        self._created_digests[spec.table_id] = record_digests(table, None)
         return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction)
 
     def _publish(
@@ -412,11 +425,14 @@ class Transaction:
                 embeddings=self._embeddings_of(pin),
             )
             pins.append(moved)
-            details = {"transaction_uuid": promoted.transaction_uuid} if promoted.transaction_uuid else {}
+            details: dict[str, Any] = {"digests": dict(new.digests)} if new.digests else {}
+            if promoted.transaction_uuid:
+                details["transaction_uuid"] = promoted.transaction_uuid
             rows.append(version_to_row(moved, branch, manifest_version, details))
         for pin in (*(pin for _, pin in created), *self._adopted):
             pins.append(pin)
-            rows.append(version_to_row(pin, branch, manifest_version, {}))
+            digests = self._created_digests.get(pin.table_id, {})
+            rows.append(version_to_row(pin, branch, manifest_version, {"digests": digests} if digests else {}))
         return tuple(sorted(pins, key=lambda pin: pin.key)), rows
 
     def _embeddings_of(self, pin: Pin) -> tuple[tuple[str, EmbeddingSpace], ...]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import OmniGraphError
+from omnigraph.versioning.file_check import Digests
 from omnigraph.versioning.records import Commit, Head, Pin, Tag, read_metadata, row_to_commit
 from omnigraph.versioning.repository import Repository, check_stamp
 from omnigraph.versioning.snapshot import Snapshot
@@ -29,6 +30,8 @@ class Problem:
 
     where: str
     what: str
+    damage: bool = True
+    """False for a remark: something could not be checked."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,14 @@ _PinnedVersion = tuple[int, int, int]
 """Table id, incarnation, Lance version."""
 
 
-def verify(repository: Repository, expected: Callable[[Snapshot], Expected] | None = None) -> list[Problem]:
-    """Check everything that can be reached from a head; `expected` tells what the schema of a snapshot means."""
+def verify(
+    repository: Repository, expected: Callable[[Snapshot], Expected] | None = None, *, deep: bool = False
+) -> list[Problem]:
+    """Check everything that can be reached from a head or tag; `expected` tells what the schema of a snapshot means.
+
+    With `deep`, the bytes of every file are compared with the digest recorded when it was written. A table with a
+    damaged file is not read further.
+    """
     state = repository.state()
     check_stamp(state.ledger, repository.location)
     problems = _manifest_rows(repository, state)
@@ -61,34 +70,54 @@ def verify(repository: Repository, expected: Callable[[Snapshot], Expected] | No
     makers = _makers(repository, state, commits, problems)
     problems += _lineage(commits)
     opened: dict[_PinnedVersion, list[Problem]] = {}
+    digests = Digests.recorded(repository, state) if deep else None
     for head in _heads(state, problems):
         problems += _head(repository, state, head)
         try:
             snapshot = repository.snapshot(head.branch)
-            problems += _tables(snapshot, makers, opened)
-            if expected is not None:
+            found = _tables(snapshot, makers, opened, digests)
+            problems += found
+            if expected is not None and not any(problem.damage for problem in found):
                 problems += _against(snapshot, expected(snapshot))
         except OmniGraphError as error:
             problems.append(Problem(f"branch {head.branch}", error.message))
     for tag in _tags(state, problems):
         problems += _tag(repository, state, tag)
         try:
-            problems += _tables(repository.snapshot(at=tag.commit_id), makers, opened)
+            problems += _tables(repository.snapshot(at=tag.commit_id), makers, opened, digests)
         except OmniGraphError as error:
             problems.append(Problem(f"tag {tag.name}", error.message))
-    return problems
+    return list(dict.fromkeys(problems))
 
 
 def _tables(
-    snapshot: Snapshot, makers: Mapping[_PinnedVersion, str], opened: dict[_PinnedVersion, list[Problem]]
+    snapshot: Snapshot,
+    makers: Mapping[_PinnedVersion, str],
+    opened: dict[_PinnedVersion, list[Problem]],
+    digests: Digests | None,
 ) -> list[Problem]:
     """What is wrong with the tables of a snapshot; one that was looked at before is not read again."""
     problems: list[Problem] = []
     for key, table in snapshot.tables.items():
         spot = (table.pin.table_id, table.pin.incarnation, table.pin.lance_version)
         if spot not in opened:
-            opened[spot] = _table(snapshot, key, table.pin, makers.get(spot))
+            found = _file_problems(snapshot, key, table.pin, digests) if digests is not None else []
+            damaged = any(problem.damage for problem in found)
+            opened[spot] = found if damaged else found + _table(snapshot, key, table.pin, makers.get(spot))
         problems += opened[spot]
+    return problems
+
+
+def _file_problems(snapshot: Snapshot, key: str, pin: Pin, digests: Digests) -> list[Problem]:
+    """What is wrong with the bytes of the files of a version."""
+    where = f"{key} at version {pin.lance_version}"
+    try:
+        checked = digests.check(snapshot, key)
+    except OmniGraphError as error:
+        return [Problem(where, error.message)]
+    problems = [Problem(where, what) for what in checked.damaged]
+    if checked.unrecorded and not problems:
+        problems.append(Problem(where, f"no digest recorded for {checked.unrecorded} of its files", damage=False))
     return problems
 
 

@@ -622,6 +622,20 @@ def test_upkeep(graph, say):
     assert document(say("verify", "--json"))["sound"] is True
 
 
+def test_verify_deep_names_a_damaged_file(graph, say):
+    assert say("verify", "--deep") == (0, "verify g.omni: sound\n", "")
+    sound = document(say("verify", "--deep", "--json"))
+    assert (sound["sound"], sound["problems"], sound["remarks"]) == (True, [], [])
+    path = next(Path("g.omni").glob("nodes/*/data/*.lance"))
+    data = bytearray(path.read_bytes())
+    data[10] ^= 1
+    path.write_bytes(data)
+    code, out, _ = say("verify", "--deep")
+    assert code == 1
+    assert path.name in out
+    assert "1 problem" in out
+
+
 @pytest.mark.parametrize("text", ["", "d", "1.5h", "-1d", "1h30m", "7 d", "7D", "9" * 19 + "w"])
 def test_what_is_no_duration(graph, say, text):
     code, _, err = say("cleanup", "--older-than", text)

@@ -1,0 +1,92 @@
+"""Content digests of the files of a table.
+
+A file of a table is written once and never changes. Its digest is computed when it is written, from the bytes on the
+store, and recorded in the manifest. A later comparison finds every change of its content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage.layout import manifest_name
+from omnigraph.storage.tables import Table, TableStore, reclaimed
+
+_CHUNK_BYTES = 4 << 20
+_DIGITS = 32
+"""128 bits of SHA-256."""
+
+
+def version_file(version: int) -> str:
+    """The file that describes a numbered version, relative to the table's folder."""
+    return f"_versions/{manifest_name(version)}"
+
+
+def files_of_version(table: Table, *, indexes: bool) -> set[str]:
+    """The data and deletion files of a version, and its index files, relative to the table's folder."""
+    found = set(table.files)
+    if not indexes:
+        return found
+    with table.reading():
+        segments = [segment for index in table.dataset.describe_indices() for segment in index.segments]
+    for segment in segments:
+        found.update(_listed(table, f"_indices/{segment.uuid}"))
+    return found
+
+
+def with_large_values(table: Table, files: Iterable[str]) -> set[str]:
+    """The files, and those beside data files in which large values are stored."""
+    found = set(files)
+    if table.blobs:
+        for file in [file for file in found if file.startswith("data/")]:
+            found.update(_listed(table, file.removesuffix(".lance")))
+    return found
+
+
+def record_digests(
+    table: Table, before: Table | None, known: Mapping[str, str] | None = None, *, indexes: bool = False
+) -> dict[str, str]:
+    """File → digest, of the files that a new version has and an earlier one has not; some may be known already."""
+    files = files_of_version(table, indexes=indexes)
+    if before is not None:
+        files -= files_of_version(before, indexes=indexes)
+    files = with_large_values(table, files) | {version_file(table.version)}
+    digests = {file: digest for file, digest in (known or {}).items() if file in files}
+    return digests | file_digests(table.store, table.folder, files.difference(digests))
+
+
+def file_digests(store: TableStore, folder: str, files: Iterable[str]) -> dict[str, str]:
+    """File → digest of its bytes on the store."""
+    return {file: file_digest(store, folder, file) for file in sorted(files)}
+
+
+def file_digest(store: TableStore, folder: str, file: str) -> str:
+    """The digest of a file's bytes on the store."""
+    digest = hashlib.sha256()
+    for chunk in _chunks(store, folder, file):
+        digest.update(chunk)
+    return digest.hexdigest()[:_DIGITS]
+
+
+def _chunks(store: TableStore, folder: str, file: str) -> Iterator[bytes]:
+    path = store.location.path
+    try:
+        if path is not None:
+            with (path / folder / file).open("rb") as stream:
+                while chunk := stream.read(_CHUNK_BYTES):
+                    yield chunk
+            return
+        with store.objects.open(f"{folder}/{file}") as source:
+            while chunk := source.read(_CHUNK_BYTES):
+                yield chunk
+    except OmniGraphError:
+        raise
+    except OSError as error:
+        raise reclaimed(f"file '{file}' of table '{folder}' cannot be read") from error
+
+
+def _listed(table: Table, folder: str) -> list[str]:
+    """The files directly in a folder of a table."""
+    names = table.store.objects.list(f"{table.folder}/{folder}")
+    return [name.removeprefix(f"{table.folder}/") for name in names]
