@@ -25,6 +25,7 @@ from omnigraph.embedding.rows import Selector
 from omnigraph.embedding.specification import Specification
 from omnigraph.engine.csv_text import check_delimiter
 from omnigraph.engine.embed import Embedder
+from omnigraph.engine.tabular import table_bytes
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalogs import Catalogs
@@ -322,7 +323,7 @@ def _choose(
         return "memory"
     files = find_files(paths, environ, lambda name: file_kind(name) is not None)
     compressed = [file for file in files if is_compressed(file.base)]
-    size = sum(file.size for file in files) + sum(file.size * (_INFLATION - 1) for file in compressed)
+    size = sum(map(table_bytes, files)) + sum(file.size * (_INFLATION - 1) for file in compressed)
     in_memory = bulk.engine == "memory" or (bulk.engine == "auto" and bulk.spark is None and size <= MEMORY_BYTES)
     # The size of a compressed file says little about its content: what does not fit memory is read in parts.
     if in_memory and not any(inflates_beyond(file, MEMORY_BYTES) for file in compressed):

@@ -26,6 +26,7 @@ from omnigraph.engine.arrow_input import InputTable, column_names, input_table
 from omnigraph.engine.blocks import Columns
 from omnigraph.engine.columns import in_calendar
 from omnigraph.engine.csv_text import DELIMITERS, Cells, CsvReader
+from omnigraph.engine.parquet_input import decoded_bytes, open_parquet, read_batches
 from omnigraph.engine.records import EndTypes, Faults, Part, Records, end_id, end_types
 from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
 from omnigraph.names import did_you_mean, listing
@@ -40,7 +41,6 @@ _WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
 _CSV_ROWS = 65_536
-_BATCH_ROWS = 65_536
 _CSV_CHARS = 16 << 20
 _TEXT = PropertyType("String")
 _AS_THEY_ARE = frozenset(
@@ -76,6 +76,14 @@ def stretches(file: DataFile, size: int) -> list[Stretch]:
                 found.append(Stretch(tuple(held), first, held_bytes))
                 held, held_bytes, first = [], 0, rows + 1
     return [*found, Stretch(tuple(held), first, held_bytes)] if held or not found else found
+
+
+def table_bytes(file: DataFile) -> int:
+    """About how large a file is once it is decoded; compressed text is not looked at."""
+    if _ending(file) != ".parquet":
+        return file.size
+    with _opened(file) as table:
+        return max(file.size, table.decoded_bytes())
 
 
 def read_table_file(
@@ -219,10 +227,7 @@ class _TableFile:
     def __init__(self, file: DataFile) -> None:
         self._parquet = file.base.lower().endswith(".parquet")
         if self._parquet:
-            import pyarrow.parquet as pq  # noqa: PLC0415 (only who loads Parquet pays for it)
-
-            # Not `read_table`: that takes a folder named `x=1` for a column.
-            self._file = pq.ParquetFile(file.open())
+            self._file = open_parquet(file.open(), file.name)
             self.names = column_names(self._file.schema_arrow, file.name)
             self.count: int = self._file.num_row_groups
         else:
@@ -233,9 +238,13 @@ class _TableFile:
     def batches(self, part: int) -> Iterator[pa.RecordBatch]:
         """The rows of a part; a row group of Parquet is decoded batch by batch."""
         if self._parquet:
-            yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[part])
+            yield from read_batches(self._file, part)
         else:
             yield self._file.get_batch(part)
+
+    def decoded_bytes(self) -> int:
+        """At least how large a Parquet file is once it is decoded."""
+        return decoded_bytes(self._file)
 
     def rows_of(self, part: int) -> int:
         """How many rows a part has."""
