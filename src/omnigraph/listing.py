@@ -6,7 +6,7 @@ A `Listing` is an ordinary list. Only `str`, `repr` and the notebook form differ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 from omnigraph.notebook.tables import table as html_table
@@ -37,7 +37,7 @@ def describe_commit(commit: Commit) -> dict[str, Any]:
     """The columns of a commit."""
     return {
         "commit": commit.id,
-        "time": when(commit.created_at),
+        "time": _second(commit.created_at),
         "branch": f"{commit.branch}@{commit.manifest_version}",
         "actor": commit.actor or "",
         "message": commit.message or commit.kind,
@@ -49,7 +49,7 @@ def describe_branch(name: str, commit: Commit | None) -> dict[str, Any]:
     if commit is None:
         return {"branch": name, "head": "", "time": "", "actor": "", "message": "(deleted)"}
     actor, message = commit.actor or "", commit.message or commit.kind
-    return {"branch": name, "head": commit.id, "time": when(commit.created_at), "actor": actor, "message": message}
+    return {"branch": name, "head": commit.id, "time": _second(commit.created_at), "actor": actor, "message": message}
 
 
 def describe_tag(tag: Tag) -> dict[str, Any]:
@@ -57,12 +57,12 @@ def describe_tag(tag: Tag) -> dict[str, Any]:
     return {
         "tag": tag.name,
         "commit": tag.commit_id,
-        "time": when(tag.created_at),
+        "time": _second(tag.created_at),
         "actor": tag.actor or "",
         "message": tag.message or "",
     }
 
 
-def when(microseconds: int) -> str:
-    """An instant to the second, in UTC."""
-    return f"{datetime.fromtimestamp(microseconds / 1_000_000, UTC):%Y-%m-%d %H:%M:%S}"
+def _second(time: datetime) -> str:
+    """A time to the second."""
+    return f"{time:%Y-%m-%d %H:%M:%S}"

@@ -112,7 +112,7 @@ class Store(RuleBasedStateMachine):
         self.repository = Repository.create(root, record, SPECS, sync=False, clock=self.clock, environ={})
         (commit,) = self.repository.commits()
         empty: Contents = {key: {} for key in KEYS}
-        genesis = Point(commit.id, None, 1, commit.created_at, empty)
+        genesis = Point(commit.id, None, 1, commit.created_us, empty)
         self.points = [genesis]
         self.lines = {"main": Line(genesis, None)}
 
@@ -140,7 +140,7 @@ class Store(RuleBasedStateMachine):
         if commit is None:
             return
         assert commit.parent_id == line.head.id
-        line.head = Point(commit.id, line.head, commit.manifest_version, commit.created_at, after)
+        line.head = Point(commit.id, line.head, commit.manifest_version, commit.created_us, after)
         self.points.append(line.head)
 
     def _change(self, rows: Rows, one: dict) -> tuple[Change, bool]:
@@ -209,7 +209,7 @@ class Store(RuleBasedStateMachine):
         at = {
             "version": point.version,
             "name": f"manifest:{branch}:v{point.version}",
-            "time": datetime.fromtimestamp(point.created_at / 1_000_000, UTC),
+            "time": datetime.fromtimestamp(point.created_us / 1_000_000, UTC),
         }[way]
         self._expect(point, branch=branch, at=at)
 
@@ -231,7 +231,7 @@ class Store(RuleBasedStateMachine):
         optimize(self.repository, branch, wanted=WANTED if indexed else None)
         commit = self.repository.commits(branch)[0]
         if commit.id != line.head.id:
-            line.head = Point(commit.id, line.head, commit.manifest_version, commit.created_at, line.head.contents)
+            line.head = Point(commit.id, line.head, commit.manifest_version, commit.created_us, line.head.contents)
             self.points.append(line.head)
 
     @rule(keep=st.integers(0, 4))

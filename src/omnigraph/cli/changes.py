@@ -218,7 +218,7 @@ def _print_block(block: Block) -> None:
         "parent": commit.parent_id,
         "merged_parent": commit.merged_parent_id,
         "actor": commit.actor,
-        "authored_at": utc(commit.created_at),
+        "authored_at": utc(commit.created_us),
         "message": commit.message,
     }
     for name, value in members.items():

@@ -44,7 +44,7 @@ def list_command(
         return
     for commit in commits:
         print(
-            "  ".join([commit.id, utc(commit.created_at), f"{commit.branch}@{commit.manifest_version}", *_who(commit)])
+            "  ".join([commit.id, utc(commit.created_us), f"{commit.branch}@{commit.manifest_version}", *_who(commit)])
         )
 
 
@@ -96,7 +96,7 @@ def history_command(
         print_json({"type_name": type_name, "id": id_, "changes": documents})
         return
     for change in changes:
-        print("  ".join([change.commit.id, utc(change.commit.created_at), change.op, *_who(change.commit)]))
+        print("  ".join([change.commit.id, utc(change.commit.created_us), change.op, *_who(change.commit)]))
         for line in property_lines(change.before, change.after, change.properties, colours()):
             print(f"  {line}")
 
@@ -124,7 +124,7 @@ def blame_command(
     for blame in found:
         value = shown({blame.property: blame.value}, blame.property)
         since = "" if blame.known else "or earlier"
-        parts = [blame.property.ljust(width), blame.commit.id, utc(blame.commit.created_at), *_who(blame.commit)]
+        parts = [blame.property.ljust(width), blame.commit.id, utc(blame.commit.created_us), *_who(blame.commit)]
         print("  ".join([*parts, *([since] if since else []), value]))
 
 

@@ -69,7 +69,7 @@ def _log_line(prefix: str, commit: Commit | None, names: Mapping[str, list[str]]
     lane = f"{prefix} " if prefix else ""
     if commit is None:
         return paint.muted(prefix)
-    parts = [paint.commit(commit.id), utc(commit.created_at)]
+    parts = [paint.commit(commit.id), utc(commit.created_us)]
     if commit.id in names:
         parts.append(paint.name(f"({', '.join(names[commit.id])})"))
     parts += [commit.actor or ""] if commit.actor else []

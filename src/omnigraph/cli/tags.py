@@ -50,7 +50,7 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
     for tag in tags:
         print(
             "  ".join(
-                [tag.name, tag.commit_id, utc(tag.created_at), *(part for part in (tag.actor, tag.message) if part)]
+                [tag.name, tag.commit_id, utc(tag.created_us), *(part for part in (tag.actor, tag.message) if part)]
             )
         )
 

@@ -134,7 +134,7 @@ class Block:
                 "merged_parent_commit_id": commit.merged_parent_id,
                 "authored_branch": commit.branch,
                 "actor_id": commit.actor,
-                "authored_at": commit.created_at,
+                "authored_at": commit.created_us,
                 "message": commit.message,
                 "schema_changed": self.schema_changed,
             },

@@ -61,7 +61,7 @@ class EntityChange:
         return {
             "graph_commit_id": self.commit.id,
             "actor_id": self.commit.actor,
-            "created_at": self.commit.created_at,
+            "created_at": self.commit.created_us,
             "message": self.commit.message,
             "op": self.op,
             "properties": self.properties,
@@ -88,7 +88,7 @@ class Blame:
             "known": self.known,
             "graph_commit_id": self.commit.id,
             "actor_id": self.commit.actor,
-            "created_at": self.commit.created_at,
+            "created_at": self.commit.created_us,
             "message": self.commit.message,
         }
 

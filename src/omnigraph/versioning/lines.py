@@ -9,7 +9,7 @@ the past is found by looking at the numbers of one line, not by walking from com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pyarrow.compute as pc
 
@@ -36,7 +36,7 @@ def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) 
     while True:
         for commit_id in _newest_first(ledger, state, line, last, time_us):
             commit = _commit(ledger, state, commit_id)
-            if time_us is None or commit.created_at <= time_us:
+            if time_us is None or commit.created_us <= time_us:
                 return commit
         if line.fork_commit_id is None:
             raise _no_point(ledger, state, branch, at)
@@ -67,7 +67,7 @@ def _no_point(ledger: Ledger, state: State, branch: str, at: int | datetime) -> 
 
 def spell_time(commit: Commit) -> str:
     """When a commit was made."""
-    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=commit.created_at)
+    time = commit.created_at
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -21,6 +22,11 @@ from omnigraph.storage.ledger import SCHEMA
 MAIN = "main"
 RECLAIM_PREFIX = "reclaim:"
 Kind = Literal["node", "edge"]
+
+
+def instant(microseconds: int) -> datetime:
+    """A time in microseconds since 1970 as a datetime in UTC."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class Commit:
     parent_id: str | None
     merged_parent_id: str | None
     actor: str | None
-    created_at: int
+    created_us: int
     message: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     kind: str = "write"
@@ -111,6 +117,11 @@ class Commit:
     """The manifest version in which its branch was made: a name can have several lives."""
     fork_commit_id: str | None = None
     """Where its branch was forked."""
+
+    @property
+    def created_at(self) -> datetime:
+        """The time it was made, in UTC."""
+        return instant(self.created_us)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -126,7 +137,7 @@ class Commit:
             "parent_commit_id": self.parent_id,
             "merged_parent_commit_id": self.merged_parent_id,
             "actor_id": self.actor,
-            "created_at": self.created_at,
+            "created_at": self.created_us,
             "message": self.message,
             "metadata": dict(self.metadata),
             "kind": self.kind,
@@ -144,13 +155,18 @@ class Head:
     parent_commit_id: str | None
     manifest_version: int
     schema_hash: str
-    created_at: int
+    created_us: int
     fork_commit_id: str | None = None
     fork_branch: str | None = None
     since: int = 0
     """The manifest version in which the branch was made."""
     owner: str | None = None
     pins: tuple[Pin, ...] = ()
+
+    @property
+    def created_at(self) -> datetime:
+        """The time it was made, in UTC."""
+        return instant(self.created_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +175,22 @@ class Tag:
 
     name: str
     commit_id: str
-    created_at: int
+    created_us: int
     actor: str | None = None
     message: str | None = None
     pins: tuple[Pin, ...] = ()
+
+    @property
+    def created_at(self) -> datetime:
+        """The time it was made, in UTC."""
+        return instant(self.created_us)
 
     def to_json(self) -> dict[str, Any]:
         """The form every surface shows."""
         return {
             "name": self.name,
             "graph_commit_id": self.commit_id,
-            "created_at": self.created_at,
+            "created_at": self.created_us,
             "actor_id": self.actor,
             "message": self.message,
         }
@@ -287,7 +308,7 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
         "parent_commit_id": commit.parent_id,
         "merged_parent_commit_id": commit.merged_parent_id,
         "actor_id": commit.actor,
-        "created_at": commit.created_at,
+        "created_at": commit.created_us,
         "message": commit.message,
         "metadata": dict(commit.metadata),
         "kind": commit.kind,
@@ -314,7 +335,7 @@ def head_to_row(head: Head) -> Row:
         "incarnation": head.incarnation,
         "manifest_version": head.manifest_version,
         "schema_hash": head.schema_hash,
-        "created_at": head.created_at,
+        "created_at": head.created_us,
         "fork_commit_id": head.fork_commit_id,
         "fork_branch": head.fork_branch,
         "since": head.since,
@@ -328,7 +349,7 @@ def tag_to_row(tag: Tag) -> Row:
     """The `graph_tag` row, with every pin of its commit."""
     metadata = {
         "commit_id": tag.commit_id,
-        "created_at": tag.created_at,
+        "created_at": tag.created_us,
         "actor_id": tag.actor,
         "message": tag.message,
         **_pins_to_json(tag.pins),
@@ -439,7 +460,7 @@ def row_to_head(row: Row) -> Head:
             parent_commit_id=_text_or_none(data["parent_commit_id"]),
             manifest_version=int(data["manifest_version"]),
             schema_hash=_text(data["schema_hash"]),
-            created_at=int(data["created_at"]),
+            created_us=int(data["created_at"]),
             fork_commit_id=_text_or_none(data["fork_commit_id"]),
             fork_branch=_text_or_none(data["fork_branch"]),
             since=int(data["since"]),
@@ -457,7 +478,7 @@ def row_to_tag(row: Row) -> Tag:
         return Tag(
             name=_text(row["object_id"]).removeprefix(tag_object_id("")),
             commit_id=_text(data["commit_id"]),
-            created_at=int(data["created_at"]),
+            created_us=int(data["created_at"]),
             actor=_text_or_none(data["actor_id"]),
             message=_text_or_none(data["message"]),
             pins=_pins(data),
@@ -504,7 +525,7 @@ def _commit(row: Row, data: Mapping[str, Any]) -> Commit:
             parent_id=_text_or_none(data["parent_commit_id"]),
             merged_parent_id=_text_or_none(data["merged_parent_commit_id"]),
             actor=_text_or_none(data["actor_id"]),
-            created_at=int(data["created_at"]),
+            created_us=int(data["created_at"]),
             message=_text_or_none(data["message"]),
             metadata=dict(data["metadata"]),
             kind=_text(data["kind"]),

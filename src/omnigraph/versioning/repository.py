@@ -175,7 +175,7 @@ class Repository:
             parent_id=None,
             merged_parent_id=None,
             actor=actor,
-            created_at=now,
+            created_us=now,
             kind="init",
             schema_hash=schema.hash,
         )
@@ -366,7 +366,7 @@ class Repository:
             return commit.parents
 
         found = [known[commit_id] for commit_id in reachable(head.commit_id, parents)]
-        found.sort(key=lambda commit: (commit.manifest_version, commit.created_at, commit.id), reverse=True)
+        found.sort(key=lambda commit: (commit.manifest_version, commit.created_us, commit.id), reverse=True)
         return found[:limit]
 
     def schema(self, hash_: str) -> SchemaRecord:
@@ -458,7 +458,7 @@ class Repository:
             since = state.version + 1
             if start is None:
                 source = state.get_head(from_branch)
-                head = replace(source, branch=name, incarnation=incarnation, created_at=now, owner=owner)
+                head = replace(source, branch=name, incarnation=incarnation, created_us=now, owner=owner)
                 head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch, since=since)
             else:
                 self.check_whole(start, state)
@@ -469,7 +469,7 @@ class Repository:
                     parent_commit_id=start.commit.parent_id,
                     manifest_version=start.version,
                     schema_hash=start.schema_hash,
-                    created_at=now,
+                    created_us=now,
                     fork_commit_id=start.commit_id,
                     fork_branch=start.branch,
                     since=since,

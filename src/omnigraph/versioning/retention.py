@@ -87,7 +87,7 @@ class _Times:
 
     def _own(self, commit: Commit) -> int:
         before = set(self._pins.get(commit.parent_id, ())) if commit.parent_id else set()
-        times = [commit.created_at] if commit.created_at <= self._now_us else []
+        times = [commit.created_us] if commit.created_us <= self._now_us else []
         for pin in self._pins.get(commit.id, ()):
             if pin not in before:
                 written = self._written.get((pin.table_id, pin.incarnation, pin.lance_version))

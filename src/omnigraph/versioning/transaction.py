@@ -301,7 +301,7 @@ class Transaction:
                 parent_id=head.commit_id,
                 merged_parent_id=options.merged_parent,
                 actor=options.actor,
-                created_at=now,
+                created_us=now,
                 message=options.message,
                 metadata=options.metadata,
                 kind=options.kind,

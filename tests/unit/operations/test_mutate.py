@@ -748,7 +748,7 @@ def test_now_stays_when_the_branch_moved(tmp_path, monkeypatch):
     assert row["n"] == 5
     between = graph.commits()[1]
     assert between.kind == "mutation"
-    assert row["at"] <= between.created_at // 1000
+    assert row["at"] <= between.created_us // 1000
 
 
 # -- conditions --------------------------------------------------------------------------------------

@@ -299,7 +299,7 @@ def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
     assert data["parent_commit_id"] == first.id
     assert data["merged_parent_commit_id"] is None
     assert (data["actor_id"], data["message"]) == ("ada", "both")
-    assert data["created_at"] == second.created_at
+    assert data["created_at"] == second.created_us
     main = json.loads(found["graph_head:main"]["metadata"])
     assert (main["head_commit_id"], main["parent_commit_id"]) == (second.id, first.id)
     assert found["graph_head:side"]["table_branch"] == "side"

@@ -157,7 +157,7 @@ def test_a_branch_of_the_past(repository, point):
         "commit": commit.id,
         "version": commit.manifest_version,
         "snapshot id": f"manifest:main:v{commit.manifest_version}",
-        "time": datetime.fromtimestamp(commit.created_at / 1_000_000, UTC),
+        "time": commit.created_at,
     }[point]
     head = repository.create_branch("past", at=at)
     assert (head.commit_id, head.fork_commit_id, head.fork_branch) == (commit.id, commit.id, "main")

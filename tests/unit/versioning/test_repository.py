@@ -52,7 +52,7 @@ def root(tmp_path):
 
 
 def moment(commit):
-    return datetime.fromtimestamp(commit.created_at / 1_000_000, UTC)
+    return commit.created_at
 
 
 # -- creating ------------------------------------------------------------------------------------------

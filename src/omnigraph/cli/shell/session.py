@@ -147,7 +147,7 @@ class Session:
             return
         snapshot = self.graph.snapshot(at=point(text))
         self.at = text
-        yield f"at commit {snapshot.commit_id}, {utc(snapshot.commit.created_at)}; ':at now' goes back"
+        yield f"at commit {snapshot.commit_id}, {utc(snapshot.commit.created_us)}; ':at now' goes back"
 
     def diff(self, text: str) -> Lines:
         words = text.split()
@@ -201,14 +201,14 @@ class Session:
 
     def commits(self, text: str) -> Lines:
         for commit in self.graph.commits(limit=_number(text or "10")):
-            parts = [commit.id, utc(commit.created_at), f"{commit.branch}@{commit.manifest_version}"]
+            parts = [commit.id, utc(commit.created_us), f"{commit.branch}@{commit.manifest_version}"]
             yield "  ".join([*parts, *(part for part in (commit.actor, commit.message or commit.kind) if part)])
 
     def history(self, text: str) -> Lines:
         type_name, id_ = _two(text, ":history TYPE ID")
         for change in self.graph.history(type_name, id_, at=point(self.at)):
             who = [part for part in (change.commit.actor, change.commit.message or change.commit.kind) if part]
-            yield "  ".join([change.commit.id, utc(change.commit.created_at), change.op, *who])
+            yield "  ".join([change.commit.id, utc(change.commit.created_us), change.op, *who])
             yield from (f"  {line}" for line in property_lines(change.before, change.after, change.properties))
 
     def blame(self, text: str) -> Lines:
