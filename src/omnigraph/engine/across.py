@@ -16,6 +16,7 @@ from omnigraph.engine.adjacency import Hops
 from omnigraph.engine.alternatives import Mixed
 from omnigraph.engine.data import Numbers, TableData
 from omnigraph.engine.frames import Frame
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.unions import UnionTable
 from omnigraph.engine.walks import reach_counts
 from omnigraph.engine.work import Work
@@ -58,7 +59,8 @@ def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None
     if (op.min_hops, op.max_hops) == (1, 1):
         counts[there] = neighbours.degrees(numbers[there])
         return counts
-    distinct, places = np.unique(numbers[there], return_inverse=True)
+    known = numbers[there]
+    distinct, places = stoppable(lambda: np.unique(known, return_inverse=True), len(known))
     loops = adjacency.loops(op.direction)
     reached = reach_counts(neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward)
     counts[there] = reached[places]

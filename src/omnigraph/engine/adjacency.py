@@ -34,6 +34,7 @@ from omnigraph.engine.grown import (
     removed_pairs,
 )
 from omnigraph.engine.layered import Layered
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.neighbours import (
     I32,
     EdgeRows,
@@ -310,7 +311,7 @@ def _turned(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]
 
 
 def _numbers(ends: pa.ChunkedArray, ids: pa.Array, edges: TableData) -> I32:
-    places = pc.index_in(ends, value_set=ids)
+    places = stoppable(lambda: pc.index_in(ends, value_set=ids), len(ends) + len(ids))
     if places.null_count:
         raise dangling(places.null_count, edges)
     return np.asarray(places.to_numpy(), dtype=np.int32)

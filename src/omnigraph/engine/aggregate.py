@@ -17,6 +17,7 @@ from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame, added_up
 from omnigraph.engine.grouped import Groups, over_values
 from omnigraph.engine.integer_sums import sum_array
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.totals import float_sum, total
@@ -69,7 +70,7 @@ def _dense(codes: Numbers) -> tuple[Numbers, int]:
     """The same codes without gaps, and how many there are."""
     space = int(codes.max(initial=-1)) + 1
     if space > 4 * len(codes) + 1024:
-        distinct, places = np.unique(codes, return_inverse=True)
+        distinct, places = stoppable(lambda: np.unique(codes, return_inverse=True), len(codes))
         return places, len(distinct)
     present = np.zeros(space, bool)
     present[codes] = True
@@ -131,7 +132,8 @@ def _mean(
         totals = np.array([float_sum(weighed)])
     else:
         # Of no rows at all `bincount` makes integers, whatever they would have weighed.
-        totals = np.bincount(groups, weights=weighed, minlength=count)[:count].astype(np.float64)
+        weights = stoppable(lambda: np.bincount(groups, weights=weighed, minlength=count), len(groups))
+        totals = weights[:count].astype(np.float64)
     empty = sizes == 0
     return pa.array(totals / np.where(empty, 1, sizes) if call.function == "avg" else totals, mask=empty)
 
@@ -142,7 +144,8 @@ def _extreme(
     """min or max by the order of the values, whatever their type."""
     rows = np.flatnonzero(known)
     ranks = ranks_of(values)[rows]
-    order = np.lexsort((ranks if call.function == "max" else -ranks, groups[rows]))
+    keys = (ranks if call.function == "max" else -ranks, groups[rows])
+    order = stoppable(lambda: np.lexsort(keys), len(rows))
     chosen = np.full(count, -1, np.int64)
     chosen[groups[rows][order]] = rows[order]  # The last of a group wins: the largest, or the smallest.
     places = pa.array(chosen, mask=chosen < 0)
@@ -173,5 +176,6 @@ def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:
         # Only those that can be among the first by the first key alone are looked at any further.
         first = codes(*wanted[0], None)
         rows = np.flatnonzero(first <= np.partition(first, limit - 1)[limit - 1])
-    order = np.lexsort([codes(*key, rows) for key in reversed(wanted)])[:limit]
+    keys = [codes(*key, rows) for key in reversed(wanted)]
+    order = stoppable(lambda: np.lexsort(keys), count)[:limit]
     return order if rows is None else rows[order]

@@ -6,11 +6,14 @@ import numpy as np
 
 from omnigraph.engine import kernels
 from omnigraph.engine.data import Numbers
+from omnigraph.engine.native import slices
 from omnigraph.engine.neighbours import Neighbours
 
 _CELLS_AT_ONCE = 1 << 24
 """How many marks the twin sets up at a time: a byte each."""
 _STEPS_AT_ONCE = 1 << 22
+_STEPS_COMPILED = 1 << 25
+"""Steps of the compiled loop between two checkpoints; it needs a mark for every node each time."""
 _FEW_STEPS = 20_000
 _WORTH_LOADING = 20_000_000
 """From so many steps on, loading the compiled loops takes less time than doing without them."""
@@ -35,7 +38,9 @@ def common_counts(
     loops = kernels.find("walks")
     if loops is not None:
         arrays = (walked.offsets, walked.targets, closed.offsets, closed.targets)
-        counts: Numbers = loops.common_counts(*arrays, walkers, closers, size)
+        counts: Numbers = np.empty(len(walkers), np.int64)
+        for some in slices(walked.degrees(walkers), _STEPS_COMPILED):
+            counts[some] = loops.common_counts(*arrays, walkers[some], closers[some], size)
     else:
         with kernels.twin():
             counts = common_counts_twin(walked, walkers, closed, closers, size)
@@ -60,23 +65,10 @@ def common_counts_twin(
         at, targets = closed.expand(closers[groups])
         marks[at, targets] = True
         group = np.repeat(np.arange(len(groups)), np.diff(np.append(groups, end)))
-        for some in _slices(walked.degrees(walkers[groups[0] : end])):
+        for some in slices(walked.degrees(walkers[groups[0] : end]), _STEPS_AT_ONCE):
             rows = slice(int(groups[0]) + some.start, int(groups[0]) + some.stop)
             positions, ends = walked.expand(walkers[rows])
             hits = marks[group[some][positions], ends]
             counts[rows] = np.bincount(positions[hits], minlength=rows.stop - rows.start)
         marks[at, targets] = False
     return counts
-
-
-def _slices(costs: Numbers) -> list[slice]:
-    """Consecutive slices of about `_STEPS_AT_ONCE` together."""
-    running = np.cumsum(costs)
-    slices: list[slice] = []
-    start = 0
-    while start < len(costs):
-        before = int(running[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(running, before + _STEPS_AT_ONCE, side="right")))
-        slices.append(slice(start, stop))
-        start = stop
-    return slices

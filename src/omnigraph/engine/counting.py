@@ -16,6 +16,7 @@ from omnigraph.engine.across import counts_across
 from omnigraph.engine.closing import common_counts
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.frames import Bound, Frame, added_up
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.walks import reach_counts
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
@@ -63,7 +64,8 @@ def _times(frame: Frame, factor: Numbers) -> Frame:
 
 def _times_reached(work: Work, op: ir.Expand, frame: Frame) -> Frame:
     adjacency = work.hops(op.edge_type, op.also)
-    sources, places = np.unique(frame.bound[op.src_var].numbers, return_inverse=True)
+    numbers = frame.bound[op.src_var].numbers
+    sources, places = stoppable(lambda: np.unique(numbers, return_inverse=True), len(numbers))
     neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
     counts = reach_counts(neighbours, loops, sources, op.min_hops, op.max_hops, backward=op.backward)
     return _times(frame, counts[places])
@@ -84,7 +86,7 @@ def _onward(work: Work, op: ir.Expand, frame: Frame) -> Frame:
     back = work.hops(op.edge_type, op.also).for_all(BACK[op.direction])
     each_once = sources.whole and frame.weight is None
     rows = None if each_once else added_up(sources.numbers, frame.weight, sources.data.row_count)
-    counts = back.totals(rows)
+    counts = stoppable(lambda: back.totals(rows), work.table(f"edge:{op.edge_type}").row_count)
     far = work.table(f"node:{op.dst_type}")
     numbers = np.flatnonzero(counts)
     if len(numbers) == far.row_count:

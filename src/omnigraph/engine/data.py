@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +44,8 @@ _VERSIONS_KNOWN = 16
 _ENTRIES_MAX = 4_096
 _OVERHEAD_BYTES = 1_024
 """The cost of an entry beside its arrays."""
+_LOOK_S = 0.02
+"""Seconds between two looks at the limits while waiting."""
 CACHE_BYTES = 2 * 1024**3
 _BASE = "base"
 
@@ -172,7 +175,7 @@ class TableData:
             added = self.added_since(fragments, [name])
             assert added is not None
             return pa.concat_arrays([known, *added[name].chunks])
-        chunks = self._table.read([name])[name]
+        chunks = self.read(name)
         return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
 
     def codes(self, name: str) -> Codes | None:
@@ -181,7 +184,8 @@ class TableData:
 
     def read(self, name: str) -> pa.ChunkedArray:
         """A whole column in row order, for one use: it is not kept."""
-        return self._table.read([name])[name]
+        schema = pa.schema([self._table.schema.field(name)])
+        return pa.Table.from_batches(stopping(self._table.batches([name])), schema)[name]
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """The values of some rows."""
@@ -280,7 +284,7 @@ class DataCache:
                 return cast(Derived, found[0])
             making = self._making.setdefault(key, RLock())
         # What takes long is made by one thread; the others that want it wait for that one.
-        with making:
+        with _waiting(making):
             with self._lock:
                 found = self._kept.get(key)
             if found is not None:
@@ -316,6 +320,24 @@ class DataCache:
     def entry_count(self) -> int:
         """The number of entries."""
         return len(self._kept)
+
+
+@contextmanager
+def _waiting(lock: Any) -> Iterator[None]:
+    """Hold a lock, which another thread may keep for long: the limits are looked at while waiting."""
+    while not lock.acquire(timeout=_LOOK_S):
+        checkpoint()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def stopping(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of a table, with a checkpoint before each."""
+    for batch in batches:
+        checkpoint()
+        yield batch
 
 
 def _size(value: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.neighbours import Walkable
 from omnigraph.engine.path_data import Floats
-from omnigraph.engine.walks import levels_from
+from omnigraph.engine.walks import levels_from, new_far
 from omnigraph.engine.watch import checkpoint
 
 _PAIRS_MAX = 16
@@ -81,6 +82,12 @@ def distances(onward: Walkable, backward: Walkable, sources: Numbers, wanted: Wa
             yield Measured(np.full(len(ends), at), ends.astype(np.int64), np.full(len(ends), number))
 
 
+def _beyond(left: np.ndarray[Any, np.dtype[np.int32]], known: int, nodes: Numbers) -> Mask:
+    """Which nodes are further away than is known."""
+    beyond: Mask = left[nodes] > known
+    return beyond
+
+
 @dataclass(frozen=True)
 class Meeting:
     """How far two nodes are from each other, and how far others are at least from the second."""
@@ -102,15 +109,13 @@ def meeting(onward: Walkable, backward: Walkable, source: int, target: int, most
     while steps + known < most and len(ahead) and len(behind):
         checkpoint()
         if int(onward.degrees(ahead).sum()) <= int(backward.degrees(behind).sum()):
-            far = onward.far(ahead)
-            ahead = np.unique(far[~seen[far]])
+            ahead = new_far(onward, ahead, lambda far: ~seen[far])
             seen[ahead] = True
             steps += 1
             met = bool((left[ahead] <= known).any())
         else:
             known += 1
-            far = backward.far(behind)
-            behind = np.unique(far[left[far] > known])
+            behind = new_far(backward, behind, partial(_beyond, left, known))
             left[behind] = known
             met = bool(seen[behind].any())
         if met:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -14,11 +15,13 @@ from omnigraph.engine.arithmetic import arithmetic, function, matching, negative
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.native import in_batches, stoppable
 from omnigraph.engine.nested import codes_of, put_together
 from omnigraph.engine.path_data import shown
 from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
 from omnigraph.engine.unions import column_of
+from omnigraph.engine.watch import paced
 from omnigraph.query import ir
 from omnigraph.query.scalars.signature import VARIES
 from omnigraph.schema.arrow import arrow_type
@@ -94,7 +97,7 @@ class Evaluator:
         a, b = self.value(left, frame), self.value(right, frame)
         if _is_f32(left) or _is_f32(right):
             a, b = _rounded(a), _rounded(b)
-        return _general(op, a, b)
+        return in_batches(partial(_general, op), a, b)
 
     def _with_constant(self, prop: ir.Prop | ir.Computed, op: str, value: Any, frame: Frame) -> pa.Array | Mask | bool:
         if value is None:
@@ -103,17 +106,7 @@ class Evaluator:
         if quick is not None:
             return quick
         column = self.value(prop, frame)
-        if op == "ends_with":
-            return pc.ends_with(column, pattern=value)
-        if op == "matches":
-            return matching(column, value)
-        if op == "contains_text":
-            return pc.match_substring(column, pattern=value)
-        if op == "starts_with":
-            return pc.starts_with(column, pattern=value)
-        if op == "contains_item":
-            return _holds(column, prop.type.item, value)
-        return make_test("value", prop.type, cast(Op, op), value).mask(column)
+        return in_batches(_test_of(prop.type, op, value), column)
 
     def _by_number(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> Mask | None:
         """A comparison on plain numbers, or on the numbers of texts that repeat; None where there are none."""
@@ -134,9 +127,11 @@ class Evaluator:
 
     def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, frame: Frame) -> pa.Array | bool:
         """Whether a property is one of some constants, each brought to the column's own type."""
-        tests = [make_test("value", prop.type, "=", value) for value in values or ()]
-        wanted = stored_array([test.value for test in tests if test.always is None], prop.type)
-        return pc.is_in(one_zero(self.value(prop, frame)), value_set=one_zero(wanted))
+        tests = [make_test("value", prop.type, "=", value) for value in paced(values or ())]
+        wanted = one_zero(stored_array([test.value for test in tests if test.always is None], prop.type))
+        column = one_zero(self.value(prop, frame))
+        # The set is hashed anew for every call, so it is one call.
+        return stoppable(lambda: pc.is_in(column, value_set=wanted), len(column) + len(wanted))
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -183,7 +178,8 @@ class Evaluator:
         """What arithmetic and value functions give in every row."""
         if isinstance(expr, ir.Arithmetic):
             left, right = self.value(expr.left, frame), self.value(expr.right, frame)
-            return arithmetic(expr.op, left, right, expr.type, strict=self.strict)
+            compute = partial(arithmetic, expr.op, type_=expr.type, strict=self.strict)
+            return in_batches(compute, left, right)
         if isinstance(expr, ir.Negative):
             value = self.value(expr.value, frame)
             if expr.type.is_float:
@@ -197,7 +193,9 @@ class Evaluator:
             return self._case(expr, frame)
         constants = [self.constant(a) if isinstance(a, ir.Const | ir.ParamRef) else VARIES for a in expr.arguments]
         arrays = [self.value(argument, frame) for argument in expr.arguments]
-        return function(expr, arrays, constants, strict=self.strict)
+        if not arrays:
+            return function(expr, arrays, constants, strict=self.strict)
+        return in_batches(lambda *some: function(expr, some, constants, strict=self.strict), *arrays)
 
     def _case(self, expr: ir.Function, frame: Frame) -> pa.Array:
         """Each row has the value of its first true condition; no other value of it is computed."""
@@ -264,6 +262,23 @@ class Evaluator:
                 ranks = bound.data.derived(f"ranks:{name}", lambda: ranks_of(bound.data.column(name)))
                 return _of(ranks, bound)
         return ranks_of(self.value(expr, frame))
+
+
+def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], pa.Array]:
+    """A comparison of a column with a constant that is not null."""
+    match op:
+        case "ends_with":
+            return partial(pc.ends_with, pattern=value)
+        case "matches":
+            return lambda column: matching(column, value)
+        case "contains_text":
+            return partial(pc.match_substring, pattern=value)
+        case "starts_with":
+            return partial(pc.starts_with, pattern=value)
+        case "contains_item":
+            return lambda column: _holds(column, type_.item, value)
+        case _:
+            return make_test("value", type_, cast(Op, op), value).mask
 
 
 def against_constant(condition: ir.Expr) -> tuple[ir.Prop, Op, ir.Const | ir.ParamRef] | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.native import gather, in_batches
 from omnigraph.query.ast import ANONYMOUS
 
 
@@ -56,7 +57,8 @@ class Bound:
 
     def take(self, positions: Numbers, *, once: bool = False) -> Bound:
         """The entities of the rows at these positions; `once` says that no position is there twice."""
-        return Bound(self.data, positions if self.whole else self.numbers[positions], once=once and self.once)
+        numbers = positions if self.whole else gather(self.numbers, positions)
+        return Bound(self.data, numbers, once=once and self.once)
 
     def column(self, name: str) -> pa.Array:
         """A property of each row."""
@@ -67,10 +69,11 @@ class Bound:
         if len(numbers) == 1:
             return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a slice would keep the whole column
         if not column.null_count and is_number(column.type):
-            return pa.array(column.to_numpy()[numbers])
+            return pa.array(gather(column.to_numpy(), numbers))
         if self._places is None:
             self._places = pa.array(numbers)
-        return column.take(self._places)
+        places = self._places
+        return in_batches(column.take, places)
 
     def plain(self, name: str) -> np.ndarray[Any, Any] | None:
         """A property of each row, if it is a number and never null; else None."""

@@ -12,6 +12,7 @@ from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.integer_sums import sum_array
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.nested import dense
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.selection import RowsData
@@ -123,7 +124,8 @@ def over_values(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count:
     codes = evaluator.codes(call.argument, frame).astype(np.int64)
     groups = np.zeros(frame.count, np.int64) if groups is None else groups
     rows = np.flatnonzero(codes >= 0)
-    rows = rows[np.lexsort((codes[rows], groups[rows]))]
+    keys = (codes[rows], groups[rows])
+    rows = rows[stoppable(lambda: np.lexsort(keys), len(rows))]
     if call.distinct:
         rows = rows[_first_of_runs(groups[rows], codes[rows])]
     elif frame.weight is not None:

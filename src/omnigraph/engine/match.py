@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.keyed import id_tests
-from omnigraph.engine.neighbours import NONE, Neighbours
+from omnigraph.engine.native import stoppable
+from omnigraph.engine.neighbours import NONE, Neighbours, Room
 from omnigraph.engine.optional import joined, present
 from omnigraph.engine.paths import PathFinder
 from omnigraph.engine.places import find, spelt
@@ -92,7 +94,7 @@ class Match:
         if not frame.bound and frame.count == 1 and frame.weight is None:
             return found  # as a mask, if that is what it is: who only counts needs no numbers
         numbers = found.bound[op.var].numbers
-        self._work.room(frame.count * len(numbers))
+        self._work.room(frame.count * len(numbers), len(frame.bound) + 2)
         crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
         return crossed.bind(op.var, data, np.tile(numbers, frame.count))
 
@@ -151,19 +153,23 @@ class Match:
             if op.dst_bound:
                 return frame.keep(neighbours.connected(sources, frame.bound[op.dst_var].numbers))
             if bound.whole and isinstance(neighbours, Neighbours):
-                self._work.room(len(neighbours.targets))
-                positions, targets = neighbours.everything()
+                self._room(frame)(len(neighbours.targets))
+                positions, targets = stoppable(neighbours.everything, len(neighbours.targets))
             else:
-                positions, targets = neighbours.expand(sources, self._work.room)
+                positions, targets = neighbours.expand(sources, self._room(frame))
         else:
             neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
-            hops, room = (op.min_hops, op.max_hops), self._work.room
+            hops, room = (op.min_hops, op.max_hops), self._room(frame)
             positions, targets = reach_rows(neighbours, loops, sources, *hops, backward=op.backward, room=room)
         if op.dst_bound:
             wanted = frame.bound[op.dst_var].numbers
             hit = targets == wanted[positions]
             return frame.take(np.unique(positions[hit]))
         return self._arrive(op, frame, far, positions, targets)
+
+    def _room(self, frame: Frame) -> Room:
+        """Room for the rows of a hop: what the frame has, and the far ends."""
+        return partial(self._work.room, columns=len(frame.bound) + 2)
 
     def _arrive(self, op: ir.Expand, frame: Frame, far: TableData, positions: Numbers, targets: Numbers) -> Frame:
         """Bind the far node; its own conditions are judged before anything else is copied."""
@@ -216,7 +222,7 @@ class Match:
             near, far = (src, dst) if op.direction == "out" else (dst, src)
             return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)
         at_nodes = adjacency.edge_rows(op.direction)
-        positions, rows, targets = at_nodes.expand(bound.numbers, self._work.room)
+        positions, rows, targets = at_nodes.expand(bound.numbers, self._room(frame))
         keep = self._passing(op.edge_var, Bound(edges, rows), op.edge_filters)
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
 
@@ -264,7 +270,8 @@ class Match:
         first, places = _distinct([frame.bound[name].numbers for name in op.outer_vars])
         outer = frame.only(op.outer_vars).take(first)
         inner = self._pipeline(op.inner, outer.bind(_ROW, _NO_TABLE, np.arange(outer.count)))
-        return joined(frame, places, inner, inner.bound[_ROW].numbers, outer.count, op.variables)
+        room = partial(self._work.room, columns=len(frame.bound) + len(op.variables) + 3)
+        return joined(frame, places, inner, inner.bound[_ROW].numbers, outer.count, op.variables, room)
 
 
 class _NoTable(TableData):
@@ -287,11 +294,13 @@ def _forget(frame: Frame, live: frozenset[str]) -> Frame:
 def _distinct(columns: list[Numbers]) -> tuple[Numbers, Numbers]:
     """(the first row of each distinct combination, which combination each row is)."""
     if len(columns) == 1:
-        _, first, places = np.unique(columns[0], return_index=True, return_inverse=True)
+        every = partial(np.unique, columns[0], return_index=True, return_inverse=True)
+        _, first, places = stoppable(every, len(columns[0]))
         return first, places
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        _, narrow = np.unique(column, return_inverse=True)
-        _, codes = np.unique(codes * (int(narrow.max(initial=0)) + 1) + narrow, return_inverse=True)
-    _, first = np.unique(codes, return_index=True)
+        _, narrow = stoppable(partial(np.unique, column, return_inverse=True), len(column))
+        both = codes * (int(narrow.max(initial=0)) + 1) + narrow
+        _, codes = stoppable(partial(np.unique, both, return_inverse=True), len(both))
+    _, first = stoppable(partial(np.unique, codes, return_index=True), len(codes))
     return first, codes

@@ -13,12 +13,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers
+from omnigraph.engine.native import gather, slices, stoppable
 
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
 I32 = np.ndarray[Any, np.dtype[np.int32]]
 NONE: Numbers = np.zeros(0, np.int64)
 Room = Callable[[int], None]
 """Told how many rows there are about to be; raises when they are too many."""
+
+
+STEPS_AT_ONCE = 1 << 20
+"""Far ends that are written between two checkpoints: 8 MiB."""
 
 
 def unbounded(rows: int) -> None:
@@ -72,8 +77,17 @@ class Neighbours:
             return np.zeros(len(ends), np.int64), ends
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
-        places = ranges(starts, counts, room)
-        return np.arange(len(sources)).repeat(counts), self.targets[places].astype(np.int64)
+        total = _total(counts, room)
+        if total <= STEPS_AT_ONCE:
+            return np.arange(len(sources)).repeat(counts), self.targets[ranges(starts, counts)].astype(np.int64)
+        positions, targets = np.empty(total, np.int64), np.empty(total, np.int64)
+        end = 0
+        for some in slices(counts, STEPS_AT_ONCE):
+            places = ranges(starts[some], counts[some])
+            begin, end = end, end + len(places)
+            positions[begin:end] = np.arange(some.start, some.stop).repeat(counts[some])
+            targets[begin:end] = self.targets[places]
+        return positions, targets
 
     def everything(self) -> tuple[Numbers, Numbers]:
         """`expand` of every node."""
@@ -86,7 +100,16 @@ class Neighbours:
             room(len(ends))
             return ends.astype(np.int64)
         starts = self.offsets[sources]
-        return self.targets[ranges(starts, self.offsets[sources + 1] - starts, room)].astype(np.int64)
+        counts = self.offsets[sources + 1] - starts
+        total = _total(counts, room)
+        if total <= STEPS_AT_ONCE:
+            return self.targets[ranges(starts, counts)].astype(np.int64)
+        targets, end = np.empty(total, np.int64), 0
+        for some in slices(counts, STEPS_AT_ONCE):
+            places = ranges(starts[some], counts[some])
+            begin, end = end, end + len(places)
+            targets[begin:end] = self.targets[places]
+        return targets
 
     def degrees(self, sources: Numbers) -> Numbers:
         """As in `Walkable`."""
@@ -144,9 +167,10 @@ class EdgeRows:
         """For each source its edges: (position in `sources`, edge row, far end)."""
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
-        places = ranges(starts, counts, room)
+        _total(counts, room)
+        places = in_slices(starts, counts)
         positions = np.repeat(np.arange(len(sources)), counts)
-        return positions, self.edges[places].astype(np.int64), self.targets[places].astype(np.int64)
+        return positions, gather(self.edges, places).astype(np.int64), gather(self.targets, places).astype(np.int64)
 
     def degrees(self, sources: Numbers) -> Numbers:
         """How many edges are at each source."""
@@ -158,14 +182,14 @@ class EdgeRows:
 
 def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Neighbours:
     """Compressed rows of some pairs, in any order and however often each is there."""
-    pairs = distinct(pack(near, far))
+    pairs = stoppable(lambda: distinct(pack(near, far)), len(near))
     return Neighbours(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
 
 
 def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:
     """The edges of each node, in the order of their rows."""
     # One sort of packed numbers is several times faster than a stable argsort.
-    order = low(np.sort(pack(near, np.arange(len(near)))))
+    order = stoppable(lambda: low(np.sort(pack(near, np.arange(len(near))))), len(near))
     return EdgeRows(offsets_of(near[order], count), edges[order], far[order])
 
 
@@ -210,11 +234,24 @@ def contains(ordered: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Mas
     return found
 
 
-def ranges(starts: Numbers, counts: Numbers, room: Room = unbounded) -> Numbers:
+def _total(counts: Numbers, room: Room) -> int:
+    """The sum of some counts, for which there is room."""
+    total = int(counts.sum())
+    room(total)
+    return total
+
+
+def in_slices(starts: Numbers, counts: Numbers) -> Numbers:
+    """`ranges`, made in batches with checkpoints between them."""
+    if int(counts.sum()) <= STEPS_AT_ONCE:
+        return ranges(starts, counts)
+    return np.concatenate([ranges(starts[some], counts[some]) for some in slices(counts, STEPS_AT_ONCE)])
+
+
+def ranges(starts: Numbers, counts: Numbers) -> Numbers:
     """The concatenated ranges `start … start + count`."""
     ends: Numbers = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
-    room(total)
     if not total:
         return NONE
     shift: Numbers = starts - (ends - counts)

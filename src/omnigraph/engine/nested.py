@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.data import Numbers
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
@@ -62,5 +63,5 @@ def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: Codes) -> Numbers
 
 def dense(codes: np.ndarray[Any, Any]) -> Numbers:
     """The same numbers in the same order, without gaps, from 0."""
-    _, places = np.unique(codes, return_inverse=True)
+    _, places = stoppable(lambda: np.unique(codes, return_inverse=True), len(codes))
     return places.astype(np.int64)

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from omnigraph.engine.data import Codes, Numbers, TableData
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.native import gather, stoppable
+from omnigraph.engine.neighbours import Room, in_slices
 from omnigraph.query import ir
 
 Derived = TypeVar("Derived")
@@ -58,27 +60,34 @@ class WithNone(TableData):
 
 
 def joined(
-    frame: Frame, places: Numbers, inner: Frame, owners: Numbers, outer_count: int, variables: Iterable[str]
+    frame: Frame,
+    places: Numbers,
+    inner: Frame,
+    owners: Numbers,
+    outer_count: int,
+    variables: Iterable[str],
+    room: Room,
 ) -> Frame:
     """Each row with every match of its combination (`places`); a row without any once, with nothing.
 
     `owners` are the combinations the inner rows belong to.
     """
-    order = np.argsort(owners, kind="stable")
+    order = stoppable(lambda: np.argsort(owners, kind="stable"), len(owners))
     counts = np.bincount(owners, minlength=outer_count)
     starts = np.cumsum(counts) - counts
     per_row = counts[places]
     copies = np.maximum(per_row, 1)
+    room(int(copies.sum()))
     positions = np.repeat(np.arange(frame.count), copies)
-    within = np.arange(len(positions)) - np.repeat(np.cumsum(copies) - copies, copies)
+    within = in_slices(np.zeros(len(copies), np.int64), copies)
     found = np.flatnonzero(per_row[positions])
-    rows = order[starts[places[positions[found]]] + within[found]]
+    rows = gather(order, gather(starts[places], positions[found]) + within[found])
     result = frame.take(positions)
     for name in variables:
         bound = inner.bound[name]
         data = bound.data if isinstance(bound.data, WithNone) else WithNone(bound.data)
         numbers = np.full(len(positions), data.absent, np.int64)
-        numbers[found] = bound.numbers[rows]
+        numbers[found] = gather(bound.numbers, rows)
         result = result.bind(name, data, numbers)
     return result
 

@@ -18,6 +18,7 @@ from omnigraph.engine.data import Numbers
 from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.match import Match
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.path_data import is_of_paths
 from omnigraph.engine.ranks import id_ranks_of
 from omnigraph.engine.reasons import reasons
@@ -163,7 +164,7 @@ def row_order(
         edges = set(_edges(plan.pipeline))
         names.sort(key=lambda name: (name != ranked, name in paths, name not in edges, name))
     keys += [id_ranks_of(frame.bound[name]) for name in names]
-    order = np.lexsort(tuple(reversed(keys)))
+    order = stoppable(lambda: np.lexsort(tuple(reversed(keys))), frame.count)
     return order if plan.limit is None else order[: plan.limit]
 
 

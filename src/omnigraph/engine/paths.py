@@ -10,11 +10,13 @@ import numpy as np
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.distances import Wanted
 from omnigraph.engine.frames import Bound, Frame
-from omnigraph.engine.neighbours import NONE, ranges
+from omnigraph.engine.native import gather
+from omnigraph.engine.neighbours import NONE, in_slices
 from omnigraph.engine.path_data import MeasuredPaths, PathData
 from omnigraph.engine.shortest import Shortest
 from omnigraph.engine.simple_paths import Ends, SimplePaths, turned
 from omnigraph.engine.trails import TURNED, Terrain, Weights
+from omnigraph.engine.walks import new_far
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
@@ -51,9 +53,9 @@ class PathFinder:
         known = found.keys[order]
         starts = np.searchsorted(known, rows, side="left")
         counts = np.searchsorted(known, rows, side="right") - starts
-        self._work.room(int(counts.sum()))
+        self._work.room(int(counts.sum()), len(frame.bound) + len(op.steps) + 2)
         result = frame.take(np.repeat(np.arange(frame.count), counts))
-        numbers = order[ranges(starts, counts)]
+        numbers = gather(order, in_slices(starts, counts))
         for step in op.steps:
             if not step.dst_bound:
                 nodes = self._terrain.outside(step.dst_type, found.nodes[step.dst_var][numbers])
@@ -128,8 +130,9 @@ class PathFinder:
         reached = np.zeros(self._terrain.count, bool)
         frontier = sources
         for _ in range(step.max_hops):
-            far = neighbours.far(frontier)
-            frontier = np.unique(far[~reached[far]])
+            frontier = new_far(neighbours, frontier, lambda far: ~reached[far])
+            if not len(frontier):
+                break
             reached[frontier] = True
         return np.flatnonzero(reached)
 

@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 from omnigraph.engine import kernels, persisted
 from omnigraph.engine.carried import Places
 from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.parts import Cover, Recipe, covered
 from omnigraph.engine.text import Scores, all_within, analyse_word, cut
 from omnigraph.engine.unions import joined
-from omnigraph.engine.watch import checkpoint, say
+from omnigraph.engine.watch import checkpoint, paced, say
 
 _K1, _B = 1.2, 0.75
 _CHUNK_BYTES = 16_000_000
@@ -130,7 +131,7 @@ class TextIndex:
     def matching(self, words: Iterable[str]) -> Mask:
         """Which rows hold at least one of the words."""
         mask = np.zeros(len(self._lengths), bool)
-        for word in words:
+        for word in paced(dict.fromkeys(words)):
             for rows, _, places in self._find(word):
                 mask[_left(rows, places)] = True
         return mask
@@ -151,7 +152,7 @@ class TextIndex:
         loops = kernels.find("words")
         touched: Numbers = np.empty(len(scores) if loops is not None else 0, np.int64)
         size = 0
-        for word in dict.fromkeys(words):
+        for word in paced(dict.fromkeys(words)):
             found = self._find(word)
             holding = sum(len(_left(rows, places)) for rows, _, places in found)
             if not holding:
@@ -195,9 +196,8 @@ def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
         return _NO_ROWS
     loops = kernels.find("words")
     if loops is not None:
-        found: Numbers = loops.best(
-            scores, _NO_ROWS if numbers is None else numbers, numbers is None, min(wanted, count)
-        )
+        chosen = _NO_ROWS if numbers is None else numbers
+        found: Numbers = stoppable(lambda: loops.best(scores, chosen, numbers is None, min(wanted, count)), count)
         return found
     with kernels.twin():
         some = scores if numbers is None else scores[numbers]
@@ -266,12 +266,12 @@ def build_postings(chunks: Iterable[pa.Array]) -> Postings:
         rows.append((places + start).astype(np.uint32))
         lengths.append(count)
         start += len(texts)
-    words = sorted(codes)
+    words = stoppable(lambda: sorted(codes), len(codes))
     rank = np.empty(len(words), np.uint64)
     rank[[codes[word] for word in words]] = np.arange(len(words), dtype=np.uint64)
     packed = _concat([rank[found] << np.uint64(32) for found in tokens], np.uint64)
     packed |= _concat(rows, np.uint32)
-    packed.sort()
+    stoppable(packed.sort, len(packed))
     first_of = np.flatnonzero(np.concatenate([np.ones(min(len(packed), 1), bool), packed[1:] != packed[:-1]]))
     counts = np.diff(first_of, append=len(packed))
     kind = np.uint16 if counts.max(initial=0) < 1 << 16 else np.uint32
@@ -289,7 +289,7 @@ def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
     meaning = np.full(len(runs) + 1, -1, np.int64)
     used = np.zeros(len(runs), bool)
     used[which] = True
-    for code in np.flatnonzero(used).tolist():
+    for code in paced(np.flatnonzero(used).tolist()):
         word = analyse_word(runs[code].as_py())
         if word is not None:
             meaning[code] = codes.setdefault(word, len(codes))

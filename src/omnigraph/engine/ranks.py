@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.data import Numbers, TableData
 from omnigraph.engine.frames import Bound
+from omnigraph.engine.native import gather, stoppable
+from omnigraph.engine.watch import paced
 
 _FEW = 256
 """So few ids are put in order faster by Python."""
@@ -53,13 +55,13 @@ def ranks_of(values: pa.Array) -> Numbers:
         values = values.cast(pa.int64() if values.type == pa.date64() else pa.int32())
     elif pa.types.is_nested(values.type):
         return _list_ranks(plain(values))
-    encoded = one_zero(values).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    encoded = stoppable(lambda: one_zero(values).dictionary_encode(), len(values))
+    order = stoppable(lambda: pc.sort_indices(encoded.dictionary).to_numpy(), len(encoded.dictionary))
     rank = np.empty(len(order) + 1, np.int64)
     rank[order] = np.arange(len(order))
     rank[-1] = -1
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    result: Numbers = rank[codes]
+    result: Numbers = gather(rank, codes)
     return result
 
 
@@ -70,8 +72,10 @@ def one_zero(values: pa.Array) -> pa.Array:
 
 def _list_ranks(lists: list[list[Any] | None]) -> Numbers:
     """`ranks_of` for lists and vectors: compared item by item, a shorter one before what continues it."""
-    keys = [None if items is None else tuple(items) for items in lists]
-    rank: dict[Any, int] = {key: place for place, key in enumerate(sorted({key for key in keys if key is not None}))}
+    keys = [None if items is None else tuple(items) for items in paced(lists)]
+    known = {key for key in keys if key is not None}
+    ordered = stoppable(lambda: sorted(known), len(known))
+    rank: dict[Any, int] = {key: place for place, key in enumerate(ordered)}
     return np.array([rank.get(key, -1) for key in keys], np.int64)
 
 

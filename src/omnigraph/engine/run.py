@@ -22,7 +22,7 @@ from omnigraph.engine.ordered import Ordered
 from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.projection import Projection
 from omnigraph.engine.search import EmbedQuery, Searcher
-from omnigraph.engine.watch import watching
+from omnigraph.engine.watch import Watch, watching
 from omnigraph.engine.work import NO_LIMITS, Limits, Profile, Work
 from omnigraph.query import ir
 from omnigraph.versioning.snapshot import Snapshot
@@ -44,6 +44,7 @@ class Execution:
         now_ms: int,
         embed: EmbedQuery | None = None,
         limits: Limits | None = None,
+        watch: Watch | None = None,
         page: Page | None = None,
     ) -> None:
         self.prepared = prepared
@@ -53,7 +54,7 @@ class Execution:
         self._page = page
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
-        self._work = Work(catalog, snapshot, cache, limits or NO_LIMITS)
+        self._work = Work(catalog, snapshot, cache, limits or NO_LIMITS, watch)
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
         self._evaluator = Evaluator(catalog, values, self._searcher, types)

@@ -7,6 +7,7 @@ result; and from the columns themselves, so an index changes nothing but speed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.frames import Bound
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.postings import best, index_of, standing
 from omnigraph.engine.ranks import id_ranks_of
 from omnigraph.engine.text import Scores, analyse
 from omnigraph.engine.vectors import Query, Vectors, vectors_of
+from omnigraph.engine.watch import paced
 from omnigraph.errors import InputError
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
@@ -121,7 +124,8 @@ class Searcher:
                 hint="pass a vector, or configure a provider (OMNIGRAPH_EMBED_PROVIDER=local needs no key)",
             )
         dim = rank.prop.type.dim or 0
-        return self._embed(value, dim, type_name, rank.prop.name, embed.model if embed else None)
+        call = partial(self._embed, value, dim, type_name, rank.prop.name, embed.model if embed else None)
+        return stoppable(call)
 
     # -- fusion ----------------------------------------------------------------------------------
 
@@ -182,7 +186,7 @@ class Searcher:
         _, numbers = _holding(bound, held)
         above, equal = standing(scores, numbers, own)
         places = np.where(own > 0, above + 1, NOWHERE)
-        for score in np.unique(own[(own > 0) & (equal > 1)]).tolist():
+        for score in paced(np.unique(own[(own > 0) & (equal > 1)]).tolist()):
             # Of equal scores the smaller id comes first.
             tied = np.flatnonzero(own == score)
             others = Bound(bound.data, numbers[scores[numbers] == score])

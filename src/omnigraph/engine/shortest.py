@@ -13,16 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.distances import Measured, Meeting, Wanted, distances, meeting
-from omnigraph.engine.neighbours import NONE, Walkable, offsets_of, ranges
+from omnigraph.engine.native import ROWS_AT_ONCE, batches, stoppable
+from omnigraph.engine.neighbours import NONE, Walkable, in_slices, offsets_of
 from omnigraph.engine.path_data import Batch, Floats, Space
 from omnigraph.engine.trails import Trails
 from omnigraph.engine.work import Work
 
+_LEVEL_COLUMNS = 6
+"""Columns of numbers that a level takes while it is made."""
 _KEYS_AT_ONCE = 4_000_000
 """Each source walked at once has room for every node."""
 
@@ -132,25 +136,31 @@ class Shortest:
             level = levels[-1]
             if not len(level.nodes) or known.has_all:
                 break
-            self._work.room(held + self._trails.count(level.nodes))
-            positions, edges, nodes = self._trails.expand(level.nodes)
-            keys = level.at[positions] * self._count + nodes
-            sums: Floats | None = None
-            if self._weights is None:
-                new = known.first_met(keys)
-                if met is not None:
-                    new &= met.left[nodes] <= met.distance - hops
-            else:
-                assert level.sums is not None
-                sums = level.sums[positions] + self._weights[edges]
-                new = known.lightest(keys, sums, level.at[positions], ties=self._every)
-                sums = sums[new]
-            positions, edges, nodes = positions[new], edges[new], nodes[new]
-            first, into = known.note(keys[new])
-            held += len(edges)
-            sums = None if sums is None else sums[first]
-            levels.append(Level(level.at[positions[first]], nodes[first], sums, into, positions, edges))
+            steps = self._trails.count(level.nodes)
+            self._work.room(held + steps, _LEVEL_COLUMNS)
+            longer = stoppable(partial(self._next_level, level, hops, known, met), steps)
+            held += len(longer.edges)
+            levels.append(longer)
         return levels, [known.found(level) for level in levels[1:]]
+
+    def _next_level(self, level: Level, hops: int, known: _Known, met: Meeting | None) -> Level:
+        """What is reached from a level by one more edge."""
+        positions, edges, nodes = self._trails.expand(level.nodes)
+        keys = level.at[positions] * self._count + nodes
+        sums: Floats | None = None
+        if self._weights is None:
+            new = known.first_met(keys)
+            if met is not None:
+                new &= met.left[nodes] <= met.distance - hops
+        else:
+            assert level.sums is not None
+            sums = level.sums[positions] + self._weights[edges]
+            new = known.lightest(keys, sums, level.at[positions], ties=self._every)
+            sums = sums[new]
+        positions, edges, nodes = positions[new], edges[new], nodes[new]
+        first, into = known.note(keys[new])
+        sums = None if sums is None else sums[first]
+        return Level(level.at[positions[first]], nodes[first], sums, into, positions, edges)
 
     # -- reading back ----------------------------------------------------------------------------
 
@@ -191,15 +201,15 @@ class Shortest:
         edges = np.zeros((len(places), 0), np.int64)
         for number in range(len(levels) - 1, 0, -1):
             level, before = levels[number], levels[number - 1]
-            order = np.argsort(level.into, kind="stable")
+            order = stoppable(partial(np.argsort, level.into, kind="stable"), len(level.into))
             starts = offsets_of(level.into, len(level.nodes))
             counts = starts[places + 1] - starts[places]
-            self._work.room(held + int(counts.sum()))
+            self._work.room(held + int(counts.sum()), nodes.shape[1] + edges.shape[1] + 4)
             rows = np.repeat(np.arange(len(places)), counts)
-            entries = order[ranges(starts[places], counts)]
+            entries = order[in_slices(starts[places], counts)]
             places = level.back[entries]
-            nodes = np.column_stack([before.nodes[places], nodes[rows]])
-            edges = np.column_stack([level.edges[entries], edges[rows]])
+            nodes = _longer(before.nodes[places], nodes, rows)
+            edges = _longer(level.edges[entries], edges, rows)
             owners, sums = owners[rows], None if sums is None else sums[rows]
             if self._every and self._weights is not None:
                 # Edges that weigh nothing may lead in a circle.
@@ -278,6 +288,15 @@ class _Known:
         if self._best is not None:
             right &= level.sums == self._best[keys]
         return np.flatnonzero(right)
+
+
+def _longer(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
+    """Some rows of a table of numbers, each with one number more in front."""
+    found = np.empty((len(rows), others.shape[1] + 1), np.int64)
+    for some in batches(len(rows), ROWS_AT_ONCE):
+        found[some, 0] = first[some]
+        found[some, 1:] = others[rows[some]]
+    return found
 
 
 def _needed(levels: list[Level], found: list[Numbers]) -> list[Level]:

@@ -1,6 +1,6 @@
 """Every path along some hops that visits no node twice.
 
-Paths grow edge by edge, all of one length at a time. Where it is known which nodes a hop may end at, a path that cannot
+Paths grow edge by edge, a batch at a time. Where it is known which nodes a hop may end at, a path that cannot
 get there within the edges it has left is given up at once.
 """
 
@@ -12,10 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from omnigraph.engine.data import Mask, Numbers
+from omnigraph.engine.native import ROWS_AT_ONCE, slices
 from omnigraph.engine.path_data import Batch
-from omnigraph.engine.trails import TURNED, Terrain
+from omnigraph.engine.trails import TURNED, Terrain, Trails
+from omnigraph.engine.walks import new_far
 from omnigraph.engine.work import Work
 from omnigraph.query import ir
+
+_NUMBERS_AT_ONCE = 1 << 20
+"""Numbers in the paths that are made between two checkpoints: 8 MiB."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,9 @@ class SimplePaths:
         self._work = work
         self._terrain = terrain
         self._held = 0
+        """Paths that arrived, …"""
+        self._numbers = 0
+        """… and the numbers they are made of."""
 
     def start(self, nodes: Numbers) -> list[Batch]:
         """For each node the path that has not left it yet; the node's place owns it."""
@@ -61,31 +69,50 @@ class SimplePaths:
         return [_together(by_length[length]) for length in sorted(by_length)]
 
     def _longer(self, batch: Batch, step: ir.PathStep, ends: Ends) -> Iterator[Batch]:
+        """The paths that are longer by the edges of one hop.
+
+        Paths are made longer in batches, the last made first. What waits is bounded by the length of the hop, not by
+        the number of paths; only paths that arrive are held.
+        """
         trails = self._terrain.trails(step, step.direction)
         left = self._edges_left(step, ends)
-        for hops in range(1, step.max_hops + 1):
-            here = batch.nodes[:, -1]
-            self._work.room(self._held + trails.count(here))
-            positions, edges, nodes = trails.expand(here)
-            new = ~(batch.nodes[positions] == nodes[:, None]).any(axis=1)
-            if left is not None:
-                new &= left[nodes] <= step.max_hops - hops
-            positions, edges, nodes = positions[new], edges[new], nodes[new]
-            batch = Batch(
-                np.column_stack([batch.nodes[positions], nodes]),
-                np.column_stack([batch.edges[positions], edges]),
-                batch.owners[positions],
-                batch.stops[positions],
-            )
-            if not len(nodes):
-                return
-            if hops >= step.min_hops:
-                arrived = ends.fit(batch.owners, nodes)
+        waiting = [(0, batch)]
+        while waiting:
+            hops, batch = waiting.pop()
+            if hops == step.max_hops:
+                continue
+            first, *rest = _portions(batch, trails)
+            waiting.extend((hops, portion) for portion in reversed(rest))
+            longer = self._one_edge(first, trails, left, step.max_hops - hops - 1)
+            if not len(longer.owners):
+                continue
+            waiting.append((hops + 1, longer))
+            if hops + 1 >= step.min_hops:
+                nodes = longer.nodes[:, -1]
+                arrived = ends.fit(longer.owners, nodes)
                 chosen = slice(None) if arrived is None else np.flatnonzero(arrived)
-                found = _chosen(batch, chosen)
+                found = _chosen(longer, chosen)
                 found = replace(found, stops=np.column_stack([found.stops, nodes[chosen]]))
-                self._held += len(found.edges)
-                yield found
+                if len(found.owners):
+                    self._held += len(found.owners)
+                    self._numbers += found.nodes.size + found.edges.size + found.stops.size + found.owners.size
+                    # They are put together twice: by length, and as rows of the match.
+                    self._work.room(self._held, -(-2 * self._numbers // self._held))
+                    yield found
+
+    def _one_edge(self, batch: Batch, trails: Trails, left: Numbers | None, more: int) -> Batch:
+        """The paths with one more edge, of those that visit no node twice and can arrive with `more` edges."""
+        positions, edges, nodes = trails.expand(batch.nodes[:, -1])
+        new = ~(batch.nodes[positions] == nodes[:, None]).any(axis=1)
+        if left is not None:
+            new &= left[nodes] <= more
+        positions, edges, nodes = positions[new], edges[new], nodes[new]
+        return Batch(
+            np.column_stack([batch.nodes[positions], nodes]),
+            np.column_stack([batch.edges[positions], edges]),
+            batch.owners[positions],
+            batch.stops[positions],
+        )
 
     def _edges_left(self, step: ir.PathStep, ends: Ends) -> Numbers | None:
         """For each node how many edges it is from where the hop may end; None when that would help nothing."""
@@ -97,10 +124,21 @@ class SimplePaths:
         neighbours = self._terrain.neighbours(step, TURNED[step.direction])
         frontier = targets
         for distance in range(1, step.max_hops):
-            reached = neighbours.far(frontier)
-            frontier = np.unique(reached[left[reached] == step.max_hops])
+            frontier = new_far(neighbours, frontier, lambda far: left[far] == step.max_hops)
+            if not len(frontier):
+                break
             left[frontier] = distance
         return left
+
+
+def _portions(batch: Batch, trails: Trails) -> list[Batch]:
+    """A batch cut so that each portion, made longer by an edge, is a batch; the first is to be made longer first."""
+    if not len(batch.owners):
+        return [batch]
+    width = batch.nodes.shape[1] + batch.edges.shape[1] + 2
+    at_once = max(1, min(ROWS_AT_ONCE, _NUMBERS_AT_ONCE // width))
+    cut = list(slices(trails.degrees(batch.nodes[:, -1]), at_once))
+    return [batch] if len(cut) == 1 else [_chosen(batch, some) for some in cut]
 
 
 def turned(batches: list[Batch]) -> list[Batch]:

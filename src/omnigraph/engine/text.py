@@ -7,6 +7,7 @@ lower case, stemmed (English, Porter 2), dropped if it is a stop word, and folde
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -16,11 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import snowballstemmer  # type: ignore[import-untyped]
 
+from omnigraph.checkpoints import checkpoint, paced
 from omnigraph.engine.data import Numbers
 from omnigraph.storage.indexes import STOP_WORDS
 
 _NOT_A_WORD = r"[^\p{L}\p{N}]+"
 _BYTES_MAX = 40
+_LETTERS_AT_ONCE = 65_536
+"""Letters of a query that are looked at between two checkpoints."""
 _IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
 _LOWER = np.array([ord(chr(code).lower()) if code < 128 else code for code in range(256)], np.uint8)
 _MANY = 64
@@ -34,9 +38,20 @@ Scores = np.ndarray[Any, np.dtype[np.float64]]
 
 def analyse(text: str) -> list[str]:
     """The words of a text, in order."""
-    runs = "".join(letter if letter.isalnum() else " " for letter in text).split()
-    words = (analyse_word(run) for run in runs)
+    runs = "".join(_spaced(text[start : start + _LETTERS_AT_ONCE]) for start in _starts(text)).split()
+    words = (analyse_word(run) for run in paced(runs))
     return [word for word in words if word is not None]
+
+
+def _spaced(text: str) -> str:
+    """The text with spaces for what is neither letter nor digit."""
+    return "".join(letter if letter.isalnum() else " " for letter in text)
+
+
+def _starts(text: str) -> Iterator[int]:
+    for start in range(0, len(text), _LETTERS_AT_ONCE):
+        checkpoint()
+        yield start
 
 
 @lru_cache(maxsize=200_000)
@@ -143,6 +158,7 @@ def all_within(words: list[str], word: str, edits: int) -> np.ndarray[Any, np.dt
     letters = np.array(words, f"U{max(width, 1)}").view(np.uint32).reshape(len(words), -1).T.copy()
     previous = [np.full(len(words), column, np.int16) for column in range(width + 1)]
     for row, letter in enumerate(word, 1):
+        checkpoint()
         current = [np.full(len(words), row, np.int16)]
         for column in range(1, width + 1):
             replaced = previous[column - 1] + (letters[column - 1] != ord(letter))

@@ -130,6 +130,14 @@ class Trails:
         positions, edges, far = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return positions, edges, far
 
+    def degrees(self, nodes: Numbers) -> Numbers:
+        """How many edges `expand` would find for each node."""
+        degrees = np.zeros(len(nodes), np.int64)
+        for way in self._ways:
+            at, here = way.here(nodes)
+            degrees[slice(None) if at is None else at] += way.rows.degrees(here)
+        return degrees
+
     def count(self, nodes: Numbers) -> int:
         """How many edges `expand` would find."""
         return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._ways)

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from omnigraph.engine import kernels, persisted
 from omnigraph.engine.data import Mask, Numbers, TableData
+from omnigraph.engine.native import stoppable
 from omnigraph.engine.parts import Cover, Recipe, covered
 from omnigraph.engine.unions import joined
 from omnigraph.engine.watch import checkpoint, say
@@ -35,6 +36,7 @@ _SUM_MAX = 16_000_000
 _ROWS_AT_ONCE = 8192
 _ELEMENTS_AT_ONCE = 65_536
 """A product of so few numbers stays in one thread: many threads wait for one another longer than they compute."""
+_CODES_A_NUMBER = 8
 _FEW = 512
 """So few vectors are compared in full at once."""
 _KEPT_BYTES_MIN = 8_000_000
@@ -103,10 +105,12 @@ class Block:
         if loops is not None:
             some = _NO_ROWS if rows is None else rows
             slack = query.error * 1.01 + 8 * _F32
-            found: Numbers = loops.promising(
-                self.codes, self.scales, self.errors, query.codes, query.step, slack, some, rows is None, wanted
+            arrays = (self.codes, self.scales, self.errors, query.codes)
+            numbers: Numbers = stoppable(
+                lambda: loops.promising(*arrays, query.step, slack, some, rows is None, wanted),
+                (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1] // _CODES_A_NUMBER,
             )
-            return found
+            return numbers
         with kernels.twin():
             return self._promising(query, rows, wanted)
 
@@ -274,6 +278,7 @@ def _memory_block(chunks: Iterable[pa.Array], dim: int) -> Block:
 def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[Block]:
     for chunk in chunks:
         for start in range(0, len(chunk), _ROWS_AT_ONCE):
+            checkpoint()
             some = chunk.slice(start, _ROWS_AT_ONCE)
             known = np.asarray(some.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
             matrix = np.zeros((len(some), dim), np.float32)

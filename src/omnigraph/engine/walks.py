@@ -7,7 +7,7 @@ that counts: the pairs are those that walking forward finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import local
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from omnigraph.engine import kernels
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.layered import Layered
+from omnigraph.engine.native import gather, slices, stoppable
 from omnigraph.engine.neighbours import (
     NONE,
     U64,
@@ -24,6 +25,7 @@ from omnigraph.engine.neighbours import (
     contains,
     distinct,
     high,
+    in_slices,
     low,
     pack,
     unbounded,
@@ -31,7 +33,10 @@ from omnigraph.engine.neighbours import (
 from omnigraph.engine.watch import checkpoint
 
 _SOURCES_FIRST, _SOURCES_MAX = 16, 65_536
-_STEPS_AT_ONCE = 8_000_000
+_STEPS_AT_ONCE = 1 << 18
+"""Steps of several sources at once: what is sorted between two checkpoints."""
+_NODE_STEPS_AT_ONCE = 1 << 22
+"""Steps of one source between two checkpoints; these are only marked."""
 _FEW = 64
 """A step from fewer nodes takes no time worth counting."""
 _LAST_MARK = np.iinfo(np.int32).max
@@ -61,6 +66,17 @@ def reach(
     return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
 
 
+def new_far(neighbours: Walkable, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
+    """The far ends of a frontier that are new, ascending, each once; `new` says which of some are."""
+    parts: list[Numbers] = []
+    for some in slices(neighbours.degrees(frontier), _NODE_STEPS_AT_ONCE):
+        far = neighbours.far(frontier[some])
+        parts.append(np.unique(far[new(far)]))
+    if not parts:
+        return NONE
+    return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+
+
 def reach_rows(
     neighbours: Walkable,
     loops: Numbers,
@@ -75,15 +91,14 @@ def reach_rows(
     if len(sources) == 1:
         ends = reach_from(neighbours, loops, int(sources[0]), least, most, backward=backward, room=room)
         return np.zeros(len(ends), np.int64), ends
-    once, places = np.unique(sources, return_inverse=True)
+    once, places = stoppable(lambda: np.unique(sources, return_inverse=True), len(sources))
     at, found = reach(neighbours, loops, once, least, most, backward=backward, room=room)
     counts = np.bincount(at, minlength=len(once))
     starts = np.cumsum(counts) - counts
     per_row = counts[places]
     room(int(per_row.sum()))
     positions = np.repeat(np.arange(len(sources)), per_row)
-    within = np.arange(len(positions)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
-    return positions, found[np.repeat(starts[places], per_row) + within]
+    return positions, gather(found, in_slices(starts[places], per_row))
 
 
 def reach_counts(
@@ -113,7 +128,11 @@ def _in_turn(
             yield start, np.zeros(len(nodes), np.int64), nodes
             steps = len(nodes)
         else:
-            at, nodes, steps = _reach_some(neighbours, loops, some, least, most, backward, room)
+            reached = _reach_some(neighbours, loops, some, least, most, backward, room)
+            if reached is None:
+                at_once = max(1, len(some) // 4)
+                continue
+            at, nodes, steps = reached
             yield start, at, nodes
         farthest = max(farthest, steps // len(some))
         start += len(some)
@@ -122,8 +141,11 @@ def _in_turn(
 
 def _reach_some(
     neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
-) -> tuple[Numbers, Numbers, int]:
-    """`reach` for some sources at once, and its longest step: what was seen is an ordered set of (source, node)."""
+) -> tuple[Numbers, Numbers, int] | None:
+    """`reach` for some sources at once, and its longest step: what was seen is an ordered set of (source, node).
+
+    None when a step is too long for so many sources.
+    """
     at, frontier = np.arange(len(sources)), sources
     seen = pack(at, frontier)
     found: list[U64] = []
@@ -137,6 +159,9 @@ def _reach_some(
             found.append(pack(at[again], frontier[again]))
         if distance == most or not len(frontier):
             break
+        checkpoint()
+        if int(neighbours.degrees(frontier).sum()) + len(seen) > 2 * _STEPS_AT_ONCE:
+            return None
         places, targets = neighbours.expand(frontier)
         longest = max(longest, len(targets))
         new = distinct(pack(at[places], targets))
@@ -164,6 +189,7 @@ def reach_from(
         found.append(frontier)
     reached = 0
     for distance in range(1, most + 1):
+        checkpoint()
         frontier = _step(neighbours, frontier, marks, mark)
         if not len(frontier):
             break
@@ -199,6 +225,16 @@ def levels_from(neighbours: Walkable, source: int, most: int, asked: Mask | None
 
 def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
     """The far ends of a frontier that were not met before, each once."""
+    if len(frontier) <= _FEW:
+        return _step_at_once(neighbours, frontier, marks, mark)
+    parts = [
+        _step_at_once(neighbours, frontier[some], marks, mark)
+        for some in slices(neighbours.degrees(frontier), _NODE_STEPS_AT_ONCE)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _step_at_once(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
     loops = kernels.find("walks")
     if loops is not None and isinstance(neighbours, Neighbours):
         found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, NONE, marks.stamp, mark)

@@ -7,9 +7,11 @@ done is `say`'d. Both reach the query of the calling thread, and do nothing wher
 from __future__ import annotations
 
 import time
-from contextvars import ContextVar
 
+from omnigraph.checkpoints import checkpoint, current, paced
 from omnigraph.errors import Cancelled, QueryTimeout
+
+__all__ = ["Cancellation", "Watch", "checkpoint", "paced", "say", "watching"]
 
 
 class Cancellation:
@@ -38,6 +40,11 @@ class Watch:
         """Whether anybody wants to know what is said."""
         self.said: list[str] = []
 
+    @property
+    def limited(self) -> bool:
+        """Whether anything can stop the query."""
+        return self._deadline is not None or self._cancellation is not None
+
     def check(self) -> None:
         """Stop a query that has run too long, or that somebody cancelled."""
         if self._cancellation is not None and self._cancellation.cancelled:
@@ -46,9 +53,6 @@ class Watch:
             raise QueryTimeout(
                 f"the query took longer than {self._timeout_s} s", hint="raise the timeout, or narrow the match"
             )
-
-
-_current: ContextVar[Watch | None] = ContextVar("omnigraph_query", default=None)
 
 
 class watching:  # noqa: N801 (reads as a word, and a generator in its place costs as much as a small query)
@@ -60,21 +64,14 @@ class watching:  # noqa: N801 (reads as a word, and a generator in its place cos
         self._watch = watch
 
     def __enter__(self) -> None:
-        self._token = _current.set(self._watch)
+        self._token = current.set(self._watch)
 
     def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
-
-
-def checkpoint() -> None:
-    """Stop here if the query of this thread has to."""
-    watch = _current.get()
-    if watch is not None:
-        watch.check()
+        current.reset(self._token)
 
 
 def say(what: str) -> None:
     """Tell how something was done, for `profile`."""
-    watch = _current.get()
-    if watch is not None and watch.listening:
+    watch = current.get()
+    if isinstance(watch, Watch) and watch.listening:
         watch.said.append(what)

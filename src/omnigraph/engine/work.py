@@ -24,7 +24,15 @@ class Limits:
     """Rows at any point of the match."""
     timeout_s: float | None = None
     cancellation: Cancellation | None = None
+    bytes_max: int = 4 * 1024**3
+    """Bytes of the rows and paths that one operation of the match makes, estimated before they are made."""
 
+    def watch(self) -> Watch:
+        """A watch over a query that starts now."""
+        return Watch(self.timeout_s, self.cancellation)
+
+
+_NUMBER_BYTES = 8
 
 NO_LIMITS = Limits()
 """What a query may do that was given none."""
@@ -64,14 +72,16 @@ _Known = tuple[dict[str, TableData], dict[str, Adjacency], dict[tuple[str, ...],
 class Work:
     """The surroundings of one execution."""
 
-    def __init__(self, catalog: Catalog, snapshot: Snapshot, cache: DataCache, limits: Limits) -> None:
+    def __init__(
+        self, catalog: Catalog, snapshot: Snapshot, cache: DataCache, limits: Limits, watch: Watch | None = None
+    ) -> None:
         self.catalog = catalog
         self.snapshot = snapshot
         self.limits = limits
         self._cache = cache
         known: _Known = snapshot.companions.get(cache) or snapshot.companions.setdefault(cache, ({}, {}, {}))
         self._tables, self._adjacencies, self._several = known
-        self.watch = Watch(limits.timeout_s, limits.cancellation)
+        self.watch = watch if watch is not None else limits.watch()
         self.profile = Profile(self.watch)
 
     def table(self, key: str) -> TableData:
@@ -108,9 +118,15 @@ class Work:
             found = self._several[types] = Several([self.adjacency(one) for one in types])
         return found
 
-    def room(self, rows: int) -> None:
-        """Refuse what would hold too many rows, before it does."""
+    def room(self, rows: int, columns: int = 2) -> None:
+        """Refuse what would hold too many rows, or too many bytes in so many columns of numbers, before it does."""
         self.check()
+        if rows * columns * _NUMBER_BYTES > self.limits.bytes_max:
+            raise LimitReached(
+                f"the match would hold {rows * columns * _NUMBER_BYTES:,} bytes; the limit is "
+                f"{self.limits.bytes_max:,}",
+                hint="raise bytes_max, or add a filter or a hop bound that narrows the match",
+            )
         if rows > self.limits.rows_max:
             raise LimitReached(
                 f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from omnigraph.checkpoints import ITEMS_AT_ONCE, checkpoint
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.lang.tokens import (
@@ -92,6 +93,8 @@ class Cursor:
         if token.kind != END:
             self._index += 1
             self.token = self._tokens[self._index]
+            if self._index % ITEMS_AT_ONCE == 0:
+                checkpoint()
         return token
 
     def accept(self, text: str) -> bool:

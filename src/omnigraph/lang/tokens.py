@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple, cast
 
+from omnigraph.checkpoints import paced
+
 TokenKind = Literal["lower", "upper", "var", "digits", "decimal", "string", "punct", "bad", "end"]
 
 LOWER: Final = "lower"
@@ -73,7 +75,7 @@ def lex(text: str) -> Lexed:
     tokens: list[Token] = []
     comments: list[Comment] = []
     push = tokens.append
-    for match in iter(_TOKEN.scanner(text).match, None):  # type: ignore[attr-defined]
+    for match in paced(iter(_TOKEN.scanner(text).match, None)):  # type: ignore[attr-defined]
         kind = match.lastgroup
         start, end = match.span(kind)
         if kind == "comment":

@@ -16,7 +16,8 @@ from omnigraph.engine.cut import Page
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
-from omnigraph.engine.work import Limits
+from omnigraph.engine.watch import watching
+from omnigraph.engine.work import NO_LIMITS, Limits
 from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.read import EmbedText, Plans, embedding_at, get_read, result_of
@@ -80,6 +81,7 @@ def read_page(
     `start` is what the first page reads; where it is `fixed`, a cursor must be of the same commit.
     """
     started = time.perf_counter()
+    watch = (limits or NO_LIMITS).watch()
     cursor = _Cursor.read(after, branch) if after is not None else None
     snapshot = start() if cursor is None or fixed else None
     if cursor is not None:
@@ -87,7 +89,9 @@ def read_page(
             raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to the one that 'at' means")
         snapshot = _snapshot_at(repository, cursor.commit_id)
     assert snapshot is not None
-    prepared = get_read(snapshot, catalogs, plans, source, name, source_name, params)
+    with watching(watch):
+        watch.check()
+        prepared = get_read(snapshot, catalogs, plans, source, name, source_name, params)
     plan = prepared.plan
     if not plan.order_by:
         raise InputError(
@@ -95,7 +99,8 @@ def read_page(
             code="page_without_order",
             hint="add order { … } behind 'return'",
         )
-    bound = bind_params(plan.params, params)
+    with watching(watch):
+        bound = bind_params(plan.params, params)
     digest = _digest(plan, bound.values)
     if cursor is None:
         cursor = _Cursor(branch, snapshot.commit_id, 0, repository.clock() // 1000, digest)
@@ -109,6 +114,7 @@ def read_page(
         now_ms=cursor.now_ms,
         embed=embedding_at(snapshot, catalogs.of(snapshot), embed),
         limits=limits,
+        watch=watch,
         page=Page(cursor.offset, rows),
     )
     try:

@@ -20,6 +20,7 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
 from omnigraph.engine.search import EmbedQuery
 from omnigraph.engine.shape import shape_of
+from omnigraph.engine.watch import watching
 from omnigraph.engine.work import NO_LIMITS, Limits, Work
 from omnigraph.errors import InputError
 from omnigraph.operations.catalogs import Catalogs
@@ -115,12 +116,16 @@ def read(
     With `listening` it does, and keeps what its operations say about themselves.
     """
     started = time.perf_counter()
-    prepared = get_read(snapshot, catalogs, plans, source, name, source_name, params)
-    plan = prepared.plan
-    bound = bind_params(plan.params, params)
     limits = limits or NO_LIMITS
+    watch = limits.watch()
+    with watching(watch):
+        watch.check()
+        prepared = get_read(snapshot, catalogs, plans, source, name, source_name, params)
+        plan = prepared.plan
+        bound = bind_params(plan.params, params)
     if prepared.chain is not None and not listening and limits.rows_max > ROWS_MAX:
-        found = prepared.chain.run(Work(prepared.catalog, snapshot, cache, limits), bound.values)
+        with watching(watch):
+            found = prepared.chain.run(Work(prepared.catalog, snapshot, cache, limits, watch), bound.values)
         if found is not None:
             elapsed = (time.perf_counter() - started) * 1000
             return result_of(found, plan, snapshot, elapsed), None
@@ -132,6 +137,7 @@ def read(
         now_ms=clock() // 1000,
         embed=embedding_at(snapshot, catalogs.of(snapshot), embed),
         limits=limits,
+        watch=watch,
     )
     rows = execution.run(listening=listening)
     elapsed = (time.perf_counter() - started) * 1000

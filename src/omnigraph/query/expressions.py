@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import ParamSpec, TypeVar, cast
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source
 from omnigraph.names import did_you_mean, listing
@@ -82,6 +83,7 @@ class ExpressionChecker:
 
     def check(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
         """Type one expression."""
+        checkpoint()
         match expr:
             case ast.PropertyOf():
                 return self.property(expr, scope)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.checkpoints import paced
 from omnigraph.errors import ParameterError, ValueFormatError
 from omnigraph.names import closest
 from omnigraph.query.ir import NOW, ParamDecl
@@ -69,7 +70,7 @@ def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:
     if type_.is_list:
         if not isinstance(value, list):
             raise ValueFormatError(f"expected {type_}, found {describe_json(value)}")
-        return [_read(item, type_.item, javascript) for item in value]
+        return [_read(item, type_.item, javascript) for item in paced(value)]
     if type_.scalar in INTEGER_RANGES:
         return read_json(_integer(value, type_, javascript), type_)
     if type_.scalar in ("Date", "DateTime") and not isinstance(value, str):

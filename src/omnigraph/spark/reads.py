@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.result import Result
-from omnigraph.engine.watch import Watch as QueryWatch
 from omnigraph.engine.watch import watching
 from omnigraph.engine.work import Limits
 from omnigraph.errors import InputError
@@ -43,10 +42,12 @@ def read_on_spark(
 ) -> Result:
     """Run one read query of `source` on a snapshot; of `limits` only time and cancellation matter here."""
     started = time.perf_counter()
-    plan = get_read(snapshot, catalogs, plans, source, name, source_name, params).plan
-    bound = bind_params(plan.params, params)
-    limits = limits or Limits()
-    with session_for(spark, environ) as session, watching(QueryWatch(limits.timeout_s, limits.cancellation)):
+    query_watch = (limits or Limits()).watch()
+    with watching(query_watch):
+        query_watch.check()
+        plan = get_read(snapshot, catalogs, plans, source, name, source_name, params).plan
+        bound = bind_params(plan.params, params)
+    with session_for(spark, environ) as session, watching(query_watch):
         table = run_on_spark(
             session,
             plan,

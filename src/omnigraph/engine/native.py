@@ -1,0 +1,98 @@
+"""Long native calls that can be stopped.
+
+numpy, Arrow, Lance and compiled loops do not look at checkpoints. What can be cut into batches is: `slices`,
+`in_batches` and `gather` put a checkpoint between them. What cannot, such as a sort, runs in a thread of its own while
+this one keeps looking at the limits (`stoppable`). A call that is given up goes on until it returns; its result is
+dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.checkpoints import checkpoint, current
+
+ROWS_AT_ONCE = 65_536
+"""Rows of a batch: what is handled between two checkpoints."""
+_STEPS_AT_ONCE = 1 << 20
+"""Numbers that are copied between two checkpoints: 8 MiB."""
+_SMALL = 1 << 18
+"""A native call over fewer rows ends soon enough by itself."""
+_LOOK_S = 0.02
+
+T = TypeVar("T")
+Array = np.ndarray[Any, Any]
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def stoppable(call: Callable[[], T], rows: int | None = None) -> T:
+    """What a native call returns; its limits are looked at while it runs. `rows` says how large it is, if known."""
+    checkpoint()
+    operation = current.get()
+    if operation is None or not operation.limited or (rows is not None and rows < _SMALL):
+        return call()
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, name="omnigraph-native", daemon=True).start()
+    while not done.wait(_LOOK_S):
+        checkpoint()
+    if failure:
+        raise failure[0]
+    checkpoint()
+    return outcome[0]
+
+
+def slices(costs: Numbers, at_once: int) -> Iterator[slice]:
+    """Consecutive slices whose costs add up to at most `at_once`, or of a single item; a checkpoint before each."""
+    running = np.cumsum(costs)
+    start = 0
+    while start < len(costs):
+        checkpoint()
+        before = int(running[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(running, before + at_once, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def batches(count: int, at_once: int) -> Iterator[slice]:
+    """Consecutive slices of at most `at_once` rows; a checkpoint before each."""
+    for start in range(0, count, at_once):
+        checkpoint()
+        yield slice(start, min(start + at_once, count))
+
+
+def gather(values: Array, places: Numbers) -> Array:
+    """`values[places]`."""
+    if len(places) <= _STEPS_AT_ONCE:
+        return values[places]
+    found = np.empty(len(places), values.dtype)
+    for some in batches(len(places), _STEPS_AT_ONCE):
+        found[some] = values[places[some]]
+    return found
+
+
+def in_batches(call: Callable[..., Any], *columns: pa.Array) -> pa.Array:
+    """What a function of rows gives for some columns of one length; batch by batch where they are long."""
+    count = len(columns[0])
+    if count <= ROWS_AT_ONCE:
+        return call(*columns)
+    parts: list[pa.Array] = []
+    for some in batches(count, ROWS_AT_ONCE):
+        found = call(*(column.slice(some.start, some.stop - some.start) for column in columns))
+        parts.extend(found.chunks if isinstance(found, pa.ChunkedArray) else [found])
+    return pa.concat_arrays(parts)
