@@ -16,6 +16,7 @@ from uuid import UUID
 
 import numpy as np
 
+from omnigraph.checkpoints import paced
 from omnigraph.errors import ParameterError
 from omnigraph.lang.spans import Name
 from omnigraph.lang.tokens import VAR, lex
@@ -46,7 +47,7 @@ def _param(name: str, value: Any, is_vector: bool) -> Param:
     if is_vector and _is_list(value):
         return Param(Name(name), Name("Vector"), dim=len(value))
     if _is_list(value):
-        kinds = {_scalar(name, item) for item in value if item is not None}
+        kinds = {_scalar(name, item) for item in paced(value) if item is not None}
         kind = "F64" if kinds == {"I64", "F64"} else kinds.pop() if len(kinds) == 1 else "String"
         return Param(Name(name), Name(kind), is_list=True)
     return Param(Name(name), Name(_scalar(name, value)))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from omnigraph.storage import layout
 from omnigraph.storage.creation import create_once
 from omnigraph.storage.durable import sync_tree
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
+from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.location import Location
 from omnigraph.storage.tables import PRIMARY_KEY, sql_text
 
@@ -63,7 +63,7 @@ class AuditTable:
         try:
             if not self._create(rows):
                 self._insert(rows, operation_id)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise storage_failure(error, self._location, "the recovery audit cannot be written") from error
         if self._sync and self._location.path is not None:
             sync_tree(self._location.path / layout.AUDIT)
@@ -73,14 +73,14 @@ class AuditTable:
         try:
             dataset = self._open()
             rows: list[dict[str, Any]] = [] if dataset is None else dataset.to_table().sort_by("created_at").to_pylist()
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise storage_failure(error, self._location, "the recovery audit cannot be read") from error
         return rows
 
     def _open(self) -> lance.LanceDataset | None:
         try:
             return lance.dataset(self._uri, storage_options=self._options)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if is_missing(error):
                 return None
             raise

@@ -6,7 +6,7 @@ import lance
 import pyarrow as pa
 from lance.fragment import write_fragments
 
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict
+from omnigraph.storage.lance_errors import is_conflict, lance_errors
 from omnigraph.storage.tables import STORAGE_VERSION
 
 
@@ -33,7 +33,7 @@ def create_once(
         lance.LanceDataset.commit(
             uri, operation, read_version=0, max_retries=0, enable_stable_row_ids=True, storage_options=options
         )
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         text = str(error).lower()
         if is_conflict(error) or "already exists" in text or "_versions/0.manifest" in text:
             raise FileExistsError(uri) from error

@@ -19,6 +19,7 @@ from typing import IO
 import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError, RecordError
+from omnigraph.storage.lance_errors import store_errors
 from omnigraph.storage.location import Location, check_path, locate
 from omnigraph.storage.object_errors import object_store_error
 from omnigraph.storage.objects import BucketFile, bucket_store
@@ -250,7 +251,7 @@ def _in_bucket(pattern: str, environ: Mapping[str, str], is_data: Callable[[str]
     prefix = root.prefix
     try:
         listed = [item for batch in obstore.list(bucket_store(root), prefix or None) for item in batch]
-    except Exception as error:
+    except store_errors() as error:
         raise object_store_error(error, pattern) from error
     # Listing by prefix is by whole segments in some stores and not in others.
     if not listed and "/" in prefix:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
-from omnigraph.storage.lance_errors import LANCE_ERRORS, storage_failure
+from omnigraph.storage.lance_errors import lance_errors, storage_failure
 from omnigraph.storage.objects import object_store
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def write_pieces(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> t
     limit = rows.num_rows if row_ids else ROWS_PER_PIECE_MAX
     try:
         written = write_fragments(table.aligned(rows), table.dataset, mode="append", max_rows_per_file=limit)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be written") from error
     if row_ids:
         assert len(written) == 1, "rows that keep their identity are written in one piece"
@@ -102,7 +102,7 @@ def read_piece(table: Table, piece: NewPiece) -> pa.Table:
             .to_table()
             for file in piece.files
         ]
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be read") from error
     return parts[0].select(table.schema.names).cast(table.schema)
 
@@ -135,7 +135,7 @@ def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str 
         fragment = table.dataset.get_fragment(fragment_id)
         assert fragment is not None, f"table '{table.folder}' has no piece {fragment_id}"
         left = fragment.delete_rows(list(offsets))
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be removed") from error
     return None if left is None else _text(left)
 

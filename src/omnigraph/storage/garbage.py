@@ -14,7 +14,7 @@ import lance
 
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage import layout
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
+from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.objects import object_store
 from omnigraph.storage.tables import TableStore
 
@@ -52,7 +52,7 @@ def versions_of_commit(store: TableStore, folder: str, after: int, key: str, com
     """The versions later than `after` whose transaction carries this commit's id."""
     try:
         dataset = _latest(store, folder)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         if is_missing(error):
             return []
         raise
@@ -60,7 +60,7 @@ def versions_of_commit(store: TableStore, folder: str, after: int, key: str, com
     for version in range(max(after, 0) + 1, dataset.version + 1):
         try:
             transaction = dataset.read_transaction(version)
-        except (*LANCE_ERRORS, TypeError):
+        except lance_errors(TypeError):
             # Gone meanwhile; or a compaction that rewrote an index, which Lance cannot show, and which is no commit.
             continue
         if transaction is not None and (transaction.transaction_properties or {}).get(key) == commit_id:
@@ -72,7 +72,7 @@ def referenced_files(store: TableStore, folder: str) -> set[str]:
     """Every file that some numbered version of a table refers to, relative to its folder."""
     try:
         return {path for batch in _latest(store, folder).tracked_files() for path in batch.column("path").to_pylist()}
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(error, store.location, f"the files of '{folder}' cannot be listed") from error
 
 
@@ -103,7 +103,7 @@ def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_wr
             return Removed((), 0)
         # The newest version is never removed: naming it alone only sweeps.
         stats = dataset.cleanup_old_versions(versions=chosen or [dataset.version], delete_unverified=nobody_writes)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(error, store.location, f"old versions of '{folder}' cannot be removed") from error
     store.forget(folder)
     return Removed(tuple(chosen), int(stats.bytes_removed))
@@ -154,7 +154,7 @@ def _files(store: TableStore, folder: str) -> Iterator[tuple[str, datetime]]:
             times = batch.column("last_modified").to_pylist()
             for path, modified in zip(batch.column("path").to_pylist(), times, strict=True):
                 yield path, modified.astimezone(UTC)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(error, store.location, f"the files of '{folder}' cannot be listed") from error
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import lance
 
-from omnigraph.storage.lance_errors import LANCE_ERRORS, storage_failure
+from omnigraph.storage.lance_errors import lance_errors, storage_failure
 from omnigraph.storage.staging import Staged
 from omnigraph.storage.tables import Table
 
@@ -96,7 +96,7 @@ def stage_indexes(
     try:
         made = [_build(dataset, spec) for spec in build]
         operation = lance.LanceOperation.CreateIndex(made, [one for index in gone for one in _segments(index)])
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"indexes of '{table.folder}' cannot be built") from error
     return Staged(table, lance.Transaction(table.version, operation)), pending
 

@@ -2,19 +2,72 @@
 
 Lance raises `OSError`, `ValueError` and `RuntimeError` with a sentence inside; the sentence is the only
 thing that tells a lost race from a full disk. This is the one place that reads those sentences.
+
+Native code raises two things more. A panic of Rust is no `Exception`, and its class does not exist before the first
+one. An interrupt (Ctrl-C) that arrives inside a native call can come back as an ordinary error. `lance_errors` and
+`store_errors` are what the storage layer catches: a panic is caught as an error, an interrupt stays one.
 """
 
 from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
 
 from omnigraph.errors import Damaged, OmniGraphError, StorageError
 from omnigraph.storage.location import Location
 from omnigraph.storage.object_errors import is_bucket_missing, is_denied, object_store_error
 
-LANCE_ERRORS = (OSError, ValueError, RuntimeError)
+_LANCE_ERRORS = (OSError, ValueError, RuntimeError)
+_PANIC = "PanicException"
+_INTERRUPT = re.compile(r"^KeyboardInterrupt\s*$|\bKeyboardInterrupt:", re.MULTILINE)
+"""The interrupt as native code quotes it: with the traceback of Python, or by its name alone."""
 
 _CONFLICT = ("commit conflict", "too many concurrent writers", "incompatible transaction", "preempted by")
 _READING = ("cannot be opened", "cannot be read", "cannot be listed")
 _MISSING = ("not found", "no such file", "was not found", "does not exist")
+
+
+def lance_errors(*others: type[Exception]) -> tuple[type[BaseException], ...]:
+    """What to catch around calls of Lance: `except lance_errors() as error`."""
+    return _caught((*_LANCE_ERRORS, *others))
+
+
+def store_errors() -> tuple[type[BaseException], ...]:
+    """What to catch around calls of an object store: `except store_errors() as error`."""
+    return _caught((Exception,))
+
+
+def _caught(kinds: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
+    """The kinds, and the class of the exception at hand if it is a panic; an interrupt is raised as one."""
+    error = sys.exc_info()[1]
+    if error is None:
+        return kinds
+    if is_interrupt(error):
+        raise KeyboardInterrupt from error
+    return (*kinds, type(error)) if is_panic(error) else kinds
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether native code gave up in the midst of its work."""
+    return type(error).__name__ == _PANIC
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether this is an interrupt that native code turned into an error of its own."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return False
+    return any(isinstance(one, KeyboardInterrupt) or _INTERRUPT.search(str(one)) for one in _chain(error))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and what it was raised from."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -61,5 +114,11 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
             f"{what}: a file that should be there is missing ({text})",
             code="missing_file",
             hint="restore it from a copy of the graph; 'omnigraph verify' lists what is affected",
+        )
+    if is_panic(error):
+        return StorageError(
+            f"{what}: the storage library failed ({text})",
+            code="storage_panic",
+            hint="nothing was published; free memory and disk space, and try again",
         )
     return StorageError(f"{what}: {text}")

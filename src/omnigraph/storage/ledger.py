@@ -40,7 +40,7 @@ from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.creation import create_once
 from omnigraph.storage.durable import sync_files, sync_tree
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
+from omnigraph.storage.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.layout import MANIFEST, manifest_file, manifest_name
 from omnigraph.storage.location import Location
 from omnigraph.storage.tables import PRIMARY_KEY, replaced, sql_text, transaction_of
@@ -140,7 +140,7 @@ class Ledger:
             return False
         try:
             self._open()
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if is_missing(error):
                 return False
             raise storage_failure(error, self.location, "the graph manifest cannot be opened") from error
@@ -159,7 +159,7 @@ class Ledger:
                 if self._keep(found, last):
                     self._note(found, looked)
                     return found
-            except LANCE_ERRORS as error:
+            except lance_errors() as error:
                 # A publisher may have trimmed the very version that was opened.
                 if not is_missing(error) or attempt == _READ_TRIES - 1:
                     raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
@@ -181,7 +181,7 @@ class Ledger:
                 if self._keep(same, known):
                     self._note(same, looked)
                     return same
-        except LANCE_ERRORS:
+        except lance_errors():
             return self.read()
         return self.read()
 
@@ -230,7 +230,7 @@ class Ledger:
         """The transaction that made an earlier version, if that version is still there."""
         try:
             transaction = at.dataset.read_transaction(version)
-        except LANCE_ERRORS:
+        except lance_errors():
             return None
         return str(transaction.uuid) if transaction is not None else None
 
@@ -261,7 +261,7 @@ class Ledger:
         for attempt in range(_READ_TRIES):
             try:
                 return at.dataset.to_table(filter=condition, columns=columns)
-            except LANCE_ERRORS as error:
+            except lance_errors() as error:
                 if not is_missing(error) or attempt == _READ_TRIES - 1:
                     raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
                 # The version was trimmed under us; a newer one has every history row this one had.
@@ -327,7 +327,7 @@ class Ledger:
             create_once(self._uri, ordered, self._options, rows_per_file_max=history.num_rows)
         except FileExistsError as error:
             raise PublishConflict from error
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise storage_failure(error, self.location, "the graph manifest cannot be created") from error
         if self.sync and self.location.path is not None:
             sync_tree(self.location.path / MANIFEST)
@@ -365,7 +365,7 @@ class Ledger:
             if self.sync and self.location.path is not None:
                 sync_files([manifest_file(self.location.path / MANIFEST, dataset.version)])
             latest = dataset.latest_version
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             # A publisher that slept may find that the version it stands on was trimmed by those who overtook it.
             if is_conflict(error) or (is_missing(error) and self.refresh(base) is not base):
                 raise PublishConflict from error
@@ -420,7 +420,7 @@ class Ledger:
         """Drop old versions of the ledger; history rows live on in the newest. Best effort."""
         try:
             dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=_KEEP_VERSIONS)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if not is_conflict(error) and not is_missing(error):
                 raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
 

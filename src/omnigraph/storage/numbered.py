@@ -11,7 +11,7 @@ from lance.optimize import Compaction
 
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.durable import sync_files, sync_tree
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, is_missing, storage_failure
+from omnigraph.storage.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.layout import manifest_file
 from omnigraph.storage.races import pause
 from omnigraph.storage.tables import FRAGMENT_ROWS, Table, stored_field
@@ -39,7 +39,7 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
     for attempt in range(_PROMOTE_TRIES):
         try:
             return lance.LanceDataset.commit(table.dataset, transaction, max_retries=0)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if is_missing(error) and version >= _DETACHED and not _has_detached(table, version):
                 raise HeadMoved(
                     f"a cleanup collected a change of table '{table.folder}' on its way; nothing was written",
@@ -85,7 +85,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
         first = again.version
         again.optimize.compact_files(target_rows_per_fragment=enough)
         sync_version(table, again, tree=True)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         if is_conflict(error):
             return table
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be compacted") from error
@@ -123,7 +123,7 @@ def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add
             again.alter_columns({"path": old, "name": new})  # type: ignore[dict-item]
         if add:
             again.add_columns(pa.schema([stored_field(field.with_nullable(True)) for field in add]))
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         if is_conflict(error):
             raise HeadMoved(f"table '{table.folder}' was written meanwhile", hint="try again") from error
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error

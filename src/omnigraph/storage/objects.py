@@ -24,6 +24,7 @@ import pyarrow as pa
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.durable import sync_folders_of
+from omnigraph.storage.lance_errors import store_errors
 from omnigraph.storage.location import Location
 from omnigraph.storage.object_errors import object_store_error
 
@@ -339,7 +340,7 @@ class S3Objects(ObjectStore):
             return bytes(obstore.get(self._store, self._key(name)).bytes())
         except FileNotFoundError:
             return None
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
 
     def open(self, name: str) -> pa.NativeFile:
@@ -349,7 +350,7 @@ class S3Objects(ObjectStore):
         try:
             key = self._key(name)
             return pa.PythonFile(BucketFile(self._store, key, int(obstore.head(self._store, key)["size"])), mode="r")
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
 
     def write(self, name: str, data: bytes) -> None:
@@ -358,7 +359,7 @@ class S3Objects(ObjectStore):
 
         try:
             obstore.put(self._store, self._key(name), data)
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
 
     def write_if_absent(self, name: str, data: bytes) -> bool:
@@ -370,7 +371,7 @@ class S3Objects(ObjectStore):
             obstore.put(self._store, self._key(name), data, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError, FileExistsError):
             return False
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
         return True
 
@@ -382,7 +383,7 @@ class S3Objects(ObjectStore):
             obstore.delete(self._store, self._key(name))
         except FileNotFoundError:
             return
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
 
     def list(self, folder: str) -> list[str]:
@@ -392,7 +393,7 @@ class S3Objects(ObjectStore):
         prefix = f"{self._key(folder)}/"
         try:
             found = obstore.list_with_delimiter(self._store, prefix)["objects"]
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
         # Some stores list the folder itself once it was in use.
         return sorted(
@@ -406,7 +407,7 @@ class S3Objects(ObjectStore):
         try:
             found = obstore.list(self._store, f"{self._prefix}/" if self._prefix else None, chunk_size=1)
             return not any(batch for batch in found)
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
 
     def folders(self, parent: str) -> dict[str, datetime]:
@@ -432,7 +433,7 @@ class S3Objects(ObjectStore):
             return obstore.head(self._store, self._key(name))["last_modified"]
         except FileNotFoundError:
             return None
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
 
     def _below(self, folder: str) -> Sequence[tuple[str, datetime]]:
@@ -442,7 +443,7 @@ class S3Objects(ObjectStore):
         prefix = f"{self._key(folder)}/"
         try:
             found = [item for batch in obstore.list(self._store, prefix) for item in batch]
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
         return [(item["path"].removeprefix(prefix), item["last_modified"]) for item in found]
 
@@ -452,7 +453,7 @@ class S3Objects(ObjectStore):
 
         try:
             listing = obstore.list_with_delimiter(self._store, f"{self._prefix}/" if self._prefix else None)
-        except Exception as error:
+        except store_errors() as error:
             raise self._error(error) from error
         for item in listing["objects"]:
             name = item["path"].rsplit("/", 1)[-1]
@@ -462,7 +463,7 @@ class S3Objects(ObjectStore):
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}" if self._prefix else name
 
-    def _error(self, error: Exception) -> OmniGraphError:
+    def _error(self, error: BaseException) -> OmniGraphError:
         return object_store_error(error, self._where)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.file import LanceFileReader
 
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
+from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.tables import Table, files_of, reclaimed
 
 _BATCH_ROWS = 65_536
@@ -62,7 +62,7 @@ class Finder:
                 if place >= 0:
                     return int(start + place)
                 start += batch.num_rows
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             what = f"a data file of table '{table.folder}' cannot be read"
             if is_missing(error):
                 raise reclaimed(what) from error

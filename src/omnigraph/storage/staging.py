@@ -20,7 +20,7 @@ from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.fragments import Prepared, prepared_transaction
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_conflict, storage_failure
+from omnigraph.storage.lance_errors import is_conflict, lance_errors, storage_failure
 from omnigraph.storage.numbered import restored, sync_version
 from omnigraph.storage.tables import FRAGMENT_ROWS, Table, one_chunk
 
@@ -69,7 +69,7 @@ class Staged:
             if path is not None:
                 # The numbered version is complete in itself; this file would only lengthen every listing.
                 (path / base.folder / "_versions" / f"d{detached.version}.manifest").unlink(missing_ok=True)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if is_conflict(error):
                 raise HeadMoved(
                     f"too many writers of table '{base.folder}' at once; nothing was written", hint="try again"
@@ -91,7 +91,7 @@ def stage(table: Table, change: Change, properties: Mapping[str, str]) -> Staged
     """
     try:
         transaction = _transaction(table, change)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise storage_failure(
             error, table.store.location, f"a change of table '{table.folder}' cannot be staged"
         ) from error

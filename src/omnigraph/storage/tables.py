@@ -24,7 +24,7 @@ from lance import Session  # type: ignore[attr-defined]
 from omnigraph.errors import Damaged, GraphReplaced
 from omnigraph.storage.deletions import DeletionCache
 from omnigraph.storage.durable import sync_tree
-from omnigraph.storage.lance_errors import LANCE_ERRORS, is_missing, storage_failure
+from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.layout import manifest_file, manifest_name
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ObjectStore, object_store
@@ -77,7 +77,7 @@ class TableStore:
                 storage_options=self._options,
                 session=self._session,
             )
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise storage_failure(error, self.location, f"table '{folder}' cannot be created") from error
         if self.sync and self.location.path is not None:
             sync_tree(self.location.path / folder)
@@ -115,7 +115,7 @@ class TableStore:
             return lance.dataset(
                 self.location.child(folder), version=version, storage_options=self._options, session=self._session
             )
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             what = f"version {version} of table '{folder}' cannot be opened"
             if is_missing(error):
                 raise reclaimed(what) from error
@@ -128,7 +128,7 @@ class TableStore:
             return is_manifest_of(manifest_file(path / folder, version), transaction)
         try:
             dataset = lance.dataset(self.location.child(folder), version=version, storage_options=self._options)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if is_missing(error):
                 return False
             raise storage_failure(error, self.location, f"table '{folder}' cannot be opened") from error
@@ -344,7 +344,7 @@ class _Reading(AbstractContextManager[None]):
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, LANCE_ERRORS):
+        if error is not None and isinstance(error, lance_errors()):
             table = self.table
             what = f"table '{table.folder}' at version {table.version} cannot be read"
             # A cleanup or a restored copy may have removed the version under an open handle.
