@@ -8,14 +8,16 @@ import os
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import HeadMoved, OmniGraphError
-from omnigraph.pipeline.load import load_source
+from omnigraph.errors import Conflict, HeadMoved, OmniGraphError
+from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.stage import stage_rows
+from omnigraph.pipeline.staging import FileSource, RowSource
 from omnigraph.pipeline.sweep import sweep
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.garbage import remove
@@ -139,6 +141,21 @@ def test_a_bound_load_that_was_taken_for_dead_fails_and_writes_nothing(graph, tm
         bulk(graph, tmp_path, [shelf("c")], runner=runner, if_commit=before)
     assert graph.snapshot().commit_id == before
     assert jobs(graph) == []
+
+
+def test_rows_staged_elsewhere_that_were_taken_for_abandoned_are_refused(graph):
+    """Their publisher cannot stage them again: the tasks that had them are gone."""
+    job = begin_job(graph._repository, "main", "append", {}, seconds_max=60)
+    staged = [stage_rows(job, 0, "Shelf", pa.table({"code": ["late"]}).to_batches())]
+    make_old(root_of(graph) / "__staging", 61)
+    assert sweep(graph._repository).removed == [job.id]
+    source = RowSource(0, lambda _: staged)
+    before = graph.snapshot().commit_id
+    with pytest.raises(Conflict, match="taken for abandoned"):
+        load_source(graph._repository, InlineRunner(), source, "append", WriteOptions(), begun=job)
+    assert graph.snapshot().commit_id == before
+    assert jobs(graph) == []
+    assert graph.verify() == []
 
 
 # -- damaged notes -------------------------------------------------------------------------------------
