@@ -711,6 +711,8 @@ class GraphMachine(RuleBasedStateMachine):
             given = _as_arrow(self.schema, raw, named)
         elif random.random() < 0.5:
             given = self.as_file(random, raw, records)
+        if tables:
+            records = [replace(record, given=None) for record in records]
         loaded = load_records(self.schema, self.tables, mode, records, named if tables else ())
         note(f"load {mode} {self.branch}: {raw}")
         if mode != "overwrite" and not tables and random.random() < 0.2:
@@ -732,9 +734,7 @@ class GraphMachine(RuleBasedStateMachine):
         assert sound == (not rejects)
         kept = [replace(record) for record in records if record.line not in lines]
         assert len(kept) == len(records) - len(lines)
-        # In a merge a record gives way to a later one of its id, also when that one is wrong; it counts all the same.
-        superseded = _superseded(records) if mode == "merge" else set()
-        loaded = load_records(self.schema, self.tables, mode, [r for r in kept if r.line not in superseded], ())
+        loaded = load_records(self.schema, self.tables, mode, kept, ())
         assert loaded.refusals == []
         counts = Counter(record.type.table for record in kept if record.type is not None)
         assert {key: rows for key, rows in result.tables if rows} == counts
@@ -744,6 +744,9 @@ class GraphMachine(RuleBasedStateMachine):
     def loaded(self, commit_id: str | None, write: Write) -> None:
         after = apply_write(self.tables, write)
         touched = [key for key, change in write.items() if change.rows or (change.replaced and self.tables[key])]
+        if commit_id is None:
+            assert touched == [], "a load that changes a table is a commit"
+            return
         self.landed("load", commit_id, after, touched)
 
     def ingest(self, random: Random, graph: Graph, size: int) -> None:
@@ -833,7 +836,7 @@ class GraphMachine(RuleBasedStateMachine):
             data["id"] = id_
         if data or random.random() < 0.5:
             record["data"] = data
-        return record, Record(line, type_, row, id_)
+        return record, Record(line, type_, row, id_, given=frozenset(data))
 
     def spoiled(self, random: Random, raw: dict[str, Any], record: Record) -> Any:
         """The same with one thing wrong, which the model is told."""
@@ -852,7 +855,7 @@ class GraphMachine(RuleBasedStateMachine):
         if choice < 0.6 and props:
             name, prop = random.choice(props)
             if not prop.nullable and random.random() < 0.4:
-                data.pop(name, None)
+                data[name] = None
                 fault(f"{type_.name}.{name}")
             else:
                 data[name], words = random.choice(WRONG[prop.type])
@@ -1200,20 +1203,6 @@ def _comparable(type_: AnyType) -> dict[str, Prop]:
     """What a condition can be about."""
     ends = {end: Prop("String", nullable=False) for end in ("src", "dst")} if isinstance(type_, EdgeType) else {}
     return {name: prop for name, prop in type_.props.items() if prop.type in COMPARABLE} | ends
-
-
-def _superseded(records: Sequence[Record]) -> set[int]:
-    """The lines of sound records without a key whose id a later one has too."""
-    last: dict[tuple[str, str], int] = {}
-    gone: set[int] = set()
-    for record in records:
-        if record.type is None or record.id is None or record.shape is not None or record.faults:
-            continue
-        if isinstance(record.type, EdgeType) or not record.type.key:
-            key = (record.type.table, record.id)
-            gone |= {last[key]} if key in last else set()
-            last[key] = record.line
-    return gone
 
 
 def _as_given(prop: Prop, stored: Any) -> Any:

@@ -503,7 +503,8 @@ def run_statements(schema: Schema, before: Tables, statements: Sequence[Statemen
 class Record:
     """A record of a load as the model reads it; `faults` are what is wrong with it by itself.
 
-    The shape of a record (stage 1) is judged before any value (stage 2).
+    `given` are the properties it gives; None if it gives all of them. The shape of a record (stage 1) is judged before
+    any value (stage 2).
     """
 
     line: int
@@ -512,6 +513,7 @@ class Record:
     id: str | None = None
     shape: Refusal | None = None
     faults: list[Refusal] = field(default_factory=list)
+    given: frozenset[str] | None = None
 
 
 @dataclass
@@ -549,13 +551,16 @@ def load_records(schema: Schema, before: Tables, mode: str, records: Sequence[Re
                 record.row |= {end: id_ for end, id_ in renamed.items() if id_ is not None}
             assert record.id is not None
             rows.append((record.id, record.row))
+        if mode == "merge":
+            _match_edges(found, before[key])
+            write[key] = TableWrite(_folded(found, before[key]))
+            continue
         keyed = bool(found) and isinstance(found[0].type, NodeType) and bool(found[0].type.key)
         last = dict(rows)
         if not keyed and len(last) < len(rows):
-            if mode != "merge":
-                taken = before[key] if mode == "append" else ()
-                conflicts = [*_twice(id_ for id_, _ in rows), *(id_ for id_ in last if id_ in taken)]
-                repeated += [Refusal("key_conflict", (f"'{id_}'",)) for id_ in conflicts]
+            taken = before[key] if mode == "append" else ()
+            conflicts = [*_twice(id_ for id_, _ in rows), *(id_ for id_ in last if id_ in taken)]
+            repeated += [Refusal("key_conflict", (f"'{id_}'",)) for id_ in conflicts]
             rows = list(last.items())
         write[key] = TableWrite(rows, replaced=mode == "overwrite")
     refusals = judge(schema, before, write)
@@ -567,6 +572,33 @@ def load_records(schema: Schema, before: Tables, mode: str, records: Sequence[Re
             there = next((id_ for id_, _ in change.rows if id_ in before[key]), None)
             refusals += [Refusal("key_conflict", (f"'{there}'",))] if there is not None else []
     return Loaded(refusals, write, {key: len(found) for key, found in by_table.items()})
+
+
+def _folded(records: Sequence[Record], before: Mapping[str, Row]) -> list[tuple[str, Row]]:
+    """The rows of a merge: records for one id are applied in order, and absent properties keep their values."""
+    rows: dict[str, Row] = {}
+    for record in records:
+        assert record.id is not None
+        assert record.type is not None
+        old = rows.pop(record.id, None) or before.get(record.id) or {}
+        given = {name: value for name, value in record.row.items() if record.given is None or name in record.given}
+        ends = {end: record.row[end] for end in ("src", "dst") if end in record.row}
+        rows[record.id] = {**dict.fromkeys(record.row), **old, **given, **ends}
+    return list(rows.items())
+
+
+def _match_edges(records: Sequence[Record], before: Mapping[str, Row]) -> None:
+    """Give edges without an id that of the committed edge with the same tuple, or one of their own for each tuple."""
+    type_ = records[0].type if records else None
+    unique = [columns for columns in type_.unique if {"src", "dst"} <= {*columns}] if type_ is not None else []
+    if not isinstance(type_, EdgeType) or not unique:
+        return
+    columns = min(tuple(sorted(columns)) for columns in unique)
+    ids = {tuple(row[name] for name in columns): id_ for id_, row in before.items()}
+    for record in records:
+        values = tuple(record.row[name] for name in columns)
+        if record.id is not None and is_unknown(record.id) and None not in values:
+            record.id = ids.setdefault(values, record.id)
 
 
 def _twice(ids: Iterable[str]) -> list[str]:
