@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,7 +29,7 @@ from omnigraph.engine.tabular import table_bytes
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.load import file_kind, load
+from omnigraph.operations.load import ExceedsMemory, file_kind, load
 from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.diff import DiffResult, diff_files
 from omnigraph.pipeline.embed import embed_lines
@@ -130,25 +130,29 @@ def load_data(
         )
     paths = paths_of(data)
     how = _choose(paths, environ, bulk)
+    creates = from_branch is not None and repository.state().find_head(options.branch) is None
     if how == "memory":
-        return load(
-            repository,
-            catalogs,
-            data,
-            mode,
-            options,
-            missing=missing,
-            embedder=embedder if embed else None,
-            fetch=fetch,
-            set_aside=set_aside,
-            from_branch=from_branch,
-            environ=environ,
-            delimiter=delimiter,
-        )
+        try:
+            return load(
+                repository,
+                catalogs,
+                data,
+                mode,
+                options,
+                missing=missing,
+                embedder=embedder if embed else None,
+                fetch=fetch,
+                set_aside=set_aside,
+                from_branch=from_branch,
+                environ=environ,
+                delimiter=delimiter,
+            )
+        except ExceedsMemory:
+            how = "inline"
     assert paths is not None
     with open_runner(how, bulk, environ) as runner:
         source = FileSource(plan_input(paths, environ, runner.parallelism, delimiter=delimiter))
-        return load_source(
+        result = load_source(
             repository,
             runner,
             source,
@@ -161,6 +165,7 @@ def load_data(
             embed=embed,
             fetch=fetch,
         )
+    return replace(result, branch_created=creates)
 
 
 def _is_frame(data: Any) -> bool:

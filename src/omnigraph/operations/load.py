@@ -57,6 +57,10 @@ class Source:
     originals: Callable[[Catalog, Sequence[RecordError]], Iterable[Any]]
 
 
+DECODED_BYTES_MAX = 256 << 20
+"""How large the tables of an input may be to be loaded in one go."""
+
+
 def load(
     repository: Repository,
     catalogs: Catalogs,
@@ -171,6 +175,10 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
     )
 
 
+class ExceedsMemory(Exception):
+    """The tables of an input are larger than their files, and too large to be read in one go."""
+
+
 def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | None) -> Source:
     files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
 
@@ -179,6 +187,7 @@ def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | Non
 
     def read(catalog: Catalog, faults: Faults) -> Tables:
         tables: Tables = {}
+        size = 0
         for file in files:
             if known_kind(file) == "jsonl":
                 for key, parts in read_text(_text(file), catalog, faults, label(file)).items():
@@ -186,6 +195,9 @@ def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | Non
             else:
                 for key, part in read_table_file(file, catalog, faults):
                     tables.setdefault(key, []).append(part)
+                    size += part.size
+                    if size > DECODED_BYTES_MAX:
+                        raise ExceedsMemory
         return tables
 
     def originals(catalog: Catalog, errors: Sequence[RecordError]) -> Iterator[Any]:

@@ -40,3 +40,15 @@ def test_many_rows_in_few_bytes_are_not_loaded_in_one_go(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "_files", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { n: I32? }\n", sync=False, environ={})
     assert graph.load(tmp_path / "T.parquet", mode="append").tables == (("node:T", 20_000),)
+
+
+@pytest.mark.parametrize("engine", ["auto", "memory"])
+def test_a_table_that_outgrows_memory_is_read_in_parts(tmp_path, monkeypatch, engine):
+    monkeypatch.setattr(load, "DECODED_BYTES_MAX", 100_000)
+    pq.write_table(pa.table({"a": ["x" * 3000] * 100}), tmp_path / "T.parquet")
+    assert (tmp_path / "T.parquet").stat().st_size < 50_000
+    graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
+    before = len(graph.commits())
+    result = graph.ingest(tmp_path / "T.parquet", branch="new", engine=engine)
+    assert (result.tables, result.branch_created) == ((("node:T", 100),), True)
+    assert len(graph.commits("new")) == before + 1
