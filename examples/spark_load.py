@@ -74,7 +74,7 @@ with open_session() as spark:
             watch=show,
         )
         print(f"\n{attempt} run: commit {result.commit_id}, {dict(result.tables)}")
-    print(spark.read.parquet(str(work / "rejects.parquet")).select("source", "line", "rule", "reason").toPandas())
+    spark.read.parquet(str(work / "rejects.parquet")).select("line", "rule", "reason").show(truncate=False)
 
     # %% Frames: what another job computed goes onto a branch, to be looked at before it is merged
     saltier = spark.range(0, 100).selectExpr(
@@ -87,7 +87,7 @@ with open_session() as spark:
     # %% Out again, one Parquet file per piece of a table, for whoever comes next
     rows = graph.export(work / "out", format="parquet", partitioned=True, spark=spark)
     print(f"{rows} rows exported to {work / 'out'}")
-    print(spark.read.parquet(str(work / "out" / "Sample.*.parquet")).groupBy("taken").count().orderBy("taken").limit(3))
+    spark.read.parquet(str(work / "out" / "Sample.*.parquet")).groupBy("taken").count().orderBy("taken").limit(3).show()
 
 # %% The graph is an ordinary graph
 deepest = """query deepest() {

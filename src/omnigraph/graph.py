@@ -79,6 +79,11 @@ class Graph(Asking):
         """Where the graph is."""
         return self._repository.location.uri
 
+    @property
+    def newest_version(self) -> int:
+        """The newest version of the manifest: it grows with every write to any branch."""
+        return self._repository.state().version
+
     def on(self, branch: str) -> Graph:
         """The same graph bound to another branch."""
         self._repository.state().get_head(branch)

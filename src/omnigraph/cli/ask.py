@@ -19,7 +19,7 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN, read_text, writing
 from omnigraph.cli.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, text_lines, write_binary
 from omnigraph.cli.invocation import Address, Branch, Invocation, Json, Message, takes_graph_by_option
-from omnigraph.cli.output import json_text, remark
+from omnigraph.cli.output import json_text, plural, remark
 from omnigraph.cli.pager import print_paged
 from omnigraph.cli.params import gather
 from omnigraph.cli.where import Master, Remote, spark_options
@@ -194,7 +194,7 @@ def change_command(
         _write_rows(run, result.rows, ReadTarget(on), chosen, out)
     # Where rows are the answer, what else there is to say stands beside it.
     beside = sys.stderr if returns else sys.stdout
-    counted = f"{result.affected_nodes} nodes, {result.affected_edges} edges affected"
+    counted = f"{plural(result.affected_nodes, 'node')}, {plural(result.affected_edges, 'edge')} affected"
     print(f"change {asked.name} branch={on}: {counted}", file=beside)
     if run.actor:
         print(f"actor: {run.actor}", file=beside)

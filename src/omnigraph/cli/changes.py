@@ -15,7 +15,7 @@ from omnigraph.cli.ask import point
 from omnigraph.cli.colours import PLAIN, Colours, colours
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import writing
-from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
+from omnigraph.cli.invocation import Branch, Invocation, Json, is_graph, takes_graph
 from omnigraph.cli.output import plural, print_json, utc
 from omnigraph.cli.pager import print_paged
 from omnigraph.text_table import compact
@@ -141,6 +141,9 @@ def diff_command(
     from omnigraph.review import read_range
 
     check_filters(kinds, ops)
+    if run.uri is not None and to is not None and is_graph(from_) and not is_graph(run.uri):
+        # The graph was typed first.
+        from_, to, run.uri = to, run.uri, from_
     both = read_range(from_)
     if both is None:
         if to is None:
@@ -151,22 +154,25 @@ def diff_command(
             raise UsageFault(f"'{from_}' names both points, and '{to}' is one more")
         run.uri, to = to, None
     found = run.open(read_only=True).diff(point(from_), point(to), kinds=kinds, types=types, ops=ops)
-    changes = islice(found, limit)
     if stat:
-        _count(changes, as_json=as_json)
+        _count(islice(found, limit), as_json=as_json)
     elif as_json:
         first, last = (from_, to) if both is None else (both.first, both.last)
-        print_json({"from": first, "to": last, "changes": [plain(change.to_json()) for change in changes]})
+        changes = [plain(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]
+        document: dict[str, Any] = {"from": first, "to": last, "changes": changes[:limit]}
+        print_json({**document, "truncated": len(changes) > limit} if limit is not None else document)
     else:
-        print_paged(_diff_lines(changes, colours()))
+        print_paged(_diff_lines(found, limit, colours()))
 
 
-def _diff_lines(changes: Iterable[RowChange], paint: Colours) -> Iterator[str]:
+def _diff_lines(found: Iterable[RowChange], limit: int | None, paint: Colours) -> Iterator[str]:
+    changes = iter(found)
     count = 0
-    for change in changes:
+    for change in islice(changes, limit):
         count += 1
         yield from change_lines(change, paint)
-    yield plural(count, "change")
+    rest = sum(1 for _ in changes) if limit is not None else 0
+    yield f"{count} of {plural(count + rest, 'change')}" if rest else plural(count, "change")
 
 
 def _count(changes: Iterable[RowChange], *, as_json: bool) -> None:

@@ -11,8 +11,9 @@ import typer
 from omnigraph.cli.config import FILE_NAME
 from omnigraph.cli.files import read_text
 from omnigraph.cli.invocation import Address, Invocation, Json, takes_config
-from omnigraph.cli.output import print_json
+from omnigraph.cli.output import print_json, remark
 from omnigraph.errors import InputError
+from omnigraph.redaction import redact_uri
 
 _SCAFFOLD = """\
 project:
@@ -75,6 +76,18 @@ def init_command(
     print(f"created graph {uri}")
     if path is not None:
         print(f"created {path}")
+    elif scaffold:
+        _remark_on_default(run, uri)
+
+
+def _remark_on_default(run: Invocation, uri: str) -> None:
+    """Say that commands without an address still go to another graph."""
+    if run.has_address and not run.options.quiet:
+        default = redact_uri(run.address().uri)
+        remark(
+            "note", f"{FILE_NAME} is unchanged, and commands without an address use {default}, not {redact_uri(uri)}"
+        )
+        remark("note", f"name the new graph in each command, or set 'cli.graph' in {FILE_NAME}")
 
 
 def _check(text: str, name: str) -> None:

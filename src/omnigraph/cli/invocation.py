@@ -27,7 +27,7 @@ from omnigraph.cli.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.output import remark
 from omnigraph.errors import GraphNotFound, InputError
-from omnigraph.redaction import redact_uri
+from omnigraph.redaction import redact, redact_uri
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -133,6 +133,20 @@ class Invocation:
     uri_option: str | None = field(default=None, repr=False)
     target: str | None = None
 
+    def __post_init__(self) -> None:
+        self._written: tuple[Graph, int] | None = None
+
+    def report_interrupt(self) -> None:
+        """State what an interrupted command left behind."""
+        if self._written is None:
+            remark("interrupted", "nothing was written")
+            return
+        graph, before = self._written
+        if graph.newest_version == before:
+            remark("interrupted", "nothing was written")
+        else:
+            remark("interrupted", "the graph was written to meanwhile; 'omnigraph commit list' shows the commits")
+
     @cached_property
     def config(self) -> Config:
         """The configuration; slips in it are reported once."""
@@ -233,9 +247,12 @@ class Invocation:
             from omnigraph.versioning.records import MAIN
 
         address = address or self.storage()
-        return open_graph(
+        graph = open_graph(
             address.uri, branch=branch or MAIN, actor=self.actor, read_only=read_only, environ=self.environ
         )
+        if not read_only:
+            self._written = graph, graph.newest_version
+        return graph
 
     def open_to_ask(self, address: Address | None = None, *, branch: str | None = None) -> Graph:
         """Open the graph for queries: where it lies on this disk, what they build is kept for the next process."""
@@ -316,14 +333,18 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
         every = Everywhere(config, as_, yes, quiet).over(root if isinstance(root, Everywhere) else Everywhere())
         named = {name: values.pop(name) for name in (*words, *options)}
         path = context.command_path.partition(" ")[2]
+        invocation = Invocation(path, every, **named)
         try:
-            command(Invocation(path, every, **named), **values)
+            command(invocation, **values)
+        except KeyboardInterrupt:
+            invocation.report_interrupt()
+            raise
         except GraphNotFound as error:
-            swapped = next((word for name, word in values.items() if name in spoken and existing_folder(word)), None)
+            typed = [word for name, word in values.items() if name in spoken and isinstance(word, str)]
+            swapped = next(filter(existing_folder, typed), None)
             if named.get("uri") is not None and swapped is not None:
-                error.hint = (
-                    f"the graph comes last: omnigraph {path} {redact_uri(named['uri'])} {redact_uri(str(swapped))}"
-                )
+                others = " ".join([*(word for word in typed if word is not swapped), named["uri"]])
+                error.hint = redact(f"the graph comes last: omnigraph {path} {others} {swapped}")
             raise
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
@@ -341,3 +362,10 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
 def existing_folder(word: object) -> bool:
     """Whether a word can only be meant as the address of a graph."""
     return isinstance(word, str) and ("://" in word or os.sep in word or Path(word).is_dir())
+
+
+def is_graph(word: str) -> bool:
+    """True if a word is the address of a graph and can be nothing else."""
+    from omnigraph.storage.layout import MANIFEST
+
+    return "://" in word or (Path(word) / MANIFEST).is_dir()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.cli.errors import FAILED
+from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.files import STDIN, read_text
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.output import plural, print_json
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 @takes_graph
 def lint_command(
     run: Invocation,
-    query: Annotated[str, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")],
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="The queries (.gq); '-' reads stdin.", show_default=False)
+    ] = None,
+    query: Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The same, as an option.")] = None,
     schema: Annotated[
         str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
     ] = None,
@@ -32,6 +35,14 @@ def lint_command(
     from omnigraph.query.lint import lint
     from omnigraph.schema.check import compile_schema
 
+    if query is not None:
+        if file is not None and run.uri is not None:
+            raise UsageFault(f"--query names the file, and '{file}' is one more word; the graph is the only other one")
+        run.uri = run.uri or file
+    elif file is None:
+        raise UsageFault("which file? write: omnigraph lint FILE [URI]")
+    else:
+        query = file
     path = query if query == STDIN else str(run.config.find_query(query))
     text = read_text(path)
     if schema is not None:

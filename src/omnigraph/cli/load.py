@@ -15,8 +15,8 @@ import typer
 from omnigraph.cli import completion
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN
-from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
-from omnigraph.cli.output import print_json, remark
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
+from omnigraph.cli.output import plural, print_json, remark
 from omnigraph.cli.progress import working
 from omnigraph.cli.where import Conf, Engine, Master, Remote, check_engine, spark_options
 
@@ -28,13 +28,16 @@ MODES = ("overwrite", "append", "merge")
 MISSING = ("keep", "null")
 
 Data = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--data",
         "-d",
         metavar="FILE",
         help="A .jsonl, .csv, .parquet or .arrow file, a folder or glob; '-' reads JSONL from stdin; may be repeated.",
     ),
+]
+File = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="A file to load, instead of --data.", show_default=False)
 ]
 Rejects = Annotated[
     str | None,
@@ -69,7 +72,8 @@ JobId = Annotated[
 @takes_graph
 def load_command(
     run: Invocation,
-    data: Data,
+    file: File = None,
+    data: Data = None,
     mode: Annotated[
         str | None,
         typer.Option(
@@ -97,8 +101,9 @@ def load_command(
 ) -> None:
     """Load files onto a branch as one commit: all of it or nothing.
 
-    omnigraph load --data people.jsonl --mode merge ./my.omni
+    omnigraph load people.jsonl --mode merge ./my.omni
     """
+    files = _files(run, file, data)
     if mode is None:
         raise UsageFault("say how to load: --mode merge (add or update), append (add only) or overwrite")
     _check_words(mode, missing, embed, engine)
@@ -112,21 +117,34 @@ def load_command(
     where: dict[str, Any] = {"engine": engine, "spark": spark, "delimiter": delimiter}
     if from_branch is not None:
         where["from_branch"] = from_branch
-    result = _load(run, graph, data, mode, missing, on, rejects, embed, job_id, message, where, as_json=as_json)
+    result = _load(run, graph, files, mode, missing, on, rejects, embed, job_id, message, where, as_json=as_json)
     counts = _counts(result)
     if as_json:
         document = {"uri": address.uri, "branch": on, "mode": mode, **counts, **_common(run, graph, result)}
         print_json(document)
         return
-    nodes = f"{counts['nodes_loaded']} nodes in {counts['node_types_loaded']} types"
-    edges = f"{counts['edges_loaded']} edges in {counts['edge_types_loaded']} types"
+    nodes = f"{plural(counts['nodes_loaded'], 'node')} in {plural(counts['node_types_loaded'], 'type')}"
+    edges = f"{plural(counts['edges_loaded'], 'edge')} in {plural(counts['edge_types_loaded'], 'type')}"
     print(f"load {address.uri} branch={on} mode={mode}: {nodes}, {edges}")
+
+
+def _files(run: Invocation, file: str | None, data: list[str] | None) -> list[str]:
+    """The files to load: those of --data, else the first word; the graph is the last word."""
+    if data:
+        if file is not None and run.uri is not None:
+            raise UsageFault(f"--data names the files, and '{file}' is one more word; the graph is the only other one")
+        run.uri = run.uri or file
+        return data
+    if file is None or (run.uri is None and is_graph(file)):
+        raise UsageFault(f"which file? write: omnigraph {run.command} FILE {file or '[URI]'}")
+    return [file]
 
 
 @takes_graph
 def ingest_command(
     run: Invocation,
-    data: Data,
+    file: File = None,
+    data: Data = None,
     branch: Branch = None,
     from_branch: Annotated[
         str | None, typer.Option("--from", metavar="BASE", help="Where a missing branch starts.")
@@ -146,8 +164,9 @@ def ingest_command(
 ) -> None:
     """Load files onto a branch that is created if it is missing.
 
-    omnigraph ingest --data may.jsonl --branch intake/may ./my.omni
+    omnigraph ingest may.jsonl --branch intake/may ./my.omni
     """
+    files = _files(run, file, data)
     _check_words(mode, missing, embed, engine)
     address = run.storage()
     on, base = run.branch(branch), run.branch(from_branch)
@@ -155,7 +174,7 @@ def ingest_command(
     graph = run.open(address)
     spark = spark_options(engine, master, remote, conf)
     where = {"engine": engine, "spark": spark, "delimiter": delimiter, "from_branch": base}
-    result = _load(run, graph, data, mode, missing, on, rejects, embed, job_id, message, where, as_json=as_json)
+    result = _load(run, graph, files, mode, missing, on, rejects, embed, job_id, message, where, as_json=as_json)
     if as_json:
         tables = [{"table_key": key, "rows_loaded": rows} for key, rows in sorted(result.tables)]
         document = {"uri": address.uri, "branch": on, "base_branch": base, "branch_created": result.branch_created}
@@ -164,7 +183,7 @@ def ingest_command(
     life = "new branch" if result.branch_created else "existing branch"
     print(f"ingest {address.uri} branch={on} base={base} mode={mode} ({life})")
     for key, rows in sorted(result.tables):
-        print(f"  {key} {rows} rows")
+        print(f"  {key} {plural(rows, 'row')}")
     if run.actor:
         print(f"actor: {run.actor}")
 

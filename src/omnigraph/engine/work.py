@@ -130,7 +130,7 @@ class Work:
         if rows > self.limits.rows_max:
             raise LimitReached(
                 f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",
-                hint="raise rows_max, or add a filter or a hop bound that narrows the match",
+                hint="add a filter or a hop bound that narrows the match; Limits(rows_max=…) raises it in Python",
             )
 
     def check(self) -> None:

@@ -128,7 +128,7 @@ def test_init_tells_a_wrong_schema_with_its_place(folder, say):
 
 def test_load(graph, say):
     code, out, err = say("load", "-d", "people.jsonl", "--mode", "overwrite", "g.omni")
-    assert (code, out) == (0, "load g.omni branch=main mode=overwrite: 3 nodes in 1 types, 1 edges in 1 types\n")
+    assert (code, out) == (0, "load g.omni branch=main mode=overwrite: 3 nodes in 1 type, 1 edge in 1 type\n")
     assert err == "note: load writes to g.omni (local storage)\n"
     answer = document(say("load", "-d", "people.jsonl", "--mode", "merge", "--json", "--quiet", "--as", "ana"))
     assert {key: answer[key] for key in ("uri", "branch", "mode", "nodes_loaded", "edges_loaded")} == {
@@ -143,7 +143,7 @@ def test_load_from_stdin(graph, say, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     code, out, err = say("load", "-d", "-", "--mode", "merge", "--rejects", "bad.jsonl")
     assert code == 0
-    assert "1 nodes in 1 types" in out
+    assert "1 node in 1 type" in out
     assert "warning: 1 wrong records were set aside in bad.jsonl" in err
     (reject,) = (json.loads(line) for line in Path("bad.jsonl").read_text().splitlines())
     assert (reject["line"], reject["type"]) == (2, "Person")
@@ -162,7 +162,7 @@ def test_ingest_creates_the_branch(graph, say):
     assert code == 0
     assert out == (
         "ingest g.omni branch=intake/may base=main mode=merge (new branch)\n"
-        "  edge:Knows 1 rows\n  node:Person 3 rows\nactor: bo\n"
+        "  edge:Knows 1 row\n  node:Person 3 rows\nactor: bo\n"
     )
     answer = document(say("ingest", "-d", "people.jsonl", "--branch", "intake/may", "--json"))
     assert (answer["branch_created"], answer["base_branch"]) == (False, "main")
@@ -255,7 +255,7 @@ def test_query_text_from_the_line_and_from_stdin(graph, say, monkeypatch):
     bare = "match { $p: Person } return { count($p) as n }"
     assert say("read", "-e", bare)[1] == "1 row from branch main via inline\nn\n-\n3\n"
     assert say("change", "-e", 'insert Person { name: "Cleo" }')[1] == (
-        "change inline branch=main: 1 nodes, 0 edges affected\n"
+        "change inline branch=main: 1 node, 0 edges affected\n"
     )
     assert say("change", "-e", 'delete Person where name = "Cleo"')[0] == 0
     assert say("explain", "-e", bare, "g.omni")[1].startswith("query inline()")
@@ -273,7 +273,7 @@ def test_read_into_files(graph, say):
 def test_change_and_time_travel(graph, say):
     words = ("change", "-q", "q.gq", "-n", "birthday", "-p", "name=Bo", "-p", "age=18")
     assert say(*words, "--as", "ana", "-m", "Bo is 18") == (
-        0, "change birthday branch=main: 1 nodes, 0 edges affected\nactor: ana\n", "",
+        0, "change birthday branch=main: 1 node, 0 edges affected\nactor: ana\n", "",
     )  # fmt: skip
     commits = document(say("commit", "list", "--json"))["commits"]
     assert [commit["message"] for commit in commits] == ["Bo is 18", None, None]
@@ -489,7 +489,7 @@ def test_history_and_blame(graph, say):
 def test_a_change_shows_the_rows_it_returns(graph, say):
     text = "update Person set { age: 5 } where age < 40 as $p return { $p.name, $p.age }"
     words = ("change", "-e", text, "--as", "ana")
-    counted = "change inline branch=main: 1 nodes, 0 edges affected\nactor: ana\n"
+    counted = "change inline branch=main: 1 node, 0 edges affected\nactor: ana\n"
     assert say(*words) == (
         0,
         "1 row from branch main via inline\np.name | p.age\n-------+------\nBo     |     5\n",
@@ -852,5 +852,53 @@ def test_an_interrupted_command_is_130_and_changes_nothing(graph, say, wait_s):
         time.sleep(wait_s)
         process.send_signal(signal.SIGINT)
         code, said = process.wait(timeout=60), process.stderr.read().decode()
-        assert (code, said, process.stdout.read()) == (130, "", b"")
+        assert (code, said, process.stdout.read()) == (130, "interrupted: nothing was written\n", b"")
     assert len(document(say("commit", "list", "--json"))["commits"]) == 2
+
+
+# -- what people type --------------------------------------------------------------------------------
+
+
+def test_files_are_words(graph, say):
+    for words in (
+        ["load", "people.jsonl", "--mode", "merge"],
+        ["load", "people.jsonl", "--mode", "merge", "g.omni"],
+        ["ingest", "people.jsonl", "--branch", "intake", "g.omni"],
+        ["lint", "q.gq"],
+        ["lint", "q.gq", "g.omni"],
+        ["lint", "-q", "q.gq", "g.omni"],
+    ):
+        code, _, err = say(*words)
+        assert code == 0, err
+    for words in (["load", "--mode", "merge"], ["load", "g.omni", "--mode", "merge"], ["lint"]):
+        code, _, err = say(*words)
+        assert (code, f"which file? write: omnigraph {words[0]} FILE" in err) == (2, True)
+    assert say("load", "-d", "people.jsonl", "--mode", "merge", "people.jsonl", "g.omni")[0] == 2
+
+
+def test_a_diff_takes_the_graph_first_or_last(graph, say):
+    assert say("branch", "create", "fix")[0] == 0
+    for words in (["main", "fix"], ["main", "fix", "g.omni"], ["g.omni", "main", "fix"]):
+        code, out, err = say("diff", *words)
+        assert (code, out) == (0, "0 changes\n"), err
+
+
+def test_a_hint_repeats_every_word(graph, say):
+    code, _, err = say("history", "./g.omni", "Person", "Ana")
+    assert code == 1
+    assert "omnigraph history Person Ana ./g.omni" in err
+
+
+def test_a_limited_diff_says_how_many_there_are(graph, say):
+    init = document(say("commit", "list", "--json"))["commits"][-1]["graph_commit_id"]
+    code, out, _ = say("diff", init, "main", "--limit", "1")
+    assert (code, out.splitlines()[-1]) == (0, "1 of 4 changes")
+    shown = document(say("diff", init, "main", "--limit", "1", "--json"))
+    assert (len(shown["changes"]), shown["truncated"]) == (1, True)
+    assert document(say("diff", init, "main", "--limit", "99", "--json"))["truncated"] is False
+
+
+def test_a_second_graph_says_which_one_is_the_default(graph, say):
+    code, out, err = say("init", "--schema", "s.pg", "second.omni")
+    assert (code, out) == (0, "created graph second.omni\n")
+    assert "commands without an address use g.omni, not second.omni" in err

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.config import home
+from omnigraph.cli.errors import FAILED
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph
 
 
@@ -21,7 +22,9 @@ def shell_command(
 ) -> None:
     """Ask and change a graph interactively: completion, history, tables, time travel.
 
-    What comes through a pipe is run as if it were typed: omnigraph shell ./my.omni < session.txt
+    Input from a pipe runs as if it were typed; the exit code is 1 if any of it failed.
+
+    omnigraph shell ./my.omni < session.txt
     """
     from omnigraph.cli.ask import table_style
     from omnigraph.cli.shell.session import Session, lines_of
@@ -33,6 +36,8 @@ def shell_command(
         session.timing = False
         for line in lines_of(session, _inputs(sys.stdin)):
             print(line, flush=True)
+        if session.failures:
+            raise typer.Exit(FAILED)
         return
     from omnigraph.cli.shell.terminal import interact
 
@@ -41,11 +46,12 @@ def shell_command(
 
 def _inputs(lines: Iterable[str]) -> Iterator[str]:
     """Lines joined until they are a whole query; the clauses behind a bare match may follow on lines of their own."""
+    from omnigraph.cli.shell.session import is_word
     from omnigraph.cli.shell.statements import continues, is_whole
 
     text = ""
     for line in lines:
-        if text and is_whole(text.removesuffix("\n")) and not continues(line):
+        if text and (is_whole(text.removesuffix("\n")) or is_word(text)) and not continues(line):
             yield text
             text = ""
         text += line

@@ -48,6 +48,8 @@ class Session:
     at: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     file: Path | None = None
+    failures: int = 0
+    """How many inputs ended in an error."""
 
     @property
     def prompt(self) -> str:
@@ -72,11 +74,15 @@ class Session:
         try:
             if text.startswith(":"):
                 yield from self._command(text[1:])
+            elif is_word(text):
+                yield from self._command(WORDS[text.rstrip(";").lower()])
             else:
                 yield from self._query(text, None)
         except CompileError as error:
+            self.failures += 1
             yield from f"error: {error}".splitlines()
         except OmniGraphError as error:
+            self.failures += 1
             yield f"error: {error.message}"
             if error.hint:
                 yield f"hint: {error.hint}"
@@ -103,7 +109,8 @@ class Session:
         result = self.graph.mutate(source, name, dict(params))
         if result.rows.columns:
             yield from text_lines(result.rows, ReadTarget(self.graph.branch), self.format, self.style)
-        yield f"{result.affected_nodes} nodes, {result.affected_edges} edges affected on {self.graph.branch}"
+        counted = f"{plural(result.affected_nodes, 'node')}, {plural(result.affected_edges, 'edge')}"
+        yield f"{counted} affected on {self.graph.branch}"
         if result.commit_id:
             yield f"commit {result.commit_id}"
 
@@ -162,6 +169,30 @@ class Session:
                 return
             yield from change_lines(change)
         yield plural(count, "change")
+
+    def load(self, text: str) -> Lines:
+        file, mode = _words(text, ":load FILE [merge|append|overwrite]", least=1, most=2, default="merge")
+        if self.at is not None:
+            raise InputError("the past cannot be changed", hint="':at now' goes back to the branch")
+        result = self.graph.load(str(Path(file).expanduser()), mode=mode)
+        for key, rows in sorted(result.tables):
+            yield f"{key} {plural(rows, 'row')}"
+        yield from result.notes
+        yield f"commit {result.commit_id}" if result.commit_id else "nothing was loaded"
+
+    def merge(self, text: str) -> Lines:
+        source, into = _words(text, ":merge BRANCH [INTO]", least=1, most=2, default=self.graph.branch)
+        result = self.graph.merge(source, into=into)
+        yield f"{result.outcome}: {source} into {into}"
+
+    def tag(self, text: str) -> Lines:
+        if not text:
+            for known in self.graph.tags():
+                yield f"{known.name}  {known.commit_id}  {utc(known.created_us)}"
+            return
+        name, at = _words(text, ":tag [NAME [POINT]]", least=1, most=2, default=self.at or self.graph.branch)
+        made = self.graph.tag_create(name, at=point(at))
+        yield f"tag {made.name} at commit {made.commit_id}"
 
     def explain(self, text: str) -> Lines:
         source, name = self._named(text)
@@ -266,10 +297,22 @@ class Session:
         yield f"timing is {'on' if self.timing else 'off'}"
 
 
+def is_word(text: str) -> bool:
+    """True if an input is a command that needs no colon."""
+    return text.strip().rstrip(";").lower() in WORDS
+
+
 def _number(text: str) -> int:
     if not text.isdecimal():
         raise InputError(f"'{text}' is no number")
     return int(text)
+
+
+def _words(text: str, usage: str, *, least: int, most: int, default: str) -> tuple[str, str]:
+    words = shlex.split(text)
+    if not least <= len(words) <= most:
+        raise InputError(f"{plural(least, 'word')} or {most} are needed", hint=f"write '{usage}'")
+    return words[0], words[1] if len(words) > 1 else default
 
 
 def _two(text: str, usage: str) -> tuple[str, str]:
@@ -293,6 +336,9 @@ COMMANDS: dict[str, Command] = {
     "branch": Command(Session.branch, "[NAME]", "list the branches, or go to one"),
     "at": Command(Session.at_, "POINT", "go to a commit id, version or time; ':at now' goes back"),
     "diff": Command(Session.diff, "FROM [TO]", "what differs between two points"),
+    "merge": Command(Session.merge, "BRANCH [INTO]", "merge a branch into this one, or into another"),
+    "load": Command(Session.load, "FILE [MODE]", "load a file: merge (the default), append or overwrite"),
+    "tag": Command(Session.tag, "[NAME [POINT]]", "list the tags, or tag where you are"),
     "commits": Command(Session.commits, "[N]", "the newest commits"),
     "history": Command(Session.history, "TYPE ID", "every change of one node or edge"),
     "blame": Command(Session.blame, "TYPE ID", "which commit last set each property"),
@@ -307,6 +353,8 @@ COMMANDS: dict[str, Command] = {
     "timing": Command(Session.timing_, "[on|off]", "whether the time is shown"),
     "quit": Command(Session.quit_, "", "leave; Ctrl-D does too"),
 }
+WORDS = {"help": "help", "?": "help", "\\?": "help", "\\h": "help", "exit": "quit", "quit": "quit", "\\q": "quit"}
+"""Inputs without a colon that people bring from other shells."""
 ABBREVIATIONS = {"h": "help", "?": "help", "b": "branch", "q": "quit", "exit": "quit", "branches": "branch"}
 
 

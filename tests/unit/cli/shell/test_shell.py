@@ -150,10 +150,10 @@ def test_ask_and_change(session):
     assert said(session, "match { $p: Person } return { $p.name } order { $p.name }") == (
         "2 rows from branch main via inline\np.name\n------\nAna   \nBo    "
     )
-    assert said(session, 'insert Town { label: "Aa" }').startswith("1 nodes, 0 edges affected on main\ncommit 0")
+    assert said(session, 'insert Town { label: "Aa" }').startswith("1 node, 0 edges affected on main\ncommit 0")
     text = 'upsert Town { label: "Aa" } existing { people: 7 } as $t return { $t.people }'
     rows = "1 row from branch main via inline\nt.people\n--------\n       7\n"
-    assert said(session, text).startswith(f"{rows}1 nodes, 0 edges affected on main\ncommit 0")
+    assert said(session, text).startswith(f"{rows}1 node, 0 edges affected on main\ncommit 0")
     assert said(session, ":format csv", 'match { $t: Town { label: "Aa" } } return { $t.label }').endswith(
         "t.label\nAa"
     )
@@ -249,3 +249,37 @@ def test_what_comes_through_a_pipe(graph, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert run(["shell", graph.uri]) == 0
     assert capsys.readouterr().out == "1 row from branch main via inline\np.name\n------\nBo    \n* main\n"
+
+
+@pytest.mark.parametrize("word", ["help", "?", "HELP;"])
+def test_words_of_other_shells_help(session, word):
+    assert ":branch" in said(session, word)
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", "\\q", "exit;"])
+def test_words_of_other_shells_leave(session, word):
+    with pytest.raises(Leave):
+        list(session.run(word))
+
+
+def test_load_merge_and_tag(session, tmp_path):
+    file = tmp_path / "more.jsonl"
+    file.write_text('{"type": "Town", "data": {"label": "Zz"}}\n')
+    session.graph.branch_create("more")
+    said(session, ":branch more")
+    assert said(session, f":load {file}").startswith("node:Town 1 row\n")
+    said(session, ":branch main")
+    assert said(session, ":merge more") == "fast_forward: more into main"
+    assert said(session, ":tag done").startswith("tag done at commit 0")
+    assert said(session, ":tag").startswith("done  0")
+    assert session.failures == 0
+    assert "error" in said(session, ":merge nowhere")
+    assert session.failures == 1
+
+
+def test_a_failure_in_a_pipe_is_the_exit_code(graph, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"match { $p: Persn } return { $p.name }\nhelp\n")))
+    assert run(["shell", graph.uri]) == 1
+    out = capsys.readouterr().out
+    assert "there is no node type 'Persn'" in out
+    assert ":branch" in out
