@@ -2,5 +2,7 @@
 
 __version__ = "0.1.0.dev0"
 
-STORAGE_FORMAT = 1001
-"""The storage format this release reads and writes; others are refused."""
+STORAGE_FORMAT = 1002
+"""The storage format this release writes. It also reads the previous one; the first write raises such a graph."""
+STORAGE_FORMAT_OLDEST = 1001
+"""The oldest storage format this release reads; older and newer ones are refused."""

@@ -42,7 +42,7 @@ class MutationResult:
     affected_nodes: int
     affected_edges: int
     commit_id: str | None
-    rows: Result = field(default_factory=Result.empty, compare=False)
+    rows: Result = field(default_factory=Result.empty, compare=False, repr=False)
     """What `return` says, without columns where there is none."""
 
     def to_json(self) -> dict[str, Any]:

@@ -398,6 +398,20 @@ class Ledger:
         self._keep(published, base)
         return published
 
+    def raise_stamp(self, base: LedgerVersion, stamp: str) -> LedgerVersion:
+        """Commit a new format stamp on exactly `base`, or raise `PublishConflict`."""
+        update = lance.LanceOperation.UpdateMap({STAMP_KEY: stamp})
+        operation = lance.LanceOperation.UpdateConfig(schema_metadata_updates=update)
+        try:
+            lance.LanceDataset.commit(base.dataset, operation, read_version=base.version, max_retries=0)
+        except lance_errors() as error:
+            if is_conflict(error):
+                raise PublishConflict from error
+            raise storage_failure(error, self.location, "the format of the graph cannot be raised") from error
+        if self.sync and self.location.path is not None:
+            sync_tree(self.location.path / MANIFEST)
+        return self.read()
+
     def _merge(self, sealed: list[lance.LanceFragment], tail: pa.Table) -> tuple[pa.Table, list[int]]:
         """The rows of a new sealed fragment and the ids of those it swallows: newest first, while no larger."""
         parts = [tail]

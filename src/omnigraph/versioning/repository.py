@@ -37,7 +37,7 @@ from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import ObjectStore, object_store
 from omnigraph.storage.races import pause
 from omnigraph.storage.tables import TableStore, replaced
-from omnigraph.version import STORAGE_FORMAT
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.branches import check_branch_name
 from omnigraph.versioning.history import only_reachable, reachable
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
@@ -79,8 +79,6 @@ Decide = Callable[[State], Publication | None]
 
 class Repository:
     """A graph, opened."""
-
-    format = FORMAT
 
     def __init__(self, location: Location, *, sync: bool, read_only: bool, clock: Clock) -> None:
         self.location = location
@@ -203,6 +201,11 @@ class Repository:
 
     # -- state -----------------------------------------------------------------------------------
 
+    @property
+    def format(self) -> int:
+        """The storage format of the graph."""
+        return int(self.state().ledger.stamp or 0)
+
     def state(self) -> State:
         """The newest state; read again only when the manifest moved."""
         with self._lock:
@@ -250,6 +253,8 @@ class Repository:
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
                     return state
                 try:
+                    if state.ledger.stamp != str(FORMAT):
+                        state = self._remember(self.ledger.raise_stamp(state.ledger, str(FORMAT)))
                     publication = decide(state)
                     if publication is None:
                         return state
@@ -542,12 +547,12 @@ def check_stamp(version: LedgerVersion, location: Location) -> None:
     found = int(stamp)
     if found > FORMAT:
         raise IncompatibleFormat(
-            f"'{location.uri}' has storage format {found}; this release serves {FORMAT}",
+            f"'{location.uri}' has storage format {found}; this release reads {STORAGE_FORMAT_OLDEST} to {FORMAT}",
             hint="upgrade omnigraph before opening this graph",
         )
-    if found < FORMAT:
+    if found < STORAGE_FORMAT_OLDEST:
         raise IncompatibleFormat(
-            f"'{location.uri}' has storage format {found}, this release serves {FORMAT}; there is no upgrade in place",
+            f"'{location.uri}' has storage format {found}; this release reads {STORAGE_FORMAT_OLDEST} to {FORMAT}",
             hint="with the release that wrote it: omnigraph export GRAPH > graph.jsonl; with this one: omnigraph init "
             "--schema schema.pg NEW, then omnigraph load --mode overwrite --data graph.jsonl NEW "
             "(data, vectors and blobs survive, history and branches do not)",

@@ -280,7 +280,7 @@ def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
         "table_branch",
         "row_count",
     ]
-    assert dataset.schema.metadata[STAMP_KEY.encode()] == b"1001"
+    assert dataset.schema.metadata[STAMP_KEY.encode()] == b"1002"
     assert dataset.schema.field("object_id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
     found = {row["object_id"]: row for row in dataset.to_table().to_pylist()}
     assert len(found) == dataset.count_rows()

@@ -176,9 +176,9 @@ def restamp(root, stamp):
 @pytest.mark.parametrize(
     ("stamp", "words", "hints"),
     [
-        ("4", ["4", str(FORMAT), "no upgrade in place"], ["omnigraph export", "omnigraph init", "omnigraph load"]),
+        ("4", ["4", str(FORMAT)], ["omnigraph export", "omnigraph init", "omnigraph load"]),
         ("1000", ["1000", str(FORMAT)], ["history and branches do not"]),
-        ("1002", ["1002", str(FORMAT)], ["upgrade omnigraph"]),
+        (str(FORMAT + 1), [str(FORMAT + 1), str(FORMAT)], ["upgrade omnigraph"]),
         ("99999999999999999999", ["99999999999999999999"], ["upgrade omnigraph"]),
         (None, ["no format stamp"], []),
         ("", ["unreadable", "''"], []),
@@ -391,7 +391,7 @@ def test_the_shown_form_of_a_snapshot(root):
     assert repository.snapshot().to_json() == {
         "branch": "main",
         "manifest_version": 2,
-        "internal_schema_version": 1001,
+        "internal_schema_version": 1002,
         "graph_commit_id": commit.id,
         "tables": [
             {

@@ -1,0 +1,79 @@
+"""Graphs of the previous storage format: a real one, written by the release that had it."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import lance
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import IncompatibleFormat
+from omnigraph.storage.ledger import STAMP_KEY
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
+
+CASES = Path(__file__).parents[2] / "cases" / "formats"
+OLDER = "match { $p: Person $p.age > 3 } return { $p.name } order { $p.name }"
+
+
+@pytest.fixture
+def previous(tmp_path: Path) -> Path:
+    with zipfile.ZipFile(CASES / f"{STORAGE_FORMAT_OLDEST}.zip") as file:
+        file.extractall(tmp_path)
+    return tmp_path / "team.omni"
+
+
+def stamp(path: Path) -> int:
+    return int(lance.dataset(path / "__manifest").schema.metadata[STAMP_KEY.encode()])
+
+
+def test_a_graph_of_the_previous_format_is_read_and_left_as_it_is(previous):
+    graph = og.open(previous, read_only=True)
+    assert [row["p.name"] for row in graph.query(OLDER)] == ["p4", "p5"]
+    assert [row["p.name"] for row in graph.query(OLDER, branch="side")] == ["p3", "p4", "p5"]
+    assert len(graph.query("match { $a knows{1,5} $b } return { $a.name, $b.name }")) == 15
+    assert [change.id for change in graph.diff("main", "side")] == ["p3"]
+    assert [tag.name for tag in graph.tags()] == ["v1"]
+    assert graph.verify() == []
+    assert graph.snapshot().to_json()["internal_schema_version"] == STORAGE_FORMAT_OLDEST
+    assert stamp(previous) == STORAGE_FORMAT_OLDEST
+
+
+def test_the_first_write_raises_it_and_loses_nothing(previous):
+    graph = og.open(previous)
+    before = [commit.id for commit in graph.commits()]
+    reader = og.open(previous, read_only=True)
+    assert stamp(previous) == STORAGE_FORMAT_OLDEST, "opening is no write"
+    graph.mutate('insert Person { name: "new", age: 9 }')
+    assert stamp(previous) == STORAGE_FORMAT
+    assert [commit.id for commit in graph.commits()][1:] == before
+    assert [row["p.name"] for row in reader.query(OLDER)] == ["new", "p4", "p5"]
+    assert graph.merge("side").outcome == "merged"
+    assert (
+        graph.on("side")
+        .mutate('query q() { update Person set { age: 77 } where name = "p3" }', idempotency_key="k1")
+        .commit_id
+        == graph.commits("side")[0].id
+    )
+    graph.optimize()
+    assert graph.verify() == []
+    assert [problem for problem in graph.verify(deep=True) if problem.damage] == []
+    assert [row["p.name"] for row in graph.query(OLDER, at="v1")] == ["p4", "p5"]
+
+
+def test_two_writers_raise_it_once(previous):
+    first, second = og.open(previous), og.open(previous)
+    first.snapshot(), second.snapshot()
+    first.mutate('insert Person { name: "a" }')
+    second.mutate('insert Person { name: "b" }')
+    assert stamp(previous) == STORAGE_FORMAT
+    assert {"a", "b"} <= {row["p.name"] for row in first.query("match { $p: Person } return { $p.name }")}
+    assert first.verify() == []
+
+
+@pytest.mark.parametrize("found", [STORAGE_FORMAT_OLDEST - 1, STORAGE_FORMAT + 1])
+def test_other_formats_are_refused(previous, found):
+    lance.dataset(previous / "__manifest").update_schema_metadata({STAMP_KEY: str(found)})
+    with pytest.raises(IncompatibleFormat, match=f"has storage format {found}; this release reads 1001 to 1002"):
+        og.open(previous)
