@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import cache
+from itertools import groupby, pairwise
 from typing import Any
 
 import snowballstemmer
@@ -182,9 +183,31 @@ _stem = cache(snowballstemmer.stemmer("english").stemWord)
 
 def tokens(text: str | None) -> list[str]:
     """The tokens of a text, repeats kept."""
-    found = re.findall(r"[^\W_]+", text or "")
-    stems = [_stem(word.lower()) for word in found if len(word.encode()) <= 40]
-    return [_fold(stem) for stem in stems if stem not in STOP_WORDS]
+    return [token for run in re.findall(r"[^\W_]+", text or "") for token in _tokens_of_run(run)]
+
+
+def _tokens_of_run(run: str) -> list[str]:
+    if any(map(is_cjk, run)):
+        found: list[str] = []
+        for cjk, letters in groupby(unicodedata.normalize("NFKC", run), is_cjk):
+            part = "".join(letters)
+            if cjk:
+                found += [_fold(a + b) for a, b in pairwise(part)] or [_fold(part)]
+            else:
+                found += _tokens_of_run(part)
+        return found
+    if len(run.encode()) > 40:
+        return []
+    stem = _stem(run.lower())
+    return [_fold(stem)] if stem not in STOP_WORDS else []
+
+
+def is_cjk(letter: str) -> bool:
+    """Whether a letter belongs to a script that is written without spaces, by the name Unicode gives it."""
+    name = unicodedata.name(letter, "").removeprefix("HALFWIDTH ")
+    scripts = ("CJK UNIFIED", "CJK COMPAT", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HENTAIGANA")
+    marks = tuple(f"IDEOGRAPHIC {mark}" for mark in ("ITERATION", "CLOSING", "NUMBER", "ANNOTATION"))
+    return name.startswith((*scripts, *marks)) and letter.isalnum() and not name.endswith("VOICED SOUND MARK")
 
 
 def _fold(word: str) -> str:
@@ -725,7 +748,10 @@ class _Reading:
         stored = self.value(of, row)
         match call.function:
             case "search" | "match_text":
-                return not set(tokens(stored)).isdisjoint(tokens(query))
+                wanted = set(tokens(query))
+                if len(call.arguments) == 3:
+                    return bool(wanted) and wanted <= set(tokens(stored))
+                return not wanted.isdisjoint(tokens(stored))
             case "fuzzy":
                 most = self.value(call.arguments[2], row) if len(call.arguments) == 3 else 2
                 return any(levenshtein(a, b) <= most for a in set(tokens(stored)) for b in set(tokens(query)))

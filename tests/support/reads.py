@@ -31,7 +31,7 @@ from support.reads_unions import any_hop, edge_ends, entity_test, entity_value, 
 WORDS = [
     "river", "Rivers", "running", "run", "runner", "stone", "stones", "the", "a", "This", "being", "not", "Café",
     "cafe", "naïve", "NAIVE", "Über", "quick", "quickly", "don't", "under_score", "2024", "x" * 40, "y" * 41,
-    "résumés", "resume", "stön",
+    "résumés", "resume", "stön", "東京", "東京都", "京", "日本語のテキスト" * 3, "ｶﾞｲﾄﾞ", "한국어", "v2版",
 ]  # fmt: skip
 STRINGS = ["", "a", "A", "ab", "abc", "b", "é", "e", "z", "Z", "\ufb00", "\U0001f600", "red", "%", "a_b", "a'b"]
 DATES = ["1969-12-31", "1970-01-01", "2000-02-29", "2020-05-05", "2020-05-06", "9999-12-31"]
@@ -733,14 +733,14 @@ class Asking:
         random = self.random
         match random.randrange(4):
             case 0:
-                return f"match_text({of}, {self.words()})"
+                return f"match_text({of}, {self.words()}{random.choice(('', ', all'))})"
             case 1:
                 edits = random.choice(("", "", ", 0", ", 1", ", 3"))
                 if random.random() < 0.2:
                     edits = f", {self.param('U32', random.randrange(4))}"
                 return f"fuzzy({of}, {self.words()}{edits})"
             case _:
-                return f"search({of}, {self.words()})"
+                return f"search({of}, {self.words()}{random.choice(('', ', all'))})"
 
     def words(self) -> str:
         said = self.values.text(self.random)

@@ -9,6 +9,7 @@ from omnigraph.engine import persisted
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.estimates import Estimates, about
 from omnigraph.engine.keyed import id_tests
+from omnigraph.engine.postings import WORDS
 from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.work import Profile, Step
 from omnigraph.query import ir
@@ -69,7 +70,7 @@ class Explained:
             conditions = (op.condition,)
         for condition in conditions:
             if isinstance(condition, ir.TextMatch):
-                yield f"words of '{condition.prop.name}' {self._kept('words', condition.prop)}"
+                yield f"words of '{condition.prop.name}' {self._kept(WORDS, condition.prop)}"
 
     def _adjacency(self, edge_type: str, kind: str) -> str:
         edge = self._catalog.edges[edge_type]
@@ -90,7 +91,7 @@ class Explained:
                 kept = self._kept("vectors", arm.prop)
                 notes.append(f"vectors of '{arm.prop.name}' {kept}: codes first, the best in full")
             else:
-                notes.append(f"words of '{arm.prop.name}' {self._kept('words', arm.prop)}")
+                notes.append(f"words of '{arm.prop.name}' {self._kept(WORDS, arm.prop)}")
         first = self._plan.pipeline[0]
         if len(self._plan.pipeline) > 1 and isinstance(first, ir.NodeScan) and first.var == arms[0].prop.var:
             notes.append("before the rest of the match" if self._plan.limit else "after the match")

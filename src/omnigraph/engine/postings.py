@@ -22,11 +22,13 @@ from omnigraph.engine.carried import Places
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.native import stoppable
 from omnigraph.engine.parts import Cover, Recipe, covered
-from omnigraph.engine.text import Scores, all_within, analyse_word, cut
+from omnigraph.engine.text import Scores, all_within, analyse_run, cut
 from omnigraph.engine.unions import joined
 from omnigraph.engine.watch import checkpoint, paced, say
 
 _K1, _B = 1.2, 0.75
+WORDS = "bigrams"
+"""What the kept index is called: another name for every other way to cut texts into words."""
 _CHUNK_BYTES = 16_000_000
 _KEPT_MIN = 5_000
 """The words of fewer rows are found faster by looking at them than on disk."""
@@ -127,6 +129,16 @@ class TextIndex:
         """The rows that hold a word, part by part: in the numbers of the part, how often, and which rows they are."""
         found = [(*part.find(word), places) for part, places in self._parts]
         return [one for one in found if len(one[0])]
+
+    def holding_all(self, words: Iterable[str]) -> Mask:
+        """Which rows hold every one of the words; none if there are no words."""
+        mask: Mask | None = None
+        for word in paced(list(dict.fromkeys(words))):
+            held = self.matching([word])
+            mask = held if mask is None else mask & held
+            if not mask.any():
+                return mask
+        return mask if mask is not None else np.zeros(len(self._lengths), bool)
 
     def matching(self, words: Iterable[str]) -> Mask:
         """Which rows hold at least one of the words."""
@@ -241,7 +253,7 @@ def index_of(data: TableData, name: str) -> TextIndex:
         if not covers:
             return build_index(data.column(name))
         return data.derived(f"words:{data.column_key(name)}", lambda: TextIndex(joined(covers, members)))
-    recipe = Recipe("words", _KEPT_MIN, make, write, _postings)
+    recipe = Recipe(WORDS, _KEPT_MIN, make, write, _postings)
     return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(covered(data, name, recipe)))
 
 
@@ -286,16 +298,18 @@ def build_postings(chunks: Iterable[pa.Array]) -> Postings:
 def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
     """(which word, in which row) for every word of some texts; `codes` learns the new ones."""
     runs, which, rows = cut(texts)
-    meaning = np.full(len(runs) + 1, -1, np.int64)
     used = np.zeros(len(runs), bool)
     used[which] = True
+    # The words of each run one after the other, and where those of a run begin.
+    words: list[int] = []
+    starts, counts = np.zeros(len(runs), np.int64), np.zeros(len(runs), np.int64)
     for code in paced(np.flatnonzero(used).tolist()):
-        word = analyse_word(runs[code].as_py())
-        if word is not None:
-            meaning[code] = codes.setdefault(word, len(codes))
-    found = meaning[which]
-    kept = found >= 0
-    return found[kept], rows[kept]
+        found = analyse_run(runs[code].as_py())
+        starts[code], counts[code] = len(words), len(found)
+        words += [codes.setdefault(word, len(codes)) for word in found]
+    per_token = counts[which]
+    first = np.repeat(starts[which] - (np.cumsum(per_token) - per_token), per_token)
+    return np.array(words, np.int64)[first + np.arange(len(first))], np.repeat(rows, per_token)
 
 
 def _larger(chunks: Iterable[pa.Array]) -> Iterator[pa.Array]:

@@ -61,7 +61,7 @@ class Searcher:
                 raise InputError("max_edits of 'fuzzy' must be a whole number of at least 0")
             mask = index.fuzzy(words, int(edits))
         else:
-            mask = index.matching(words)
+            mask = index.holding_all(words) if match.every else index.matching(words)
         return mask if bound.whole else mask[bound.numbers]
 
     def scores(self, rank: ir.Bm25, bound: Bound) -> Scores:

@@ -1,11 +1,14 @@
 """Words of texts: one analysis for stored text and for queries.
 
-A text is cut into runs of letters and digits; runs of more than 40 bytes are dropped; the rest is put in
-lower case, stemmed (English, Porter 2), dropped if it is a stop word, and folded to plain letters.
+A text is cut into runs of letters and digits. Chinese, Japanese and Korean letters inside a run, which are written
+without spaces, are cut into bigrams: every two neighbours are a word. Of the rest, runs of more than 40 bytes are
+dropped; others are put in lower case, stemmed (English, Porter 2), dropped if they are stop words, and folded to
+plain letters.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -25,6 +28,15 @@ _NOT_A_WORD = r"[^\p{L}\p{N}]+"
 _BYTES_MAX = 40
 _LETTERS_AT_ONCE = 65_536
 """Letters of a query that are looked at between two checkpoints."""
+_CJK_LETTERS = (
+    "\u1100-\u11ff\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e"
+    "\u3192-\u319f"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uf900-\ufaff"
+    "\uff66-\uff9d\uffa0-\uffdc\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
+"""Hangul, kana, bopomofo and Han."""
+_CJK = re.compile(f"[{_CJK_LETTERS}]")
+_CJK_PARTS = re.compile(f"[{_CJK_LETTERS}]+|[^{_CJK_LETTERS}]+")
 _IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
 _LOWER = np.array([ord(chr(code).lower()) if code < 128 else code for code in range(256)], np.uint8)
 _MANY = 64
@@ -39,8 +51,22 @@ Scores = np.ndarray[Any, np.dtype[np.float64]]
 def analyse(text: str) -> list[str]:
     """The words of a text, in order."""
     runs = "".join(_spaced(text[start : start + _LETTERS_AT_ONCE]) for start in _starts(text)).split()
-    words = (analyse_word(run) for run in paced(runs))
-    return [word for word in words if word is not None]
+    return [word for run in paced(runs) for word in analyse_run(run)]
+
+
+def analyse_run(run: str) -> list[str]:
+    """The words of a run of letters and digits, in order."""
+    if run.isascii() or _CJK.search(run) is None:
+        word = analyse_word(run)
+        return [] if word is None else [word]
+    found: list[str] = []
+    # Half-width and decomposed letters count as the letters they are forms of.
+    for part in _CJK_PARTS.findall(unicodedata.normalize("NFKC", run)):
+        if _CJK.match(part):
+            found += [_fold(part[at : at + 2]) for at in paced(range(len(part) - 1))] or [_fold(part)]
+        else:
+            found += analyse_run(part)
+    return found
 
 
 def _spaced(text: str) -> str:

@@ -253,7 +253,8 @@ def _bare(expr: ir.Expr, own: int) -> str:
             return f"{expr.name}({', '.join(_expr(argument) for argument in expr.arguments)})"
         case ir.TextMatch():
             edits = f", {_expr(expr.max_edits)}" if expr.max_edits is not None else ""
-            return f"{expr.function}({_expr(expr.prop)}, {_expr(expr.query)}{edits})"
+            every = ", all" if expr.every else ""
+            return f"{expr.function}({_expr(expr.prop)}, {_expr(expr.query)}{edits}{every})"
         case ir.Nearest():
             return f"nearest({_expr(expr.prop)}, {_expr(expr.query)})"
         case ir.Bm25():

@@ -32,8 +32,8 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for function in (
         Function("now", "clock", 0, 0, "now()"),
-        Function("search", "text", 2, 2, "search($x.text, query)"),
-        Function("match_text", "text", 2, 2, "match_text($x.text, query)"),
+        Function("search", "text", 2, 3, "search($x.text, query) or search($x.text, query, all)"),
+        Function("match_text", "text", 2, 3, "match_text($x.text, query) or match_text($x.text, query, all)"),
         Function("fuzzy", "text", 2, 3, "fuzzy($x.text, query) or fuzzy($x.text, query, max_edits)"),
         Function("nearest", "rank", 2, 2, "nearest($x.vector, query)"),
         Function("bm25", "rank", 2, 2, "bm25($x.text, query)"),

@@ -20,11 +20,23 @@ def check_text_match(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -
     code = "T20" if expr.function == "match_text" else "T19"
     prop, query = _text_arguments(checker, expr, scope, code)
     edits: ir.Expr | None = None
-    if expr.function == "fuzzy":
+    every = False
+    if expr.function != "fuzzy" and len(expr.arguments) == 3:
+        every = _asks_for_all(expr, code)
+    elif expr.function == "fuzzy":
         edits = ir.Const(2, ir.I64)
         if len(expr.arguments) == 3:
             edits = _count_argument(checker, expr.arguments[2], scope, code, "max_edits of 'fuzzy'", least=0)
-    return ir.TextMatch(cast(ir.TextFunction, expr.function), prop, query, edits)
+    return ir.TextMatch(cast(ir.TextFunction, expr.function), prop, query, edits, every)
+
+
+def _asks_for_all(expr: ast.Call, code: str) -> bool:
+    """Whether the third argument is the word `all`: nothing else can be written there."""
+    word = expr.arguments[2]
+    if not isinstance(word, ast.Word) or word.name != "all":
+        hint = "write 'all' to ask for every word, or leave it out: any word suffices"
+        raise type_fault(code, f"the third argument of '{expr.function}' is the word 'all'", word.span, hint)
+    return True
 
 
 def check_bm25(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Bm25:

@@ -191,6 +191,49 @@ def test_text_predicates(graph):
     assert names(graph, "$d: Doc search($d.text, $q)", "", "$q: String?", q=None) == ""
 
 
+def test_every_word_or_any(graph):
+    find = "$d: Doc search($d.text, $q{})"
+    for query, some, every in (
+        ("red river", "abf", "a"),
+        ("river", "af", "af"),
+        ("the red", "ab", "ab"),
+        ("red green", "ab", ""),
+        ("the", "", ""),
+        (None, "", ""),
+    ):
+        for function in ("search", "match_text"):
+            any_of, all_of = (find.format(more).replace("search", function) for more in ("", ", all"))
+            assert names(graph, any_of, "order { $d.name }", "$q: String?", q=query) == some
+            assert names(graph, all_of, "order { $d.name }", "$q: String?", q=query) == every
+    assert names(graph, '$d: Doc not search($d.text, "red river", all)', "order { $d.name }") == "bcdef"
+    assert ask(graph, '$d: Doc { name: "b" }', 'search($d.text, "red river", all) as every') == [(False,)]
+    for third in ("any", '"all"', "1", "$d.name"):
+        with pytest.raises(TypeCheckError, match="the third argument of 'search' is the word 'all'"):
+            names(graph, f'$d: Doc search($d.text, "red", {third})', "")
+    plan = graph.explain('query q() { match { $d: Doc search($d.text, "red river", all) } return { $d.name } }')
+    assert 'search($d.text, "red river", all)' in str(plan)
+
+
+def test_texts_without_spaces_are_found(tmp_path):
+    long = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
+    texts = {"a": long, "b": "東京都庁", "c": "京都へ行く", "d": "한국어를 배우다", "e": "Python入門"}
+    graph = new_graph(tmp_path, SCHEMA, *(node("Doc", name=name, text=text) for name, text in texts.items()))
+    for query, found in (
+        ("猫である", "a"),
+        ("見当", "a"),
+        ("東京", "b"),
+        ("京都", "bc"),
+        ("한국", "d"),
+        ("入門 python", "e"),
+        ("ｐｙｔｈｏｎ", "e"),
+        ("犬", ""),
+    ):
+        assert names(graph, "$d: Doc search($d.text, $q)", "order { $d.name }", "$q: String", q=query) == found
+    every = "$d: Doc search($d.text, $q, all)"
+    assert names(graph, every, "order { $d.name }", "$q: String", q="東京都庁") == "b"
+    assert names(graph, "$d: Doc", 'order { bm25($d.text, "京都へ") } limit 2') == "cb"
+
+
 def test_words_as_values(graph):
     rows = ask(graph, "$d: Doc", '$d.name, search($d.text, "red"), bm25($d.text, "blue")', "order { $d.name }")
     assert [row[1] for row in rows] == [True, True, False, False, False, False]

@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.engine.postings import build_index
 from omnigraph.engine.text import all_within, analyse, within
-from support.oracle import bm25, levenshtein, tokens
+from support.oracle import bm25, is_cjk, levenshtein, tokens
 from support.reads import WORDS
 
 ANALYSED = {
@@ -35,7 +35,14 @@ ANALYSED = {
     "é" * 20: ["e" * 20],
     "é" * 21: [],  # 21 letters, 42 bytes
     "a" + "É" * 20: [],
-    "日本語 текст": ["日本語", "текст"],
+    "日本語 текст": ["日本", "本語", "текст"],
+    "水": ["水"],
+    "東京都 京都": ["東京", "京都", "京都"],
+    "Python入門 第2版": ["python", "入門", "第", "2", "版"],
+    "人々のコンピューター": ["人々", "々の", "のコ", "コン", "ンヒ", "ヒュ", "ュー", "ータ", "ター"],
+    "ｶﾞｲﾄﾞ": ["カイ", "イト"],  # half-width letters, and voicing marks folded as accents are
+    "한국어": [unicodedata.normalize("NFKD", pair) for pair in ("한국", "국어")],
+    "中" * 60: ["中中"] * 59,
     "one—two…three": ["one", "two", "three"],
     "\U0001f600smile\U0001f600": ["smile"],
 }
@@ -68,7 +75,7 @@ def test_a_run_ends_where_letters_and_digits_end():
     index = build_index(pa.array(joined, pa.utf8()))
     cut = index.matching(["q"])
     for character, apart in zip(known, cut, strict=True):
-        assert apart == (not character.isalnum()), ascii(character)
+        assert apart == (not character.isalnum() or is_cjk(character)), ascii(character)
 
 
 def texts(random: Random, count: int) -> list[str | None]:
@@ -89,6 +96,8 @@ def test_an_index_finds_what_looking_at_every_text_finds(seed):
         words = analyse(query)
         expected = [not set(words).isdisjoint(tokens(text)) for text in column]
         assert index.matching(words).tolist() == expected
+        every = [bool(words) and set(words) <= set(tokens(text)) for text in column]
+        assert index.holding_all(words).tolist() == every
         edits = random.randrange(4)
         near = [any(levenshtein(a, b) <= edits for a in tokens(text) for b in words) for text in column]
         assert index.fuzzy(words, edits).tolist() == near

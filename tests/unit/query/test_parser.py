@@ -503,7 +503,11 @@ BAD_CLAUSES = {
                              "a condition is a clause by itself, without 'where'"),
     "nott { $x: A }": ("{", f"expected {COMPARISON}, found '{{'", "did you mean 'not'?"),
     "serch($x.p, $q)": ("serch", "there is no function 'serch'", "did you mean 'search'?"),
-    'search($x.p)': ("search($x.p)", "'search' takes 2 arguments, not 1", "write search($x.text, query)"),
+    'search($x.p)': (
+        "search($x.p)",
+        "'search' takes 2 or 3 arguments, not 1",
+        "write search($x.text, query) or search($x.text, query, all)",
+    ),
     'fuzzy($x.p, "a", 1, 2)': (
         'fuzzy($x.p, "a", 1, 2)', "'fuzzy' takes 2 or 3 arguments, not 4",
         "write fuzzy($x.text, query) or fuzzy($x.text, query, max_edits)",
@@ -735,7 +739,7 @@ def test_a_statement_that_is_none(text, expected):
 
 # function: how many arguments it takes
 ARITIES = {
-    "now": (0, 0), "search": (2, 2), "match_text": (2, 2), "fuzzy": (2, 3), "nearest": (2, 2), "bm25": (2, 2),
+    "now": (0, 0), "search": (2, 3), "match_text": (2, 3), "fuzzy": (2, 3), "nearest": (2, 2), "bm25": (2, 2),
     "rrf": (2, 9), "count": (1, 1), "sum": (1, 1), "avg": (1, 1), "min": (1, 1), "max": (1, 1),
 }  # fmt: skip
 

@@ -103,12 +103,13 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """Does the text hold a token of the query, or (fuzzy) one within `max_edits` of it?"""
+    """Does the text hold a token of the query, `every` one, or (fuzzy) one within `max_edits` of it?"""
 
     function: TextFunction
     prop: Prop
     query: Expr
     max_edits: Expr | None = None
+    every: bool = False
 
     @property
     def type(self) -> PropertyType:
