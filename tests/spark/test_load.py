@@ -83,6 +83,8 @@ def test_frames_are_loaded_where_they_are(tmp_path, spark):
     besides = spark.range(0, 999).selectExpr("concat('s', id) as `from`", "concat('s', id + 1) as `to`")
     result = graph.load({"Shelf": shelves, "Beside": besides}, mode="merge", message="from frames")
     assert result.tables == (("edge:Beside", 999), ("node:Shelf", 1000))
+    assert rows_of(graph, "Shelf")["s0"] == {"code": "s0", "note": "old", "cap": 0}
+    graph.load({"Shelf": shelves.limit(1)}, mode="merge", missing="null")
     assert rows_of(graph, "Shelf")["s0"] == {"code": "s0", "note": None, "cap": 0}
     assert graph.verify() == []
 
