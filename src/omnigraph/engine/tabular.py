@@ -13,6 +13,7 @@ import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from omnigraph.values import DAY_MS, format_date, format_datetime
 
 _INTEGER = re.compile(r"([+-]?[0-9]{1,30})(?:\.0{1,30})?")
 _WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
+_NO_NAME = re.compile(r"[^0-9a-z]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
 _CSV_ROWS = 65_536
@@ -412,9 +414,11 @@ def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) 
     """Property (and `id`, `src`, `dst`) → the column that holds it."""
     found: dict[str, str] = {}
     ends = {"from": "src", "to": "dst", "src": "src", "dst": "dst"} if isinstance(type_, EdgeType) else {}
+    known = {"id": "id", **ends, **{name: name for name in type_.properties}}
+    folded = _folded(known)
     for name in given:
-        meaning = ends.get(name, name)
-        if meaning not in type_.properties and meaning != "id" and name not in ends:
+        meaning = known.get(name) or folded.get(_fold(name))
+        if meaning is None:
             raise RecordError(
                 f"{type_.kind} type '{type_.name}' has no property '{name}'",
                 source=source,
@@ -432,6 +436,17 @@ def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) 
             message = f"edge {type_.name}: there is no column '{word}'"
             raise RecordError(message, source=source, type_name=type_.name, rule="endpoint")
     return found
+
+
+def _fold(name: str) -> str:
+    """A column name as a property would be called: `Sepal Length (cm)` is `sepal_length_cm`."""
+    return _NO_NAME.sub("_", name.lower()).strip("_")
+
+
+def _folded(known: dict[str, str]) -> dict[str, str]:
+    """Folded name → meaning, for the names that no other name folds to."""
+    folds = Counter(map(_fold, known))
+    return {_fold(name): meaning for name, meaning in known.items() if folds[_fold(name)] == 1}
 
 
 def _type_of(type_: NodeType | EdgeType, meaning: str) -> PropertyType:

@@ -550,3 +550,20 @@ def test_a_header_alone_is_an_empty_table(tmp_path):
 
 def test_a_cell_may_be_long(tmp_path):
     assert csv(tmp_path, f"k\n{'x' * 300_000}\n")[0]["k"] == "x" * 300_000
+
+
+def test_a_column_name_in_other_letters_means_the_property(tmp_path):
+    assert csv(tmp_path, "K,I\na,1\n") == [{"id": "a", "k": "a", "i": 1}]
+    catalog = compile_schema("node Flower {\n name: String @key\n sepal_length_cm: F64?\n}\n")
+    table = pa.table({"Name": ["iris"], "Sepal Length (cm)": [5.1]})
+    found = rows_of(read_arrow("Flower", table, catalog, Faults()))
+    assert found == [{"id": "iris", "name": "iris", "sepal_length_cm": 5.1}]
+    with pytest.raises(RecordError, match="columns 'k' and 'K' mean the same"):
+        csv(tmp_path, "k,K\na,b\n")
+
+
+def test_a_column_name_that_could_mean_two_properties_means_none():
+    catalog = compile_schema("node P {\n name: String @key\n aB: I32?\n ab: I32?\n}\n")
+    assert rows_of(read_arrow("P", pa.table({"name": ["x"], "ab": [1]}), catalog, Faults()))[0]["ab"] == 1
+    with pytest.raises(RecordError, match="node type 'P' has no property 'AB'"):
+        read_arrow("P", pa.table({"name": ["x"], "AB": [1]}), catalog, Faults())
