@@ -37,6 +37,7 @@ import snowballstemmer
 from omnigraph.lang.spans import Name
 from omnigraph.query import ast
 from omnigraph.schema.catalog import Catalog
+from support import oracle_functions
 from support.oracle_groups import (
     Known,
     aggregates,
@@ -302,16 +303,6 @@ def _within(number: Any, scalar: str) -> Any:
         return number
     low, high = (0, 2**64 - 1) if scalar == "U64" else (-(2**63), 2**63 - 1)
     return number if low <= number <= high else None
-
-
-def _computed(function: str, values: list[Any]) -> Any:
-    (value,) = values
-    if value is None:
-        return None
-    if function == "length":
-        return len(value)
-    cased = [(c, c.lower() if function == "lower" else c.upper()) for c in value]
-    return "".join(other if len(other) == 1 else c for c, other in cased)
 
 
 # -- reading -----------------------------------------------------------------------------------------
@@ -611,12 +602,17 @@ class _Reading:
         return compare(expr.op, left, right)
 
     def is_f32(self, expr: ast.Expr, row: Row) -> bool:
+        if isinstance(expr, ast.Case):
+            return all(self.is_f32(value, row) for value in _values(expr))
+        if isinstance(expr, ast.Call) and expr.function in ("head", "last", "item", "slice", "concat", "coalesce"):
+            known = expr.arguments if expr.function in ("concat", "coalesce") else expr.arguments[:1]
+            return all(self.is_f32(value, row) for value in known)
         if not isinstance(expr, ast.PropertyOf):
             return False
         entity = row[expr.var.text] or self.missing[expr.var.text]
         types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
-        known = types.get(entity.type)  # Nothing is of an interface that nobody implements.
-        return known is not None and known.properties[expr.property.text].type.scalar == "F32"
+        of = types.get(entity.type)  # Nothing is of an interface that nobody implements.
+        return of is not None and of.properties[expr.property.text].type.scalar == "F32"
 
     def value(self, expr: ast.Expr, row: Row) -> Any:
         """The value of an expression in a row; a node is its `Entity`."""
@@ -653,9 +649,29 @@ class _Reading:
                 route = self.value(expr.arguments[0], row)
                 if route is None or expr.function == "weight":
                     return route and route.weight
-                return self.paths.nodes(route) if expr.function == "nodes" else self.paths.edges(route)
-            case ast.Call(function="lower" | "upper" | "length"):
-                return _computed(expr.function, [self.value(argument, row) for argument in expr.arguments])
+                found = self.paths.nodes(route) if expr.function == "nodes" else self.paths.edges(route)
+                if len(expr.arguments) == 2:
+                    assert isinstance(expr.arguments[1], ast.Word)
+                    return [one[expr.arguments[1].name] for one in found]
+                return found
+            case ast.Call(function=name) if name in oracle_functions.NAMES:
+                given = expr.arguments[:-1] if name in oracle_functions.WITH_UNIT else expr.arguments
+                values = [self.value(argument, row) for argument in given]
+                if name == "length" and isinstance(values[0], Route):
+                    return len(values[0])
+                if len(given) < len(expr.arguments):
+                    values.append(expr.arguments[-1].name)
+                return oracle_functions.result(name, values, [self.scalar(argument, row) for argument in given])
+            case ast.Case(subject=subject, branches=branches, otherwise=otherwise):
+                taken = otherwise
+                for branch in branches:
+                    test = branch.condition if subject is None else ast.Compare("=", subject, branch.condition)
+                    if self.value(test, row) is True:
+                        taken = branch.value
+                        break
+                chosen = None if taken is None else self.value(taken, row)
+                floats = self.scalar(expr, row) in ("F32", "F64")
+                return float(chosen) if floats and type(chosen) is int else chosen
             case ast.Call(function="id" | "type", arguments=(ast.Var(name=name),)):
                 entity = row[name]
                 return None if entity is None else entity.id if expr.function == "id" else entity.type
@@ -722,6 +738,19 @@ class _Reading:
                 return of.properties[prop.text].type.scalar if of is not None else "I64"
             case ast.Var(name=name):
                 return self.declared.get(name, "I64")
+            case ast.Literal(kind="date") | ast.Call(function="date"):
+                return "Date"
+            case ast.Literal(kind="datetime") | ast.Call(function="now"):
+                return "DateTime"
+            case ast.Literal(kind="string"):
+                return "String"
+            case ast.Literal(value=bool()):
+                return "Bool"
+            case ast.Call(function=name) if name in oracle_functions.NAMES:
+                return oracle_functions.scalar_of(expr, lambda argument: self.scalar(argument, row))
+            case ast.Case():
+                kinds = [self.scalar(value, row) for value in _values(expr)]
+                return oracle_functions.common(kinds)
             case ast.Literal(value=int() as number):
                 return "U32" if 0 <= number < 2**63 else "U64" if number >= 0 else "I64"
             case ast.Literal(kind="decimal") | ast.Call(function="weight" | "nearest" | "bm25" | "rrf"):
@@ -1019,8 +1048,18 @@ def _variables(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
         case ast.ObjectLiteral(fields=named):
             for part in named:
                 yield from _variables(part.value, params)
+        case ast.Case(subject=subject, branches=branches, otherwise=otherwise):
+            tested = [part for branch in branches for part in (branch.condition, branch.value)]
+            for part in (subject, *tested, otherwise):
+                yield from () if part is None else _variables(part, params)
         case _:
             return
+
+
+def _values(case: ast.Case) -> list[ast.Expr]:
+    """The values of a `case` that are not the word `null`."""
+    values = [*(branch.value for branch in case.branches), case.otherwise]
+    return [value for value in values if value is not None and not isinstance(value, ast.Word)]
 
 
 def _distances(source: Key, pairs: Pairs) -> dict[Key, int]:

@@ -84,6 +84,9 @@ def _expressions(expr: Any) -> list[Any]:
             return [inner]
         case ast.ObjectLiteral(fields=named):
             return [field.value for field in named]
+        case ast.Case(subject=subject, branches=branches, otherwise=otherwise):
+            tested = [part for branch in branches for part in (branch.condition, branch.value)]
+            return [part for part in (subject, *tested, otherwise) if part is not None]
         case _:
             return []
 

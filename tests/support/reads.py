@@ -21,7 +21,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 from omnigraph.versioning.ids import system_clock
-from support import reads_paths
+from support import reads_functions, reads_paths
 from support.oracle import World, read_date, read_datetime, round_f32
 from support.reads_nested import computed, gathered, made
 from support.reads_unions import any_hop, edge_ends, entity_test, entity_value, mixed_hop, several_types, type_of
@@ -655,6 +655,8 @@ class Asking:
         if chance < 0.35 and depth < 3:
             inner = self.condition(scope, names, depth + 1)
             return f"not {inner}" if inner else ""
+        if random_function(self.random):
+            return reads_functions.test(self, {name: scope[name] for name in names})
         if chance < 0.42 and names:
             return entity_test(self, scope, list(names))
         if chance < 0.55:
@@ -696,6 +698,8 @@ class Asking:
             own = random.choice(known) if known and random.random() < 0.5 else str(random.choice((0, 1, 2, 7, -3, 2.5)))
         if depth > 1 or random.random() < 0.3:
             return own
+        if random.random() < reads_functions.SHARE:
+            return reads_functions.numeric(self, scope)
         match random.randrange(8):
             case 0:
                 return f"-({own})"
@@ -924,6 +928,8 @@ class Asking:
         of_paths = reads_paths.items(scope)
         if of_paths and random.random() < 0.7:
             items.append(random.choice(of_paths))
+        if random_function(random):
+            items.append(reads_functions.anything(self, scope))
         for _ in range(random.randint(1, 4)):
             match random.randrange(13):
                 case 12 if scope:
@@ -978,6 +984,7 @@ class Asking:
         known += reads_paths.numbers(scope)
         if props and random.random() < 0.2:
             known.append(f"({self.number(scope, None)} + 0)")
+        known += [reads_functions.plain(self, scope)] if random_function(random) else []
         chosen = random.sample(known, min(len(known), random.choice((0, 1, 1, 2, 3))))
         return [key + random.choice(("", " asc", " desc")) for key in chosen]
 
@@ -986,6 +993,8 @@ class Asking:
         keys = [random.choice(self.properties(scope)) for _ in range(random.choice((0, 1, 1, 2)))]
         keys = [key for key in keys if key] if self.properties(scope) else []
         keys += [entity_value(self, scope)] if scope and random.random() < 0.15 else []
+        if random_function(random):
+            keys.append(reads_functions.plain(self, scope))
         if random.random() < 0.3:
             keys += self.some(reads_paths.numbers(scope))
         if self.nodes(scope) and random.random() < 0.25:
@@ -1036,11 +1045,18 @@ class Asking:
             return f"collect({distinct}{random.choice(plain or ['1'])})"
         numbers = [of for scalar in _NUMBERS for of in self.properties(scope, scalar)]
         numbers += reads_paths.numbers(scope)
+        if random_function(random):
+            numbers.append(reads_functions.numeric(self, scope))
         if function in ("min", "max"):
             numbers += [
                 of for scalar in ("String", "Bool", "Date", "DateTime") for of in self.properties(scope, scalar)
             ]
         return f"{function}({distinct}{random.choice([*numbers, '2'])})"
+
+
+def random_function(random: Random) -> bool:
+    """Whether a scalar function is called here."""
+    return random.random() < reads_functions.SHARE
 
 
 def _comparable(a: PropertyType, b: PropertyType) -> bool:

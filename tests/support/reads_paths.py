@@ -21,6 +21,10 @@ _BOUNDS = ["", "{1,1}", "{1,2}", "{1,2}", "{2,2}", "{1,3}", "{2,3}", "{1,4}"]
 """The last of them only where few edges can be followed: paths are many, and the oracle finds every one."""
 
 
+_FORMS = ("${}", "nodes(${})", "edges(${})", "nodes(${}, id)", "edges(${}, id)", "length(nodes(${}, id))")
+"""What can be returned of a path."""
+
+
 @dataclass
 class PathVariable:
     """A path in a scope: it has no properties, and no type of the schema."""
@@ -134,13 +138,14 @@ def numbers(scope: Scope) -> list[str]:
 
 def items(scope: Scope) -> list[str]:
     """What can be returned of the paths in a scope."""
-    whole = [form.format(name) for name, _ in _paths(scope) for form in ("${}", "nodes(${})", "edges(${})")]
+    whole = [form.format(name) for name, _ in _paths(scope) for form in _FORMS]
     return whole + numbers(scope)
 
 
 def tests(random: Random, scope: Scope) -> list[str]:
     """Conditions on the paths in a scope."""
     found = [f"${name} is {random.choice(('', 'not '))}null" for name, _ in _paths(scope)]
+    found += [f'{form.format(name)} contains "n1"' for name, _ in _paths(scope) for form in _FORMS[3:5]]
     for number in numbers(scope):
         found.append(f"{number} {random.choice(('<', '>=', '='))} {random.choice((1, 2, 2.5))}")
     return found

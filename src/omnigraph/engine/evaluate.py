@@ -333,8 +333,8 @@ def _needs_python(a: pa.DataType, b: pa.DataType) -> bool:
 
 
 def _is_f32(expr: ir.Expr) -> bool:
-    """Whether this is a column of 32-bit floats, which rounds what it is compared with."""
-    return isinstance(expr, ir.Prop) and expr.type.scalar == "F32"
+    """Whether this is a column of 32-bit floats, or a value of one, which rounds what it is compared with."""
+    return isinstance(expr, ir.Prop | ir.Function) and expr.type.scalar == "F32"
 
 
 def _rounded(values: pa.Array) -> pa.Array:
