@@ -13,6 +13,7 @@ import test_language as language
 from omnigraph.engine.result import Result
 from omnigraph.errors import Cancelled, CompileError, InputError, QueryTimeout
 from omnigraph.query.parser import parse_queries
+from omnigraph.query.scalars import SCALARS
 from property.test_read_oracle import disagreement
 from support.oracle import answer
 from support.oracle_groups import Overflow
@@ -186,6 +187,43 @@ def test_sums_of_integers_are_exact(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="'sum' overflows: the total is outside the") as caught:
             graph.query(text, params={"least": 1, "most": 3}, **engine)
         assert caught.value.code == "overflow"
+
+
+def test_scalar_functions(spark: Any, tmp_path: Path) -> None:
+    schema = """node N { name: String @key  i: I32?  wide: U64?  x: F64?  half: F32?  yes: Bool?  day: Date?
+                         at: DateTime?  tags: [String]?  marks: [U64]? }"""
+    graph = og.init(tmp_path / "graph", schema, sync=False, environ={})
+    rows: list[dict[str, Any]] = [
+        {"name": " a,é ", "i": -3, "wide": 2**64 - 1, "x": 2.675, "half": 0.1, "yes": True, "day": "2020-02-29",
+         "at": "2020-02-29T23:59:59.999Z", "tags": ["x", "y"], "marks": [2**64 - 1]},
+        {"name": "b", "i": 0, "wide": 0, "x": -0.5, "half": 1.5, "yes": False, "day": "0001-01-01",
+         "at": "9999-12-31T00:00:00Z", "tags": [], "marks": []},
+        {"name": "c"},
+    ]  # fmt: skip
+    graph.load([{"type": "N", "data": row} for row in rows], mode="overwrite")
+    arguments = {
+        "a String": "$n.name", "an integer": "$n.i", "a number": "$n.x", "a list": "$n.tags", "a DateTime": "$n.at",
+        "a String or a list": "$n.tags", "a Date or a DateTime": "$n.day", "a unit of time": "months",
+        "a value": "$n.i",
+        "a String, a number, a Bool, a Date or a DateTime": "$n.half", "a number or a String": "$n.wide",
+        "a Date, a DateTime or a String": "$n.at",
+    }  # fmt: skip
+    calls = [
+        f"{name}({', '.join(arguments[scalar.kind(place).words] for place in range(max(scalar.fewest, 1)))}) as c{at}"
+        for at, (name, scalar) in enumerate(SCALARS.items())
+    ]
+    calls += ["last($n.marks) as m", "case $n.yes when true then $n.marks else [] end as l", "abs($n.wide) as w"]
+    every = f"query q() {{ match {{ $n: N }} return {{ $n.name, {', '.join(calls)} }} order {{ $n.name }} }}"
+    grouped = """query q() {
+        match { $n: N  case when $n.i < 0 then year($n.day) > 2000 else trim($n.name) != "zz" end }
+        return { length(split($n.name, ",")) as parts, count($n) as n, max(date_add($n.day, 1, year)) as due }
+        having { round(n / 2.0) >= 1 }
+        order { case when parts > 1 then 0 else 1 end }
+    }"""
+    for text in (every, grouped):
+        local = graph.query(text).to_arrow()
+        assert graph.query(text, engine="spark", spark=spark).to_arrow() == local
+        assert local.num_rows > 1
 
 
 LANGUAGE = [

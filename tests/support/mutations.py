@@ -166,7 +166,20 @@ class Mutating(Asking):
         elif type_.scalar == "Bool":
             text = (self.condition(scope, [_ROW]) if row is not None else "") or f"not {own}"
         elif type_.is_text:
-            text = random.choice((f'{own} + "!"', f"lower({own})", f'coalesce({own}, "z")', f'"x" + upper({own})'))
+            text = random.choice(
+                (
+                    f"trim({own})",
+                    f'case {own} when "a" then "b" else {own} end',
+                    f'{own} + "!"',
+                    f"lower({own})",
+                    f'coalesce({own}, "z")',
+                    f'"x" + upper({own})',
+                )
+            )
+        elif type_.scalar in ("Date", "DateTime") and random.random() < 0.5:
+            text = (
+                f"date_add({own}, {random.choice(('1', '-1', '9000'))}, {random.choice(('days', 'months', 'years'))})"
+            )
         else:
             text = f"coalesce({own}, {self.given(type_.with_nullable(False), prop.name)})"
         return text.replace(f"${_ROW}.", "")

@@ -18,6 +18,7 @@ from omnigraph.lang.spans import Name
 from omnigraph.query import ast
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.types import PropertyType
+from support import oracle_functions
 from support.oracle import Entity, Props, Row, World, _column, _read_param, _Reading, round_f32
 
 _RANGES = {"I32": (-(2**31), 2**31 - 1), "I64": (-(2**63), 2**63 - 1), "U32": (0, 2**32 - 1), "U64": (0, 2**64 - 1)}
@@ -104,6 +105,8 @@ class _Statement(_Reading):
         if self.strict and found is None:
             parts = [expr.left, expr.right] if isinstance(expr, ast.Arithmetic) else []
             parts = [expr.expr] if isinstance(expr, ast.Negative) else parts
+            if isinstance(expr, ast.Call) and expr.function in oracle_functions.NAMES:
+                parts = list(expr.arguments[: -1 if expr.function in oracle_functions.WITH_UNIT else None])
             if parts and all(self.value(part, row) is not None for part in parts):
                 raise Refused("no_result")
         return found

@@ -19,6 +19,7 @@ from omnigraph.query.ast import (
     Binding,
     Bounds,
     Call,
+    Case,
     Clause,
     Compare,
     Condition,
@@ -365,7 +366,7 @@ class _Parser(WriteParser):
     def can_stand_alone(self, expr: Expr) -> bool:
         """Whether an expression is a condition by its form, or may be a Bool because nothing goes on behind it."""
         match expr:
-            case Compare() | Logic() | Not() | IsNull():
+            case Compare() | Logic() | Not() | IsNull() | Case():
                 return True
             case Call() if expr.function in TEXT:
                 return True
@@ -377,7 +378,11 @@ class _Parser(WriteParser):
         """Whether what stands here can be the next clause, or ends the block."""
         token, after = self.cursor.token, self.cursor.ahead()
         if token.kind == LOWER:
-            return after.text in ("(", "{") or (token.text == "not" and after.kind == VAR)
+            return (
+                token.start in self.case_starts
+                or after.text in ("(", "{")
+                or (token.text == "not" and after.kind == VAR)
+            )
         return token.kind == VAR or token.text in ("}", "(")
 
     def no_comparison(self, left: Expr) -> Fault:

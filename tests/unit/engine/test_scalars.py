@@ -304,6 +304,8 @@ CASES: list[tuple[str, Any]] = [
     ("case when $p.i < 0 then null else $p.tags end", [[], None, None]),
     ("case when true then case when $p.flag then $p.at end end is null", [True, True, False]),
     ("case $p.flag when true then $p.wide else 3 end", [3, 3, U64_MAX]),
+    ("case when $p.flag then $p.marks else [] end", [[], [], [5]]),
+    ("concat([], coalesce($p.marks, []), $p.marks)", [[], None, [5, 5]]),
     ("case when $p.i = 0 then $p.day else to_date($p.at) end is null", [False, True, False]),
 ]
 

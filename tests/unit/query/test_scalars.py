@@ -82,6 +82,13 @@ def test_message(expr, message):
     assert (found.code, found.message) == ("T26", message)
 
 
+def test_a_case_is_a_condition_by_itself():
+    match = "$p: P $p.yes case when $p.i > 1 then $p.yes else false end case $p.i when 1 then true end = true"
+    assert len(plan("$p.name", match).pipeline[0].filters) == 3
+    with pytest.raises(TypeCheckError, match="T25"):
+        plan("$p.name", "$p: P case when $p.yes then 1 end")
+
+
 def test_other_mistakes():
     for expr, code in {
         "case when $p.i then 1 end": "T25",

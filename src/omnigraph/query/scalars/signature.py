@@ -120,6 +120,11 @@ def is_null(value: ir.Expr) -> bool:
     return isinstance(value, ir.Const) and value.value is None
 
 
+def is_empty(value: ir.Expr) -> bool:
+    """Whether an expression is the literal `[]`, whose items have no type."""
+    return isinstance(value, ir.Const) and value.value == []
+
+
 def is_unsigned(value: ir.Value) -> bool:
     """Whether a number is never below zero by its type, or is a constant that is not."""
     if value.type.scalar in ("U32", "U64"):
@@ -140,8 +145,11 @@ def common_type(types: Sequence[PropertyType]) -> PropertyType:
 
 
 def type_of_all(values: Sequence[ir.Value]) -> PropertyType | None:
-    """The type that holds all of these values, nulls left aside; None when there is none."""
-    typed = [value for value in values if not is_null(value)]
+    """The type that holds all of these values, nulls left aside; None when there is none. `[]` fits every list."""
+    known = [value for value in values if not is_null(value)]
+    typed = [value for value in known if not is_empty(value)] or known
+    if len(typed) < len(known) and not typed[0].type.is_list:
+        return None
     if not typed or any(not compatible(value.type, typed[0].type) or value.type.scalar == "Blob" for value in typed):
         return None
     floats = any(value.type.scalar in ("F32", "F64") for value in typed)
