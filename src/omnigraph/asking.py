@@ -17,7 +17,7 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.run import Execution
 from omnigraph.engine.watch import Cancellation
 from omnigraph.engine.work import Limits
-from omnigraph.errors import InputError
+from omnigraph.errors import Hint, InputError
 from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.embedding import GraphEmbedder
@@ -160,9 +160,17 @@ class Asking(Transfer):
     ) -> Result:
         if type(rows) is not int or rows < 1:
             said = "a cursor needs a page size" if rows is None else f"a page has at least one row, not {rows!r}"
-            raise InputError(said, code="bad_page", hint="give the number of rows: page=100")
+            raise InputError(
+                said,
+                code="bad_page",
+                hint=Hint("give the number of rows: page=100", cli="give the number of rows: --page 100"),
+            )
         if engine == "spark":
-            raise InputError("pages are not read on Spark", code="not_on_spark", hint='leave engine="spark" out')
+            raise InputError(
+                "pages are not read on Spark",
+                code="not_on_spark",
+                hint=Hint('leave engine="spark" out', cli="leave --engine spark out"),
+            )
         text, source_name = read_source(source)
         return read_page(
             self._repository,

@@ -50,6 +50,34 @@ _PACKAGE = str(Path(__file__).parent)
 DiagnosticKind = Literal["parse", "catalog", "type"]
 
 
+class Hint(str):
+    """A hint in the words of the Python library, with its wording on the command line and in the shell."""
+
+    cli: str
+    shell: str
+
+    def __new__(cls, text: str, *, cli: str, in_shell: str | None = None) -> Hint:
+        """The text for Python, the command line and the shell, which by default has that of the command line."""
+        hint = super().__new__(cls, printable(text))
+        hint.cli = printable(cli)
+        hint.shell = printable(in_shell or cli)
+        return hint
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:
+        """What a copy in another process is made of."""
+        return (str(self),), {"cli": self.cli, "in_shell": self.shell}
+
+
+def printable(text: str) -> str:
+    """The text with unpaired surrogates, which a hostile name can hold and no stream can write, escaped."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def hint_for(hint: str | None, surface: Literal["cli", "shell"]) -> str | None:
+    """A hint in the words of a surface."""
+    return getattr(hint, surface) if isinstance(hint, Hint) else hint
+
+
 class OmniGraphError(Exception):
     """The root of the tree: one sentence in `message`, a stable `code`, and what to do in `hint`."""
 
@@ -58,8 +86,7 @@ class OmniGraphError(Exception):
     """Whether `str` includes the hint."""
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
-        # An unpaired surrogate, as a hostile name can hold one, could not be printed.
-        message = message.encode(errors="backslashreplace").decode()
+        message = printable(message)
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
@@ -74,8 +101,8 @@ class OmniGraphError(Exception):
     @hint.setter
     def hint(self, hint: str | None) -> None:
         notes = [note for note in getattr(self, "__notes__", ()) if note != f"hint: {self._hint}"]
-        hint = hint and hint.encode(errors="backslashreplace").decode()
-        self._hint = hint
+        self._hint = hint if hint is None or isinstance(hint, Hint) else printable(hint)
+        hint = self._hint
         self.__notes__ = [*notes, f"hint: {hint}"] if hint and not self._text_has_hint else notes
 
     def _render_traceback_(self) -> list[str]:

@@ -92,7 +92,7 @@ def test_a_value_that_fits(value, type_, stored):
         (b"x", PropertyType("String")),
         (pd.NA, PropertyType("I64")),
         ({1}, PropertyType("I64", is_list=True)),
-        (object(), PropertyType("String")),
+        (Ellipsis, PropertyType("String")),
     ],
     ids=lambda value: str(value)[:30],
 )

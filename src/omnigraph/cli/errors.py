@@ -23,6 +23,7 @@ from omnigraph.errors import (
     OmniGraphError,
     OutcomeUnknown,
     PreconditionFailed,
+    hint_for,
 )
 
 FAILED, USAGE, LOST_PRECONDITION, INTERRUPTED, BROKEN_PIPE = 1, 2, 4, 130, 141
@@ -56,8 +57,9 @@ def wire_code(error: OmniGraphError) -> str:
 def error_object(error: OmniGraphError) -> dict[str, Any]:
     """The error as one JSON object; what is empty is left out."""
     data: dict[str, Any] = {"error": error.message, "code": wire_code(error), "reason": error.code}
-    if error.hint:
-        data["hint"] = error.hint
+    hint = hint_for(error.hint, "cli")
+    if hint:
+        data["hint"] = hint
     if isinstance(error, CompileError):
         data["diagnostics"] = [diagnostic.to_dict() for diagnostic in error.diagnostics]
     data.update(_particulars(error))
@@ -86,7 +88,8 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
     if isinstance(error, CompileError):
         text = str(error)
     else:
-        text = error.message + (f"\nhint: {error.hint}" if error.hint else "")
+        hint = hint_for(error.hint, "cli")
+        text = error.message + (f"\nhint: {hint}" if hint else "")
     print(colours(sys.stderr).diagnostic(f"error: {text}"), file=sys.stderr)
     if as_json:
         print_json(error_object(error))

@@ -10,7 +10,7 @@ from omnigraph.engine.alternatives import Several
 from omnigraph.engine.data import DataCache, TableData
 from omnigraph.engine.unions import UnionTable
 from omnigraph.engine.watch import Cancellation, Watch
-from omnigraph.errors import LimitReached
+from omnigraph.errors import Hint, LimitReached
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.versioning.snapshot import Snapshot
@@ -33,6 +33,7 @@ class Limits:
 
 
 _NUMBER_BYTES = 8
+_NARROW = "add a filter or a hop bound that narrows the match"
 
 NO_LIMITS = Limits()
 """What a query may do that was given none."""
@@ -125,12 +126,12 @@ class Work:
             raise LimitReached(
                 f"the match would hold {rows * columns * _NUMBER_BYTES:,} bytes; the limit is "
                 f"{self.limits.bytes_max:,}",
-                hint="raise bytes_max, or add a filter or a hop bound that narrows the match",
+                hint=Hint(f"{_NARROW}, or raise Limits(bytes_max=…)", cli=_NARROW),
             )
         if rows > self.limits.rows_max:
             raise LimitReached(
                 f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",
-                hint="add a filter or a hop bound that narrows the match; Limits(rows_max=…) raises it in Python",
+                hint=Hint(f"{_NARROW}, or raise Limits(rows_max=…)", cli=_NARROW),
             )
 
     def check(self) -> None:

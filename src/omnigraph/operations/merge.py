@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import Conflict as ConflictError
-from omnigraph.errors import InputError, MergeConflict, OmniGraphError
+from omnigraph.errors import Hint, InputError, MergeConflict, OmniGraphError
 from omnigraph.operations.merge_plan import MergeOutcome, MergePlan, plan_snapshots
 from omnigraph.operations.merge_schema import SchemaMerge
 from omnigraph.operations.merge_tasks import RunRanges
@@ -129,8 +129,12 @@ def conflict_error(conflicts: Sequence[Conflict], what: str) -> MergeConflict:
     return MergeConflict(
         f"{what}: {shown}{more}; the target is unchanged",
         conflicts,
-        hint="settle them with resolve=: 'ours', 'theirs' or 'columns', by type, by property or one by one; "
-        "or change one of the branches",
+        hint=Hint(
+            "settle them with resolve=: 'ours', 'theirs' or 'columns', by type, by property or one by one; "
+            "or change one of the branches",
+            cli="settle them with --resolve ours, theirs or columns, by type, by property or one by one; "
+            "or change one of the branches",
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import Conflict, SchemaChangeError
+from omnigraph.errors import Conflict, Hint, SchemaChangeError
 from omnigraph.operations.create import schema_record, table_specs
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
@@ -106,7 +106,7 @@ def refused(plan: SchemaPlan) -> SchemaChangeError:
     return SchemaChangeError(
         f"the schema change is not supported: {reasons}; nothing was changed",
         code=next((step.code for step in plan.unsupported if step.code), "schema_change"),
-        hint="'omnigraph schema plan' shows every step",
+        hint=Hint("plan_schema shows every step", cli="'omnigraph schema plan' shows every step"),
     )
 
 

@@ -16,7 +16,7 @@ from omnigraph.engine.embed import Embedder, Remembered
 from omnigraph.engine.mutate import Counts, MutationRun
 from omnigraph.engine.result import Result
 from omnigraph.engine.shape import Shape, shape_of
-from omnigraph.errors import InputError
+from omnigraph.errors import Hint, InputError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.embedding import ColumnEmbedder
 from omnigraph.query import ir
@@ -122,7 +122,8 @@ def mutate(
         plan = compile_query(catalog, source, name, source_name=source_name, declared=inline_params(source, params))
         if not isinstance(plan, ir.MutationIR):
             raise InputError(
-                f"query '{plan.name}' reads and changes nothing", hint="run it with query, or 'omnigraph read'"
+                f"query '{plan.name}' reads and changes nothing",
+                hint=Hint("run it with query", cli="run it with 'omnigraph read'"),
             )
         bound = bind_params(plan.params, params)
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog) if embedder else None

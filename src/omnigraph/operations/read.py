@@ -22,7 +22,7 @@ from omnigraph.engine.search import EmbedQuery
 from omnigraph.engine.shape import shape_of
 from omnigraph.engine.watch import watching
 from omnigraph.engine.work import NO_LIMITS, Limits, Work
-from omnigraph.errors import InputError
+from omnigraph.errors import Hint, InputError
 from omnigraph.operations.catalogs import Catalogs
 from omnigraph.query import ir
 from omnigraph.query.ast import Param
@@ -92,7 +92,10 @@ def get_read(
     """The plan of a read, ready to run."""
     prepared = plans.prepared(catalogs, snapshot, source, name, source_name, params)
     if not isinstance(prepared, Prepared):
-        raise InputError(f"query '{prepared.name}' changes the graph", hint="run it with mutate, or 'omnigraph change'")
+        raise InputError(
+            f"query '{prepared.name}' changes the graph",
+            hint=Hint("run it with mutate", cli="run it with 'omnigraph change'"),
+        )
     return prepared
 
 

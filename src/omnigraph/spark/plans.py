@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 
 from omnigraph.engine.cut import cut
-from omnigraph.errors import InputError
+from omnigraph.errors import Hint, InputError
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
 from omnigraph.query import ir
@@ -85,7 +85,7 @@ def _refuse(plan: ir.QueryIR, catalog: Catalog) -> None:
         raise InputError(
             f"query '{plan.name}' {what}, which Spark does not do",
             code="not_on_spark",
-            hint="run it with engine='memory'",
+            hint=Hint("run it with engine='memory'", cli="run it with --engine memory"),
         )
 
 

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from omnigraph.errors import Damaged, OmniGraphError, StorageError
+from omnigraph.errors import Damaged, Hint, OmniGraphError, StorageError
 from omnigraph.storage.location import Location
 from omnigraph.storage.object_errors import is_bucket_missing, is_denied, object_store_error
 
@@ -98,7 +98,7 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
         return StorageError(
             f"{what}: '{location.uri}' is on a read-only file system",
             code="no_access",
-            hint="open the graph with read_only=True",
+            hint=Hint("open the graph with read_only=True", cli="read it only, or copy it to another disk"),
         )
     if "permission denied" in lowered:
         reading = what.endswith(_READING)
@@ -107,13 +107,19 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
             code="no_access",
             hint="grant read permission on every file and folder of the graph"
             if reading
-            else "check the permissions of the graph's folder; to read it only, open it with read_only=True",
+            else Hint(
+                "check the permissions of the graph's folder; to read it only, open it with read_only=True",
+                cli="check the permissions of the graph's folder",
+            ),
         )
     if is_missing(error):
         return Damaged(
             f"{what}: a file that should be there is missing ({text})",
             code="missing_file",
-            hint="restore it from a copy of the graph; 'omnigraph verify' lists what is affected",
+            hint=Hint(
+                "restore it from a copy of the graph; verify() lists what is affected",
+                cli="restore it from a copy of the graph; 'omnigraph verify' lists what is affected",
+            ),
         )
     if is_panic(error):
         return StorageError(

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import Session  # type: ignore[attr-defined]
 
-from omnigraph.errors import Damaged, GraphReplaced
+from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.storage.deletions import DeletionCache
 from omnigraph.storage.durable import sync_tree
 from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
@@ -369,7 +369,11 @@ def replaced(what: str) -> GraphReplaced:
     """The folder of the graph holds another history than the handle was opened on."""
     return GraphReplaced(
         f"{what}: the graph was replaced while it was in use",
-        hint="try again; if it fails again, a part of the folder comes from another copy: 'omnigraph verify' lists it",
+        hint=Hint(
+            "try again; if it fails again, a part of the folder comes from another copy: verify() lists it",
+            cli="try again; if it fails again, a part of the folder comes from another copy: "
+            "'omnigraph verify' lists it",
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pyarrow.compute as pc
 
-from omnigraph.errors import CommitNotFound, Damaged
+from omnigraph.errors import CommitNotFound, Damaged, Hint
 from omnigraph.storage.ledger import Ledger
 from omnigraph.storage.tables import sql_text
 from omnigraph.versioning.ids import first_ulid
@@ -62,7 +62,11 @@ def _no_point(ledger: Ledger, state: State, branch: str, at: int | datetime) -> 
     else:
         message = f"branch '{branch}' has no version {at}"
         known = f"its versions are {first.manifest_version} to {state.version}"
-    return CommitNotFound(f"{message}; {known}", code="not_found", hint="'omnigraph commit list' shows the commits")
+    return CommitNotFound(
+        f"{message}; {known}",
+        code="not_found",
+        hint=Hint("commits() lists them", cli="'omnigraph commit list' lists them", in_shell="':commits' lists them"),
+    )
 
 
 def spell_time(commit: Commit) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import Damaged
+from omnigraph.errors import Damaged, Hint
 from omnigraph.storage.layout import is_table_folder
 from omnigraph.storage.ledger import SCHEMA
 
@@ -434,7 +434,10 @@ def damaged_row(row: Row, why: str) -> Damaged:
     return Damaged(
         f"the manifest row '{row.get('object_id')}' is damaged: {why}",
         code="damaged_manifest",
-        hint="restore the graph's folder from a copy; 'omnigraph verify' lists what is affected",
+        hint=Hint(
+            "restore the graph's folder from a copy; verify() lists what is affected",
+            cli="restore the graph's folder from a copy; 'omnigraph verify' lists what is affected",
+        ),
     )
 
 

@@ -23,6 +23,7 @@ from omnigraph.errors import (
     Damaged,
     GraphExists,
     GraphNotFound,
+    Hint,
     IncompatibleFormat,
     InputError,
     OmniGraphError,
@@ -115,7 +116,10 @@ class Repository:
         if not repository.ledger.exists():
             raise GraphNotFound(
                 f"there is no graph at '{repository.location.uri}'",
-                hint=f"create one: omnigraph init --schema schema.pg {repository.location.uri}",
+                hint=Hint(
+                    f"create one: omnigraph.init({repository.location.uri!r}, schema)",
+                    cli=f"create one: omnigraph init --schema schema.pg {repository.location.uri}",
+                ),
             )
         check_stamp(repository.ledger.read(), repository.location)
         if not read_only and not repository.location.is_local:
@@ -236,7 +240,10 @@ class Repository:
     def check_writable(self) -> None:
         """Refuse a write on a graph that was opened for reading, before anything is written anywhere."""
         if self.read_only:
-            raise InputError("the graph was opened read-only", hint="open it without read_only")
+            raise InputError(
+                "the graph was opened read-only",
+                hint=Hint("open it without read_only", cli="leave --read-only out"),
+            )
 
     def publish(self, decide: Decide, *, commit_id: str | None = None) -> State:
         """Change the manifest as `decide` says, on the newest version, or raise what `decide` raises.
@@ -321,7 +328,11 @@ class Repository:
     def _no_commit(self, commit_id: str, state: State, branch: str) -> CommitNotFound:
         first, last = span_of(self.ledger, state, branch)
         known = f"the commits of branch '{branch}' were made from {spell_time(first)} to {spell_time(last)}"
-        hint = f"{known}; 'omnigraph commit list' shows them"
+        hint = Hint(
+            f"{known}; commits() lists them",
+            cli=f"{known}; 'omnigraph commit list' lists them",
+            in_shell=f"{known}; ':commits' lists them",
+        )
         return CommitNotFound(f"there is no commit '{commit_id}'", hint=hint)
 
     def all_pins(self, state: State) -> dict[str, tuple[Pin, ...]]:
@@ -533,7 +544,10 @@ class Repository:
             raise Conflict(
                 f"branch '{head.branch}' has {what} on no other branch and under no tag; it was not deleted",
                 code="unmerged_branch",
-                hint="merge the branch first, or delete it with force=True ('--force')",
+                hint=Hint(
+                    "merge the branch first, or delete it with force=True",
+                    cli="merge the branch first, or delete it with --force",
+                ),
             )
 
 

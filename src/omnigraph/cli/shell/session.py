@@ -19,7 +19,7 @@ from omnigraph.cli.config import FORMATS
 from omnigraph.cli.formats import ReadTarget, text_lines
 from omnigraph.cli.output import plural, utc
 from omnigraph.cli.params import read_word
-from omnigraph.errors import CompileError, InputError, OmniGraphError
+from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
 from omnigraph.names import did_you_mean
 from omnigraph.query.ast import Query
@@ -84,8 +84,9 @@ class Session:
         except OmniGraphError as error:
             self.failures += 1
             yield f"error: {error.message}"
-            if error.hint:
-                yield f"hint: {error.hint}"
+            hint = hint_for(error.hint, "shell")
+            if hint:
+                yield f"hint: {hint}"
 
     # -- queries ---------------------------------------------------------------------------------
 
