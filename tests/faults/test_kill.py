@@ -57,7 +57,7 @@ OPTIMIZE_DIES_AT = [
     "publish.before_commit=kill",
     "publish.after_commit=kill",
 ]
-CLEANUP_DIES_AT = ["cleanup.planned=kill", "cleanup.table=0:kill", "cleanup.table=1:kill"]
+CLEANUP_DIES_AT = ["cleanup.planned=kill", "cleanup.fenced=kill", "cleanup.table=0:kill", "cleanup.table=1:kill"]
 
 LANDED = ("publish.after_commit", "intent.delete")
 """Where a commit that died has happened all the same."""

@@ -37,6 +37,7 @@ MAINTENANCE_DIES_AT = [
     ("optimize", "optimize.compacted=1:kill"),
     ("optimize", "optimize.before_publish=kill"),
     ("cleanup", "cleanup.planned=kill"),
+    ("cleanup", "cleanup.fenced=kill"),
     ("cleanup", "cleanup.table=kill"),
 ]
 LANDED = ("publish.after_commit", "intent.delete")

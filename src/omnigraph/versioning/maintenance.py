@@ -40,6 +40,7 @@ GRACE = timedelta(minutes=15)
 """How long a version nobody pins is presumed to be on its way to a publish."""
 
 _AHEAD_MAX = timedelta(days=1)
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 Wanted = Mapping[str, Sequence[IndexSpec]]
 
@@ -150,7 +151,8 @@ def cleanup(
     A commit is retained when it is one of a branch's newest `keep`, or younger than `older_than`; heads, fork
     points and whatever two branches would be merged on always are, and so is what was a head within the `grace`,
     because somebody may still read it or write on top of it. Without `confirm` nothing is removed, and the
-    counts say what would be. No grace at all says that nobody is at work: then files of unfinished writes go too.
+    counts say what would be. A grace of zero states that no other process uses the graph: then ages do not matter,
+    and files of unfinished writes are removed too.
     """
     if keep is None and older_than is None:
         raise InputError(
@@ -164,7 +166,8 @@ def cleanup(
     if confirm:
         _check_clock(now)
     state = repository.state()
-    before = now - grace
+    # An object store gives times in whole seconds: the newest versions can be as old as `now`.
+    before = now - grace if grace else _END_OF_TIME
     listed, stats = _list_tables(repository, state)
     written = {(*identity, file.version): file.written_at for identity, files in listed.items() for file in files}
     live = live_versions(

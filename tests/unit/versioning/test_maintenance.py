@@ -304,6 +304,19 @@ def test_young_versions_have_their_grace(repository):
     assert readable(repository, commits) == [0, 1, 2, 3, 4]
 
 
+def test_a_cleanup_without_a_grace_ignores_ages(repository, root):
+    """A store that keeps whole seconds can show versions that are as old as the time it gives."""
+    commits = in_pieces(repository)
+    soon = (datetime.now(UTC) + timedelta(minutes=1)).timestamp()
+    for path in root.rglob("*"):
+        os.utime(path, (soon, soon))
+    preview = by_key(cleanup(repository, keep=1, grace=timedelta(0)))
+    done = by_key(cleanup(repository, keep=1, confirm=True, grace=timedelta(0)))
+    assert done[PERSON].old_versions_removed == preview[PERSON].old_versions_removed == 5
+    assert readable(repository, commits) == [4]
+    assert verify(repository) == []
+
+
 def test_a_cleanup_frees_space(repository, root):
     in_pieces(repository, 20)
     optimize(repository)
