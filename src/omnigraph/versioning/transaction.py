@@ -260,9 +260,29 @@ class Transaction:
         digests: dict[str, str] = {}
         if table.is_new:
             indexes = indexes or bool(table.built_on)
-            digests = record_digests(table, self.snapshot.table(key), known, indexes=indexes)
+            digests = self._digests(key, table, self.snapshot.table(key), known, indexes=indexes)
             table.is_new = False
         return _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on, digests)
+
+    def _digests(
+        self,
+        key: str,
+        table: Table,
+        before: Table | None,
+        known: Mapping[str, str] | None = None,
+        *,
+        indexes: bool = False,
+    ) -> dict[str, str]:
+        """The digests of the files of a new version; the write starts over if a cleanup removes them meanwhile."""
+        try:
+            return record_digests(table, before, known, indexes=indexes)
+        except Damaged as error:
+            versions = (table.version, *table.built_on)
+            # The state is read first: the fence of a version is lifted after its file is removed.
+            fenced = self.repository.state().is_reclaimed(table.folder, versions)
+            if fenced or not all(self.repository.tables.has_manifest(table.folder, version) for version in versions):
+                raise _collected(key) from error
+            raise
 
     def _base(self, key: str) -> Table:
         """The table at its pin, or the same rows in fewer pieces once there are too many."""
@@ -275,7 +295,7 @@ class Transaction:
         folder = layout.table_folder(spec.kind, spec.name, suffix)
         table = self.repository.tables.create(folder, spec.schema)
         row = TableRow(spec.table_id, spec.incarnation, spec.key, folder)
-        self._created_digests[spec.table_id] = record_digests(table, None)
+        self._created_digests[spec.table_id] = self._digests(spec.key, table, None)
         return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction)
 
     def _publish(
