@@ -19,6 +19,7 @@ from omnigraph.errors import (
     InputError,
     OmniGraphError,
     TypeNotFound,
+    hint_for,
 )
 from omnigraph.storage.failpoints import VARIABLE, arm
 from omnigraph.storage.ledger import STAMP_KEY
@@ -160,7 +161,8 @@ def test_there_is_no_graph(root, make):
     with pytest.raises(GraphNotFound) as caught:
         open_repository(root)
     assert str(root) in caught.value.message
-    assert "omnigraph init" in caught.value.hint
+    assert "omnigraph.init(" in caught.value.hint
+    assert "omnigraph init" in hint_for(caught.value.hint, "cli")
     assert (files_below(root) if root.exists() else None) == before
 
 
