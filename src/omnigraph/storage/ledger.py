@@ -202,7 +202,8 @@ class Ledger:
         """
         if found.version <= last.version:
             return found.version == last.version and found.transaction == last.transaction
-        if last.commit_id is None:
+        if last.commit_id is None or not _is_commit(last):
+            # Other versions can have the same newest commit: only its transaction identifies this one.
             return self._made_by(found, last.version) == last.transaction
         if found.commit_id == last.commit_id:
             return True
@@ -499,6 +500,13 @@ def _newest_commit(rows: pa.Table) -> str | None:
     """The last commit among rows in the order they were added."""
     commits = rows.filter(pc.equal(rows["object_type"], "graph_commit"))["object_id"]
     return commits[-1].as_py() if len(commits) else None
+
+
+def _is_commit(version: LedgerVersion) -> bool:
+    """Whether the newest commit was added by this version itself; False if its row left the tail."""
+    tail = version.tail
+    rows = tail.filter(pc.equal(tail["object_type"], "graph_commit"))
+    return bool(rows.num_rows) and rows["table_version"][-1].as_py() == version.version
 
 
 def _is_state(rows: pa.Table) -> pa.ChunkedArray:

@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import shutil
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY = ".writing-"
 _PROBE_TRIES = 4
+_SECONDS_MAX = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 class ObjectStore(ABC):
@@ -155,12 +157,17 @@ class LocalObjects(ObjectStore):
 
     def read(self, name: str) -> bytes | None:
         """See `ObjectStore`."""
+        path = self.root / name
         try:
-            return (self.root / name).read_bytes()
+            # A pipe would block until a writer comes.
+            with open(path, "rb", opener=_open_at_once) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise StorageError(f"'{path}' is not a regular file", code="io_error", hint="remove it")
+                return file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _local_error(error, self.root / name) from error
+            raise _local_error(error, path) from error
 
     def open(self, name: str) -> pa.NativeFile:
         """See `ObjectStore`."""
@@ -234,7 +241,7 @@ class LocalObjects(ObjectStore):
     def written_at(self, name: str) -> datetime | None:
         """See `ObjectStore`."""
         try:
-            return datetime.fromtimestamp((self.root / name).stat().st_mtime, UTC)
+            return _moment((self.root / name).stat().st_mtime)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -243,7 +250,7 @@ class LocalObjects(ObjectStore):
     def list(self, folder: str) -> list[str]:
         """See `ObjectStore`."""
         try:
-            found = sorted(entry.name for entry in os.scandir(self.root / folder) if entry.is_file())
+            found = sorted(entry.name for entry in os.scandir(self.root / folder) if _is_file(entry))
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -519,8 +526,25 @@ def _newest(folder: Path) -> datetime:
     times: list[float] = [0.0]
     for file in (folder, *folder.rglob("*")):
         with suppress(FileNotFoundError):
-            times.append(file.stat().st_mtime)
-    return datetime.fromtimestamp(max(times), UTC)
+            times.append(file.lstat().st_mtime)
+    return _moment(max(times))
+
+
+def _moment(seconds: float) -> datetime:
+    """The time of a file. A file system holds times that a datetime does not; they count as the nearest it does."""
+    return datetime.fromtimestamp(min(max(seconds, 0.0), _SECONDS_MAX), UTC)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        # A link that leads to itself.
+        return False
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _local_error(error: OSError, path: Path) -> OmniGraphError:

@@ -77,9 +77,12 @@ def is_alive(note: Mapping[str, Any], written_at: datetime, now: datetime) -> bo
 
 def _lease_of(note: Mapping[str, Any]) -> timedelta:
     given = note.get("lease_s")
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+    if isinstance(given, bool) or not isinstance(given, int | float):
         return timedelta(seconds=LEASE_S)
-    return timedelta(seconds=min(max(float(given), 0.0), _LEASE_S_MAX))
+    if isinstance(given, float) and not math.isfinite(given):
+        return timedelta(seconds=LEASE_S)
+    # The bounds come before the conversion: an integer can be too large for a float.
+    return timedelta(seconds=float(min(max(given, 0), _LEASE_S_MAX)))
 
 
 def _process_is_alive(writer: Any) -> bool | None:
@@ -125,6 +128,8 @@ def _process_table(pid: int) -> tuple[str, str]:
 
 def process_start(pid: int) -> str | None:
     """When a process of this PID namespace started, as opaque text; None when there is no such process."""
+    if pid <= 0:
+        return None
     try:
         # The second field is the program's name in parentheses and may itself hold blanks.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -161,9 +161,11 @@ def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | Non
         if data is None:
             return None
         note = json.loads(data)
+        # Text with an unpaired surrogate cannot be stored in the audit table.
+        json.dumps(note, ensure_ascii=False).encode()
         if note["schema_version"] not in _GENERATIONS:
             return Recovered(
-                name, "unreadable", detail=f"written by a newer release (generation {note['schema_version']})"
+                name, "unreadable", detail=f"written by a newer release (generation {str(note['schema_version'])[:40]})"
             )
         _check(note, _NOTE)
         for field in ("operation_id", "graph_commit_id"):

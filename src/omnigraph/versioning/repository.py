@@ -381,7 +381,7 @@ class Repository:
                 raise Damaged(f"commit {commit_id} is missing from the history of '{branch}'")
             return commit.parents
 
-        found = [known[commit_id] for commit_id in reachable(head.commit_id, parents)]
+        found = [known[commit_id] for commit_id in list(reachable(head.commit_id, parents))]
         found.sort(key=lambda commit: (commit.manifest_version, commit.created_us, commit.id), reverse=True)
         return found[:limit]
 

@@ -182,6 +182,28 @@ def test_a_torn_note_blocks_nothing(graph, tmp_path, name):
     assert graph.verify() == []
 
 
+@pytest.mark.parametrize("kind", ["pipe", "loop", "folder", "huge", "late", "early"])
+def test_special_files_of_a_job_block_nothing(graph, tmp_path, kind):
+    folder = root_of(graph) / "__staging" / "01SPEC"
+    folder.mkdir(parents=True)
+    note = folder / "job.json"
+    if kind == "pipe":
+        os.mkfifo(note)
+    elif kind == "loop":
+        note.symlink_to(note)
+    elif kind == "folder":
+        note.mkdir()
+    else:
+        note.write_text(json.dumps({"lease_s": 10**400 if kind == "huge" else 0}))
+        if kind != "huge":
+            seconds = 10**12 if kind == "late" else -(10**12)
+            os.utime(note, (seconds, seconds))
+    reopened(graph).recover()
+    bulk(graph, tmp_path, [shelf("c")])
+    assert ids_of(graph, "Shelf") == ["a", "b", "c"]
+    assert graph.verify() == []
+
+
 def test_a_damaged_list_of_kept_files_removes_no_file(graph):
     folder = root_of(graph) / "__staging" / "01TORN"
     folder.mkdir(parents=True)

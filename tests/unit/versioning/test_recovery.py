@@ -369,6 +369,8 @@ def put_note(root, data, name="bad.json"):
         (b"[" * 100_000, "not an intent"),
         ({**WHOLE, "operation_id": None}, "not an intent"),
         ({**WHOLE, "writer": "me"}, "not an intent"),
+        ({**WHOLE, "actor_id": "\ud800"}, "not an intent"),
+        ({**WHOLE, "writer_kind": "\ud800"}, "not an intent"),
         ({key: value for key, value in WHOLE.items() if key != "branch"}, "not an intent"),
     ],
     ids=str,
@@ -409,6 +411,27 @@ def test_whatever_a_note_says_recovery_does_not_fall_over(repository, root, fiel
     (found,) = recover(repository)
     assert found.outcome in ("unreadable", "rolled_back", "in_progress")
     (root / "__recovery" / "bad.json").unlink(missing_ok=True)
+
+
+LEASES = {"huge": 10**400, "low": -(10**400), "float": 1e308, "negative": -1.0, "infinite": float("inf"), "text": "x"}
+
+
+@pytest.mark.parametrize("lease_s", LEASES.values(), ids=LEASES.keys())
+def test_a_lease_of_any_size_is_bounded(repository, root, lease_s):
+    put_note(root, {**WHOLE, "writer": {"pid": -1}, "lease_s": lease_s})
+    assert outcomes(repository)[0] in ("rolled_back", "in_progress")
+    add_people(repository, "b")
+
+
+def test_special_files_among_the_notes_block_nobody(repository, root):
+    folder = root / "__recovery"
+    folder.mkdir(exist_ok=True)
+    os.mkfifo(folder / "pipe.json")
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    (folder / "folder.json").mkdir()
+    assert recover(repository) == []
+    add_people(repository, "b")
+    assert verify(repository) == []
 
 
 def test_a_note_that_goes_away_while_it_is_looked_at(repository, root):
