@@ -175,7 +175,8 @@ class _Formatter:
     def broken(self, head: str, object_: Expr | None, text: str, span: Span) -> None:
         """One line, or where that is an object too long for it, a line for each of its fields."""
         printer = self.printer
-        if not isinstance(object_, ObjectLiteral) or not object_.fields or printer.fits(text, span):
+        # A comment behind the object does not break it: the comment gets a line of its own.
+        if not isinstance(object_, ObjectLiteral) or not object_.fields or printer.fits(text, object_.span):
             printer.item(text, span)
             return
         tail = text.removeprefix(head + self.expr(object_))

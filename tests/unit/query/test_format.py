@@ -512,3 +512,10 @@ def test_a_broken_text_is_not_touched():
     with pytest.raises(ParseError) as caught:
         format_queries("query q( {", "q.gq")
     assert caught.value.diagnostics[0].source_name == "q.gq"
+
+
+def test_a_comment_behind_an_object_does_not_break_it():
+    text = f'query q() {{ match {{ $a: A }} return {{ {{ x: 1, y: $a }} /* why */ as both, "{"long" * 30}" }} }}'
+    formatted = format_queries(text)
+    assert "{ x: 1, y: $a } as both" in formatted
+    assert format_queries(formatted) == formatted
