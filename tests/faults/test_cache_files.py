@@ -136,7 +136,7 @@ def damaged_files(path: Path, rounds: int, caplog: pytest.LogCaptureFixture) -> 
     sound = path.parent / "sound"
     shutil.copytree(folder, sound)
     kinds = {json.loads(about.read_text())["entry"]["what"][0] for about in folder.glob("*/about.json")}
-    assert kinds == {"adjacency", "words", "vectors"}
+    assert kinds == {"adjacency", postings.WORDS, "vectors"}
     for number in range(rounds):
         shutil.rmtree(folder)
         shutil.copytree(sound, folder)

@@ -309,7 +309,7 @@ def apply(subject: Subject, renamed: Mapping[str, str], type_name: str = "") -> 
 
 
 def load(subject: Subject, branch: str, nodes: int, edges: int) -> None:
-    """Merge some rows, of which some are there already."""
+    """Merge some rows, of which some are there already; a property that a record lacks keeps its value."""
     random, catalog = subject.random, subject.heads[branch].catalog
     world = _copy(subject.heads[branch])
     records: dict[tuple[str, str], dict[str, Any]] = {}
@@ -317,7 +317,12 @@ def load(subject: Subject, branch: str, nodes: int, edges: int) -> None:
         type_ = catalog.nodes[random.choice(list(catalog.nodes))]
         id, data = _node(subject, type_)
         records["node " + type_.name, id] = {"type": type_.name, "data": data}
-        world.nodes[type_.name][id] = {p.name: stored(data.get(p.name), p.type) for p in type_.properties.values()}
+        # Only the last record of an id is loaded, so it applies to the row as it was before the load.
+        before = subject.heads[branch].nodes[type_.name].get(id, {})
+        world.nodes[type_.name][id] = {
+            p.name: stored(data[p.name], p.type) if p.name in data else before.get(p.name)
+            for p in type_.properties.values()
+        }
     for _ in range(edges):
         edge = catalog.edges[random.choice(list(catalog.edges))]
         ends = [list(world.nodes[edge.from_type]), list(world.nodes[edge.to_type])]
