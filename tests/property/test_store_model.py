@@ -63,7 +63,7 @@ class Point:
     id: str
     parent: Point | None
     version: int
-    created_at: int
+    created_us: int
     contents: Contents
     kept: bool = True
     """Whether no cleanup so far was free to take it."""
