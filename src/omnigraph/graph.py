@@ -35,6 +35,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.text import SchemaText, picture_of
+from omnigraph.values import is_unicode
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import At, Repository
@@ -222,6 +223,8 @@ class Graph(Asking):
     def _entity_of(self, snapshot: Snapshot, type_name: str, id: Any) -> dict[str, Any] | None:
         if not isinstance(id, str):
             raise InputError(f"an id is a text, not a {type(id).__name__}", hint=f"write '{id}'")
+        if not is_unicode(id):
+            raise InputError("the id is not valid Unicode text")
         key = self._table_key(snapshot, type_name)
         rows = snapshot.table(key).rows_of([id], self._columns(snapshot, key))
         found = to_dicts(rows)

@@ -91,6 +91,9 @@ class TableData:
     union: UnionTable | None = None
     """The tables this one is put together from, if it is."""
 
+    version = 0
+    """The number of the version; 0 for rows that are not a version of a table."""
+
     def __init__(self, table: Table, cache: DataCache) -> None:
         self._table = table
         self.cache = cache

@@ -15,6 +15,7 @@ from omnigraph.engine.arithmetic import arithmetic, function, matching, negative
 from omnigraph.engine.data import Mask, Numbers
 from omnigraph.engine.filters import NUMPY, Op, flipped, make_test
 from omnigraph.engine.frames import Bound, Frame
+from omnigraph.engine.function_batches import COLUMN_BYTES_MAX, call_in_batches, repeated
 from omnigraph.engine.native import in_batches, stoppable
 from omnigraph.engine.nested import codes_of, put_together
 from omnigraph.engine.path_data import shown
@@ -44,11 +45,14 @@ class Evaluator:
         types: Mapping[str, str],
         *,
         strict: bool = False,
+        bytes_max: int = COLUMN_BYTES_MAX,
     ) -> None:
         self.types = types
         """Variable → node type."""
         self.strict = strict
         """An operation without a result is an error, not null: for values that are stored."""
+        self.bytes_max = bytes_max
+        """Bytes of one computed column."""
         self.catalog = catalog
         self.params = params
         self.searcher = searcher
@@ -145,8 +149,7 @@ class Evaluator:
             case ir.Prop():
                 return frame.bound[expr.var].column(expr.name)
             case ir.Const() | ir.ParamRef():
-                scalar = stored_array([self.constant(expr)], expr.type)
-                return scalar.take(pa.array(np.zeros(frame.count, np.int64)))
+                return repeated(stored_array([self.constant(expr)], expr.type), frame.count, self.bytes_max)
             case ir.TextMatch():
                 return pa.array(self.mask(expr, frame))
             case ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
@@ -191,11 +194,19 @@ class Evaluator:
             return pc.if_else(id_.is_valid(), name, pa.scalar(None, name.type))
         if expr.name == "case":
             return self._case(expr, frame)
+        if not expr.arguments:
+            return function(expr, [], [], strict=self.strict)
+        fixed = [isinstance(argument, ir.Const | ir.ParamRef) for argument in expr.arguments]
         constants = [self.constant(a) if isinstance(a, ir.Const | ir.ParamRef) else VARIES for a in expr.arguments]
-        arrays = [self.value(argument, frame) for argument in expr.arguments]
-        if not arrays:
-            return function(expr, arrays, constants, strict=self.strict)
-        return in_batches(lambda *some: function(expr, some, constants, strict=self.strict), *arrays)
+        columns = [
+            stored_array([self.constant(a)], a.type) if isinstance(a, ir.Const | ir.ParamRef) else self.value(a, frame)
+            for a in expr.arguments
+        ]
+        call = partial(self._call, expr, constants)
+        return call_in_batches(expr.name, call, columns, fixed, frame.count, self.bytes_max)
+
+    def _call(self, expr: ir.Function, constants: list[Any], *arrays: pa.Array) -> pa.Array:
+        return function(expr, arrays, constants, strict=self.strict)
 
     def _case(self, expr: ir.Function, frame: Frame) -> pa.Array:
         """Each row has the value of its first true condition; no other value of it is computed."""

@@ -57,7 +57,7 @@ class Execution:
         self._work = Work(catalog, snapshot, cache, limits or NO_LIMITS, watch)
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
-        self._evaluator = Evaluator(catalog, values, self._searcher, types)
+        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=self._work.limits.bytes_max)
 
     @property
     def profile(self) -> Profile:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pyarrow.compute as pc
 
-from omnigraph.errors import CommitNotFound, Damaged, Hint
+from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError
 from omnigraph.storage.ledger import Ledger
 from omnigraph.storage.tables import sql_text
 from omnigraph.versioning.ids import first_ulid
@@ -27,6 +27,11 @@ def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) 
     A time after the head is the head. A version that does not exist yet, and a point before the first commit, are
     not found; the error names the range there is.
     """
+    if isinstance(at, bool) or not isinstance(at, int | datetime):
+        raise InputError(
+            f"a point of history is a version, a commit id, a tag or a datetime, not a {type(at).__name__}",
+            hint="give a time as a datetime",
+        )
     version, time_us = (None, _microseconds(at)) if isinstance(at, datetime) else (at, None)
     head = state.get_head(branch)
     if version is not None and version > state.version:

@@ -15,7 +15,17 @@ import pytest
 
 import omnigraph as og
 from omnigraph.checkpoints import ITEMS_AT_ONCE, checkpoint, paced
-from omnigraph.engine import closing, kernels, native, neighbours, shortest, simple_paths, trails, walks
+from omnigraph.engine import (
+    closing,
+    function_batches,
+    kernels,
+    native,
+    neighbours,
+    shortest,
+    simple_paths,
+    trails,
+    walks,
+)
 from omnigraph.engine.data import DataCache
 from omnigraph.engine.watch import Cancellation, Watch, watching
 from omnigraph.engine.work import Limits
@@ -201,6 +211,39 @@ def test_rows_that_would_take_too_many_bytes_are_refused_before_they_are_made(gr
         assert len(graph.query(text))
         with pytest.raises(LimitReached, match="bytes; the limit is 300"):
             graph.query(text, limits=Limits(bytes_max=300))
+
+
+GROWING = {
+    "replace": 'replace(replace($a.name, "p", $s), "o", $s)',
+    "replace by column": "replace($a.text, lower($a.name), concat($s, $s))",
+    "concat": "concat($a.name, $s, $s)",
+    "constant": "$s",
+    "case": "case when $a.n > 3 then $s else $a.name end",
+    "split": 'split(concat($s, $a.name), "o")',
+    "coalesce": 'coalesce($a.tags, split($s, "o"))',
+}
+
+
+@pytest.mark.parametrize("name", [name for name in GROWING if name not in ("replace by column", "coalesce")])
+def test_computed_text_that_would_take_too_many_bytes_is_refused(graph, name):
+    text = f"query q($s: String) {{ match {{ $a: P }} return {{ {GROWING[name]} as r }} }}"
+    with pytest.raises(LimitReached):
+        graph.query(text, {"s": "o" * 3000}, limits=Limits(bytes_max=20_000))
+
+
+def test_text_that_no_column_can_hold_is_refused(graph):
+    text = f"query q($s: String) {{ match {{ $a: P }} return {{ {GROWING['replace']} as r }} }}"
+    with pytest.raises(LimitReached, match="computed column"):
+        graph.query(text, {"s": "o" * 122_500})
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_functions_in_batches_change_no_result(graph, monkeypatch, name):
+    text = f"query q($s: String) {{ match {{ $a: P }} return {{ $a.name, {GROWING[name]} as r }} }}"
+    expected = graph.query(text, {"s": "xo"}).to_pylist()
+    monkeypatch.setattr(function_batches, "BYTES_AT_ONCE", 8)
+    monkeypatch.setattr(function_batches, "ROWS_AT_ONCE", 2)
+    assert graph.query(text, {"s": "xo"}).to_pylist() == expected
 
 
 def test_a_bound_far_beyond_the_graph_ends_with_the_graph(tmp_path):

@@ -839,7 +839,7 @@ def test_text_or_file_and_names(graph, tmp_path):
         graph.mutate(text, "three")
     with pytest.raises(InputError, match="query 'r' reads and changes nothing") as caught:
         graph.mutate("query r() { match { $p: Person } return { $p.name } }")
-    assert "read" in (caught.value.hint or "")
+    assert "query" in (caught.value.hint or "")
 
 
 def test_the_result_as_json(graph):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import pytest
 
-from omnigraph.errors import TypeCheckError
+from omnigraph.errors import InputError, TypeCheckError
 from omnigraph.graph import Graph
 from support.writes import edge, new_graph, node
 
@@ -103,3 +104,17 @@ def test_a_query_is_checked_against_the_schema_of_its_point(tmp_path):
         assert caught.value.code == "T6"
     assert "$d.text" in graph.explain(old, at=before)
     assert "$d.text" in graph.profile(old, at=before)
+
+
+@pytest.mark.parametrize("at", [True, 1.0, float("nan"), b"1", date(2026, 1, 1), [1], {}], ids=str)
+def test_a_point_of_another_type_is_refused(tmp_path, at):
+    graph = new_graph(tmp_path, FIRST, node("Doc", name="a", text="red"))
+    for use in (lambda: graph.snapshot(at=at), lambda: graph.get("Doc", "a", at=at), lambda: list(graph.export(at=at))):
+        with pytest.raises(InputError, match="a point of history is"):
+            use()
+
+
+def test_an_id_that_is_not_unicode_is_refused(tmp_path):
+    graph = new_graph(tmp_path, FIRST, node("Doc", name="a", text="red"))
+    with pytest.raises(InputError, match="not valid Unicode"):
+        graph.get("Doc", "\ud800")
