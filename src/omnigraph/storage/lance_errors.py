@@ -82,9 +82,13 @@ def is_missing(error: BaseException) -> bool:
     return any(words in text for words in _MISSING) and not is_denied(error) and not is_bucket_missing(error)
 
 
+_SOURCE_LINE = re.compile(r",?\s*[^\s,()]+\.rs:\d+(:\d+)?")
+"""Where in its own source the storage library failed."""
+
+
 def storage_failure(error: BaseException, location: Location, what: str) -> OmniGraphError:
     """The typed error for a failed read or write of a table."""
-    text = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+    text = _SOURCE_LINE.sub("", (str(error).strip() or type(error).__name__).splitlines()[0])[:300]
     if not location.is_local and not is_missing(error):
         return object_store_error(error, location.uri)
     lowered = text.lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -161,3 +162,12 @@ def test_a_full_disk_during_optimize_is_a_storage_error(small_disk):
     graph.optimize()
     assert graph.verify() == []
     assert graph.query("query q() { match { $p: P } return { count($p) as n } }").to_pylist() == [{"n": 1_100}]
+
+
+def test_messages_hold_no_source_line_of_the_storage_library(tmp_path):
+    graph = new_graph(tmp_path, "node P { name: String @key }", node("P", name="a"))
+    shutil.rmtree(tmp_path / "g")
+    with pytest.raises(OmniGraphError) as caught:
+        graph.commits()
+    assert caught.value.code == "missing_file"
+    assert ".rs" not in caught.value.message
