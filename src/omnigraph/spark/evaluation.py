@@ -178,6 +178,7 @@ class _Rows(TableData):
         self._count = count
         self.cache = DataCache()
         self.folder = ""
+        self.version = 0
         self.key = ("", "")
 
     @cached_property
