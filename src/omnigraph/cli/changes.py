@@ -141,6 +141,8 @@ def diff_command(
     from omnigraph.review import read_range
 
     check_filters(kinds, ops)
+    if stat and limit is not None:
+        raise UsageFault("--stat counts every change; it cannot be combined with --limit")
     if run.uri is not None and to is not None and is_graph(from_) and not is_graph(run.uri):
         # The graph was typed first.
         from_, to, run.uri = to, run.uri, from_
@@ -155,7 +157,7 @@ def diff_command(
         run.uri, to = to, None
     found = run.open(read_only=True).diff(point(from_), point(to), kinds=kinds, types=types, ops=ops)
     if stat:
-        _count(islice(found, limit), as_json=as_json)
+        _count(found, as_json=as_json)
     elif as_json:
         first, last = (from_, to) if both is None else (both.first, both.last)
         changes = [plain(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]

@@ -359,6 +359,9 @@ def test_diff_and_merge(graph, say):
     set_age(say, "Bo", 18, "x")
     assert say("diff", "main", "x") == (0, "update node Person Bo\n  age: 17 -> 18\n1 change\n", "")
     assert say("diff", "main", "x", "--stat")[1] == "node:Person  +0 ~1 -0\n1 change\n"
+    code, _, refused = say("diff", "main", "x", "--stat", "--limit", "1")
+    assert code == 2
+    assert "--limit" in refused
     assert say("diff", "main", "x", "--op", "insert")[1] == "0 changes\n"
     (change,) = document(say("diff", "main", "x", "--json"))["changes"]
     assert (change["op"], change["before"]["age"], change["after"]["age"]) == ("update", 17, 18)
