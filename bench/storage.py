@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -188,7 +187,7 @@ def against_ones_youth(sizes: Sizes) -> dict[str, float]:
         found["snapshot_of_past_version_ms"] = medians_ms(
             {"past": lambda _: build.snapshot(at=past.manifest_version)}, 9
         )["past"]
-        moment = datetime.fromtimestamp(past.created_at / 1_000_000, UTC)
+        moment = past.created_at
         found["snapshot_of_past_time_ms"] = medians_ms({"past": lambda _: build.snapshot(at=moment)}, 9)["past"]
     return found
 

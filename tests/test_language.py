@@ -26,6 +26,8 @@ FILES = sorted(FOLDER.glob("*.cases"))
 CASES = [case for path in FILES for case in read_cases(path)[1]]
 UPDATE = bool(os.environ.get("OMNIGRAPH_UPDATE_GOLDEN"))
 EXAMPLES = FOLDER.parent / "examples"
+RULED = {"insert", "update"}
+"""Not additions: statements of the first description whose rules changed."""
 
 
 def build(root: Any, name: str) -> Graph:
@@ -118,7 +120,7 @@ def test_every_case_is_in_canonical_layout(case):
 def test_every_addition_has_examples_and_errors(path):
     """Each addition is the word before the colon of a case's name."""
     _, cases = read_cases(path)
-    topics = {case.name.partition(":")[0] for case in cases}
+    topics = {case.name.partition(":")[0] for case in cases} - RULED
     for topic in topics:
         own = [case for case in cases if case.name.partition(":")[0] == topic]
         assert sum(case.error is None for case in own) >= 5, topic

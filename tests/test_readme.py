@@ -15,7 +15,8 @@ def test_the_python_block_runs(tmp_path):
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "{'song.title': 'Tide', 'artist.name': 'Ada'" in done.stdout
+    assert "song.title | artist.name |" in done.stdout
+    assert "Tide       | Ada" in done.stdout
     assert "Dust" not in done.stdout.split("artists on the branch")[0]
     assert "3 artists on the branch, 2 on main" in done.stdout
     assert "rank    $song by nearest($song.feel, $feel), best first" in done.stdout

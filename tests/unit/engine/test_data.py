@@ -11,6 +11,7 @@ import pytest
 from omnigraph.engine import places
 from omnigraph.engine.data import DataCache, TableData
 from omnigraph.engine.places import Index, Places, find, hash_all, hash_one
+from omnigraph.engine.postings import WORDS
 from omnigraph.graph import Graph
 from support.writes import edge, new_graph, node
 
@@ -153,7 +154,7 @@ def test_the_size_of_adjacency_and_words_is_counted(tmp_path):
     graph.query('query q() { match { $a: P  search($a.note, "word7") } return { count($a) as n } }')
     table, edges = graph.snapshot().table("node:P"), graph.snapshot().table("edge:K")
     field = str(table.field_ids["note"])
-    words = cache.base(("words", table.folder, field))
+    words = cache.base((WORDS, table.folder, field))
     made = cache.base(("adjacency", edges.folder, table.folder, table.folder, "out"))
     assert sum(part.nbytes for part in words) > 200 * 4
     assert made.nbytes > 199 * 4

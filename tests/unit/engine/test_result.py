@@ -96,7 +96,7 @@ def test_no_rows_still_have_their_columns_and_types(graph):
     assert found.columns == ["t", "t.at", "n"]
     assert pa.table(found).schema == found.to_arrow().schema
     assert found.to_arrow().schema.field("t.at").type == pa.date64()
-    assert "<th>n</th>" in found._repr_html_()
+    assert '<th style="text-align:right">n</th>' in found._repr_html_()
 
 
 def test_what_else_a_result_knows(graph):
@@ -121,7 +121,7 @@ def test_two_columns_of_one_name(graph):
     assert found.columns == ["t.name", "x", "x", "x"]
     assert [column.to_pylist() for column in found.to_arrow().columns] == [["z"], [None], [7], [True]]
     assert found.to_rows() == found.to_pylist() == [{"t.name": "z", "x": True}]
-    assert found._repr_html_().count("<th>") == 4
+    assert found._repr_html_().count("<th ") == 4
 
 
 def test_numbers_json_has_no_sign_for():
@@ -161,8 +161,8 @@ def test_html_is_escaped_and_short(graph):
     page = found._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    assert "<th>&lt;b&gt;</th>" in page
-    assert "<td>&amp;</td>" in page
+    assert ">&lt;b&gt;</th>" in page
+    assert ">&amp;</td>" in page
     assert page.count("<tr>") == 51
     assert "102 rows" in page
 

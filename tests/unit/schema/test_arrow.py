@@ -99,7 +99,7 @@ VALUES: list[tuple[PropertyType, Any]] = [
     (PropertyType("U64"), 2**64 - 1),
     (PropertyType("F32"), 0.1),
     (PropertyType("F64"), 0.1),
-    (PropertyType("Date"), -(2**31)),
+    (PropertyType("Date"), -719_162),
     (PropertyType("Date"), "2024-02-29"),
     (PropertyType("Vector", dim=2), [0.1, 1]),
     (PropertyType("I32", is_list=True), [1, 2]),
