@@ -611,7 +611,7 @@ class _Reading:
             return False
         entity = row[expr.var.text] or self.missing[expr.var.text]
         types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
-        of = types.get(entity.type)  # Nothing is of an interface that nobody implements.
+        of = types.get(entity.type)  # An interface without implementations has no members.
         return of is not None and of.properties[expr.property.text].type.scalar == "F32"
 
     def value(self, expr: ast.Expr, row: Row) -> Any:

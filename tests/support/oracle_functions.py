@@ -1,6 +1,6 @@
 """Scalar functions as the reference describes them, one value at a time, in plain Python.
 
-Dates are days since 1970-01-01 and instants milliseconds, so a function is told the scalar of each argument.
+Dates are days since 1970-01-01 and instants milliseconds, so a function receives the scalar type of each argument.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ SHARE = 0.15
 
 
 class Asking(Protocol):
-    """What is asked of whoever makes up a query."""
+    """The part of the query generator that functions use."""
 
     random: Random
 

@@ -115,7 +115,7 @@ class Caller:
         """Wait until the next try may go; returns when the call started, without the waits for configured limits.
 
         A pause for which the provider asked counts against the deadline. A call that the pause would carry beyond its
-        deadline fails at once, whether the pause was asked of this call or of an earlier one.
+        deadline fails at once, whether the provider answered this call or an earlier one with the pause.
         """
         while True:
             turn = self.pace.take_turn(tokens)
