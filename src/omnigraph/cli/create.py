@@ -12,6 +12,7 @@ from omnigraph.cli.config import FILE_NAME
 from omnigraph.cli.files import read_text
 from omnigraph.cli.invocation import Address, Invocation, Json, takes_config
 from omnigraph.cli.output import print_json, remark
+from omnigraph.cli.schema import warn_of_annotations
 from omnigraph.errors import InputError
 from omnigraph.redaction import redact_uri
 
@@ -91,10 +92,10 @@ def _remark_on_default(run: Invocation, uri: str) -> None:
 
 
 def _check(text: str, name: str) -> None:
-    """Compile under the file's own name, so that a mistake is told with its place."""
+    """Compile under the file's own name, so that errors have their place; warn of annotations without effect."""
     from omnigraph.schema.check import compile_schema
 
-    compile_schema(text, name)
+    warn_of_annotations(compile_schema(text, name))
 
 
 def _scaffold(address: Address) -> Path | None:

@@ -11,9 +11,10 @@ import typer
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import read_text
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
-from omnigraph.cli.output import plural, print_json
+from omnigraph.cli.output import plural, print_json, remark
 
 if TYPE_CHECKING:
+    from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.steps import Step
 
 app = typer.Typer(
@@ -30,13 +31,16 @@ def check_command(
     """Check that a schema is sound."""
     from omnigraph.schema.check import compile_schema
     from omnigraph.schema.identity import shape_hash
+    from omnigraph.schema.warnings import unknown_annotations
 
     catalog = compile_schema(read_text(file), file)
     nodes, edges, interfaces = len(catalog.nodes), len(catalog.edges), len(catalog.interfaces)
     if as_json:
         counts = {"interfaces": interfaces, "nodes": nodes, "edges": edges}
-        print_json({"status": "ok", "path": file, **counts, "hash": shape_hash(catalog)})
+        warnings = [found.message for found in unknown_annotations(catalog)]
+        print_json({"status": "ok", "path": file, **counts, "hash": shape_hash(catalog), "warnings": warnings})
         return
+    warn_of_annotations(catalog)
     counted = [plural(nodes, "node type"), plural(edges, "edge type"), plural(interfaces, "interface")]
     print(f"ok     {file}: {', '.join(counted)}")
 
@@ -80,12 +84,13 @@ def plan_command(
     about: dict[str, Any]
     if from_file is not None and to_file is not None and schema is None:
         old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
+        warn_of_annotations(new)
         plan = plan_between(old, new, allow_data_loss=allow_data_loss)
         about, title = {"from": from_file, "to": to_file}, f"{from_file} -> {to_file}"
     elif schema is not None and from_file is None and to_file is None:
         address = run.storage()
         text = read_text(schema)
-        compile_schema(text, schema)
+        warn_of_annotations(compile_schema(text, schema))
         graph = run.open(address, branch=run.branch(branch), read_only=True)
         plan = graph.plan_schema(text, allow_data_loss=allow_data_loss)
         about, title = {"uri": address.uri}, address.uri
@@ -117,7 +122,7 @@ def apply_command(
 
     address = run.storage()
     text = read_text(schema)
-    compile_schema(text, schema)
+    warn_of_annotations(compile_schema(text, schema))
     if allow_data_loss:
         run.consent(address, as_json=as_json)
     run.announce(address)
@@ -131,6 +136,14 @@ def apply_command(
     print(f"applied: {'yes' if result.applied else 'no'}")
     print(f"manifest version: {result.manifest_version}")
     _print_steps(result.steps)
+
+
+def warn_of_annotations(catalog: Catalog) -> None:
+    """Report the annotations that have no effect; a graph that is created with one keeps it."""
+    from omnigraph.schema.warnings import unknown_annotations
+
+    for found in unknown_annotations(catalog):
+        remark("warning", found.message)
 
 
 def _print_steps(steps: Iterable[Step]) -> None:

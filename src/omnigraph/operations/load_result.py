@@ -139,7 +139,7 @@ def load_notes(loaded: Iterable[tuple[str, int]], again: Iterable[str]) -> tuple
     names = {key for key, rows in loaded if rows}
     notes: list[str] = []
     for key in sorted(names.intersection(again)):
-        remedy = "declare @unique(src, dst)" if key.startswith("edge:") else "declare a key"
+        remedy = "declare @unique(src, dst)" if key.startswith("edge:") else "declare a @key"
         notes.append(
             f"{key}: records without an id were added, and a second load adds them again; give ids or {remedy}"
         )

@@ -18,8 +18,8 @@ from omnigraph.query import ast, ir
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_source
 from omnigraph.query.typecheck import check_query
-from omnigraph.schema.annotations import TEXTS
-from omnigraph.schema.catalog import Catalog, InterfaceType, NodeType
+from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.schema.warnings import unknown_annotations
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Severity = Literal["error", "warning", "info"]
@@ -213,14 +213,8 @@ def _never_set(catalog: Catalog, plans: Iterable[ir.AnyIR]) -> Iterable[Finding]
 
 def _unknown_annotations(catalog: Catalog) -> Iterable[Finding]:
     """L202: annotations the schema language does not define, which are kept and mean nothing to the graph."""
-    for type_ in (*catalog.interfaces.values(), *catalog.tables()):
-        own = () if isinstance(type_, InterfaceType) else type_.notes
-        declared = [p for p in type_.properties.values() if not p.injected_from]
-        for property_name, notes in ((None, own), *((p.name, p.notes) for p in declared)):
-            for name in sorted({note.name for note in notes if note.name not in TEXTS}):
-                where = type_.name if property_name is None else f"{type_.name}.{property_name}"
-                message = f"'@{name}' on '{where}' is not an annotation of the schema language; it is kept as metadata"
-                yield Finding("warning", "L202", message, type_.name, property_name)
+    for found in unknown_annotations(catalog):
+        yield Finding("warning", "L202", found.message, found.type_name, found.property_name)
 
 
 # -- operation descriptors ---------------------------------------------------------------------------

@@ -905,3 +905,35 @@ def test_a_second_graph_says_which_one_is_the_default(graph, say):
     code, out, err = say("init", "--schema", "s.pg", "second.omni")
     assert (code, out) == (0, "created graph second.omni\n")
     assert "commands without an address use g.omni, not second.omni" in err
+
+
+# -- schema warnings ---------------------------------------------------------------------------------
+
+
+def test_annotations_without_effect_are_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("f.pg").write_text("node Film {\n    number: I64 @pk\n    length: I32? @default(3)\n}\n")
+    for words in (
+        ["init", "--schema", "f.pg", "f.omni"],
+        ["schema", "check", "f.pg"],
+        ["schema", "plan", "--schema", "f.pg", "f.omni"],
+        ["schema", "plan", "--from", "f.pg", "--to", "f.pg"],
+        ["schema", "apply", "--schema", "f.pg", "f.omni"],
+    ):
+        assert run(words) == 0, words
+        warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+        assert ["@pk" in line and "write '@key'" in line for line in warnings] == [False, True], words
+        assert "no default values" in warnings[0]
+    assert run(["schema", "check", "f.pg", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["warnings"]) == 2
+
+
+def test_a_merge_of_nodes_without_key_and_id_notes_that_a_second_load_adds_them_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("f.pg").write_text("node Film {\n    title: String\n}\n")
+    Path("Film.csv").write_text("title\nTides\n")
+    assert run(["init", "--schema", "f.pg", "f.omni"]) == 0
+    assert run(["load", "Film.csv", "--mode", "merge", "f.omni"]) == 0
+    told = capsys.readouterr().err
+    assert "note: node:Film: records without an id were added, and a second load adds them again" in told
+    assert "declare a @key" in told
