@@ -262,8 +262,8 @@ class Invocation:
         return self.open(address, branch=branch, read_only=not keep)
 
     def announce(self, address: Address) -> None:
-        """Say what is about to be written to."""
-        if not self.options.quiet:
+        """Name the graph that is about to be written, unless it is on the local disk: the result names it."""
+        if not self.options.quiet and not address.is_local:
             remark("note", f"{self.command} writes to {redact_uri(address.uri)} ({address.kind})")
 
     def consent(self, address: Address, *, as_json: bool) -> None:

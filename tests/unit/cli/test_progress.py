@@ -44,7 +44,6 @@ def test_a_terminal_sees_what_is_going_on(words):
     code, out, seen = on_a_terminal(words)
     assert (code, out) == (0, "load g.omni branch=main mode=merge: 1 node in 1 type, 0 edges in 0 types\n")
     assert "loading onto main" in seen
-    assert "load writes to g.omni" in seen
 
 
 @pytest.mark.parametrize("flag", ["--quiet", "--json"])
