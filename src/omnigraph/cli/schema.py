@@ -14,7 +14,9 @@ from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_gr
 from omnigraph.cli.output import plural, print_json, remark
 
 if TYPE_CHECKING:
+    from omnigraph.operations.migrate import SchemaApplyResult
     from omnigraph.schema.catalog import Catalog
+    from omnigraph.schema.migrate import SchemaPlan
     from omnigraph.schema.steps import Step
 
 app = typer.Typer(
@@ -102,6 +104,7 @@ def plan_command(
     print(f"schema plan {title}")
     print(f"supported: {'yes' if plan.supported else 'no'}")
     _print_steps(plan.steps)
+    _remark_on_drops(plan)
 
 
 @app.command("apply")
@@ -136,6 +139,7 @@ def apply_command(
     print(f"applied: {'yes' if result.applied else 'no'}")
     print(f"manifest version: {result.manifest_version}")
     _print_steps(result.steps)
+    _remark_on_drops(result)
 
 
 def warn_of_annotations(catalog: Catalog) -> None:
@@ -144,6 +148,13 @@ def warn_of_annotations(catalog: Catalog) -> None:
 
     for found in unknown_annotations(catalog):
         remark("warning", found.message)
+
+
+def _remark_on_drops(change: SchemaPlan | SchemaApplyResult) -> None:
+    for loss in change.losses:
+        remark("warning", loss)
+    for hint in change.rename_hints:
+        remark("hint", hint)
 
 
 def _print_steps(steps: Iterable[Step]) -> None:

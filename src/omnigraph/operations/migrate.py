@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,10 +36,12 @@ class SchemaApplyResult:
     manifest_version: int
     commit_id: str | None
     steps: tuple[Step, ...]
+    rename_hints: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""
-        return {
+        data: dict[str, Any] = {
             "supported": self.supported,
             "applied": self.applied,
             "manifest_version": self.manifest_version,
@@ -47,6 +49,11 @@ class SchemaApplyResult:
             "step_count": len(self.steps),
             "steps": [step.to_json() for step in self.steps],
         }
+        if self.rename_hints:
+            data["rename_hints"] = list(self.rename_hints)
+        if self.losses:
+            data["losses"] = list(self.losses)
+        return data
 
 
 def plan_change(
@@ -56,7 +63,29 @@ def plan_change(
     accepted = read_ir(snapshot.schema)
     # Numbers are drawn from the graph's counter: another branch may have used those this schema would take next.
     accepted = replace(accepted, next_id=max(accepted.next_id, next_identity))
-    return plan_schema(accepted, compile_schema(text, name), allow_data_loss=allow_data_loss)
+    plan = plan_schema(accepted, compile_schema(text, name), allow_data_loss=allow_data_loss)
+    return replace(plan, losses=tuple(_losses(snapshot, plan.steps)))
+
+
+def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
+    """What each drop removes from the branch."""
+    renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
+    for step in steps:
+        if not isinstance(step, DropProperty | DropType) or step.type_kind == "interface":
+            continue
+        if isinstance(step, DropType):
+            what, unit = step.name, "row"
+            count = snapshot.table(f"{step.type_kind}:{step.name}").row_count
+        else:
+            what, unit = f"{step.type_name}.{step.property_name}", "value"
+            old_name = renamed.get((step.type_kind, step.type_name), step.type_name)
+            count = snapshot.table(f"{step.type_kind}:{old_name}").count_values(step.property_name)
+        if count:
+            fate = (
+                "from all versions" if step.mode == "hard" else "; older versions keep them until they are cleaned up"
+            )
+            gap = " " if step.mode == "hard" else ""
+            yield f"{what} has {count} {unit}{'s' if count > 1 else ''}, and the change removes them{gap}{fate}"
 
 
 def apply_change(
@@ -92,7 +121,8 @@ def apply_change(
         repository.objects.write(layout.SCHEMA_COPY, text.encode())
     if allow_data_loss:
         _purge(repository, plan.steps, before)
-    return SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
+    done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
+    return replace(done, rename_hints=plan.rename_hints, losses=plan.losses)
 
 
 def read_ir(record: SchemaRecord) -> SchemaIR:
@@ -106,7 +136,11 @@ def refused(plan: SchemaPlan) -> SchemaChangeError:
     return SchemaChangeError(
         f"the schema change is not supported: {reasons}; nothing was changed",
         code=next((step.code for step in plan.unsupported if step.code), "schema_change"),
-        hint=Hint("plan_schema shows every step", cli="'omnigraph schema plan' shows every step"),
+        hint=(
+            plan.rename_hints[0]
+            if plan.rename_hints
+            else Hint("plan_schema shows every step", cli="'omnigraph schema plan' shows every step")
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from omnigraph.schema.annotations import TEXTS, misspelt
 from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Note
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
 from omnigraph.schema.ir import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
+from omnigraph.schema.rename_hints import rename_hints
 from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
@@ -56,6 +57,10 @@ class SchemaPlan:
     diagnostics: tuple[HintDiagnostic, ...]
     accepted: SchemaIR
     desired: SchemaIR
+    rename_hints: tuple[str, ...] = ()
+    """How to write the change if what is dropped and added is a rename."""
+    losses: tuple[str, ...] = ()
+    """What the drops remove from the branch; known only where there is a graph."""
 
     @property
     def unsupported(self) -> tuple[UnsupportedChange, ...]:
@@ -68,12 +73,16 @@ class SchemaPlan:
         return not self.unsupported
 
     def to_json(self) -> dict[str, Any]:
-        """`{supported, step_count, steps}`, and `diagnostics` when there are any."""
+        """`{supported, step_count, steps}`, and `rename_hints`, `losses` and `diagnostics` when there are any."""
         data: dict[str, Any] = {
             "supported": self.supported,
             "step_count": len(self.steps),
             "steps": [step.to_json() for step in self.steps],
         }
+        if self.rename_hints:
+            data["rename_hints"] = list(self.rename_hints)
+        if self.losses:
+            data["losses"] = list(self.losses)
         if self.diagnostics:
             data["diagnostics"] = [diagnostic.to_json() for diagnostic in self.diagnostics]
         return data
@@ -90,7 +99,7 @@ def plan_schema(accepted: SchemaIR, desired: Catalog, *, allow_data_loss: bool =
     if not steps and resolved != accepted:
         reason = "unclassified change: the schemas differ in a way the planner has no step for"
         steps = (UnsupportedChange("schema", reason),)
-    return SchemaPlan(steps, diagnostics, accepted, resolved)
+    return SchemaPlan(steps, diagnostics, accepted, resolved, tuple(rename_hints(accepted, resolved)))
 
 
 def plan_between(old: Catalog, new: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:

@@ -223,6 +223,11 @@ class Table:
         with self.reading():
             return int(self.dataset.count_rows())
 
+    def count_values(self, column: str) -> int:
+        """How many rows have a value in a column."""
+        with self.reading():
+            return int(self.dataset.count_rows(filter=f"`{column}` IS NOT NULL"))
+
     @property
     def fragment_count(self) -> int:
         """In how many pieces the version is stored."""

@@ -939,3 +939,38 @@ def test_a_merge_of_nodes_without_key_and_id_notes_that_a_second_load_adds_them_
     told = capsys.readouterr().err
     assert "note: node:Film: records without an id were added, and a second load adds them again" in told
     assert "declare a @key" in told
+
+
+def test_a_drop_reports_the_values_it_removes_and_how_to_write_a_rename(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("old.pg").write_text("node Film {\n    title: String @key\n    runtime: I32?\n    poster: Blob?\n}\n")
+    Path("new.pg").write_text("node Film {\n    title: String @key\n    length: I32?\n}\n")
+    records = [{"type": "Film", "data": {"title": f"t{n}", "runtime": n or None}} for n in range(3)]
+    records[0]["data"]["poster"] = "base64:AAAA"
+    Path("films.jsonl").write_text(jsonl(*records))
+    assert run(["init", "--schema", "old.pg", "f.omni"]) == 0
+    assert run(["load", "films.jsonl", "--mode", "merge", "f.omni"]) == 0
+    capsys.readouterr()
+    for command in ("plan", "apply"):
+        assert run(["schema", command, "--schema", "new.pg", "f.omni", "--quiet"]) == 0
+        assert capsys.readouterr().err.splitlines() == [
+            "warning: Film.poster has 1 value, and the change removes them; older versions keep them until they are "
+            "cleaned up",
+            "warning: Film.runtime has 2 values, and the change removes them; older versions keep them until they are "
+            "cleaned up",
+            'hint: if Film.length is runtime renamed, write: length: I32? @rename_from("runtime")',
+        ]
+    Path("none.pg").write_text("node Other {\n    number: I32 @key\n}\n")
+    assert run(["schema", "plan", "--schema", "none.pg", "f.omni", "--allow-data-loss", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["losses"] == [
+        "Film has 3 rows, and the change removes them from all versions"
+    ]
+
+
+def test_a_refused_change_that_may_be_a_rename_has_the_hint(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("old.pg").write_text("node Film {\n    title: String @key\n    runtime: I32\n}\n")
+    Path("new.pg").write_text("node Film {\n    title: String @key\n    length: I32\n}\n")
+    assert run(["init", "--schema", "old.pg", "f.omni"]) == 0
+    assert run(["schema", "apply", "--schema", "new.pg", "f.omni"]) == 1
+    assert 'write: length: I32 @rename_from("runtime")' in capsys.readouterr().err

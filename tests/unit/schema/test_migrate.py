@@ -633,3 +633,44 @@ def test_a_plan_is_spelt():
         "step_count": 1,
         "steps": [{"kind": "add_type", "type_kind": "node", "name": "A"}],
     }
+
+
+# -- hints for renames without @rename_from ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hints"),
+    [
+        (
+            "node Film { runtime: I32? }",
+            "node Film { length: I32? }",
+            ['if Film.length is runtime renamed, write: length: I32? @rename_from("runtime")'],
+        ),
+        (
+            "node Film { runtime: I32 }",
+            "node Film { length: I32? }",
+            ['if Film.length is runtime renamed, write: length: I32 @rename_from("runtime")'],
+        ),
+        (
+            "node Film { a: I32? born: Date? titel: String? }",
+            "node Film { title: String? zone: String? }",
+            ['if Film.title is titel renamed, write: title: String? @rename_from("titel")'],
+        ),
+        ("node Film { runtime: I32? }", "node Film { length: F64? }", []),
+        ("node Film { runtime: I32? }", 'node Film { length: I32? @rename_from("runtime") }', []),
+        ("node Film { runtime: I32? }", "node Film {}", []),
+        (
+            "node Film { title: String @key }",
+            "node Movie { title: String @key }",
+            ['if Movie is Film renamed, write: node Movie @rename_from("Film")'],
+        ),
+        ("node Film { title: String @key }", "node Movie { name: String @key }", []),
+    ],
+)
+def test_a_drop_beside_an_addition_of_the_same_type_has_a_rename_hint(old, new, hints):
+    assert list(plan(old, new).rename_hints) == hints
+    assert plan(old, new).to_json().get("rename_hints", []) == hints
+
+
+def test_the_rename_hint_is_a_supported_change():
+    assert plan("node Film { runtime: I32 }", 'node Film { length: I32 @rename_from("runtime") }').supported
