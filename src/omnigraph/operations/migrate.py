@@ -82,10 +82,9 @@ def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
             count = snapshot.table(f"{step.type_kind}:{old_name}").count_values(step.property_name)
         if count:
             fate = (
-                "from all versions" if step.mode == "hard" else "; older versions keep them until they are cleaned up"
+                "all versions" if step.mode == "hard" else "the branch; older versions stay until they are cleaned up"
             )
-            gap = " " if step.mode == "hard" else ""
-            yield f"{what} has {count} {unit}{'s' if count > 1 else ''}, and the change removes them{gap}{fate}"
+            yield f"the change removes {count} {unit}{'s' if count > 1 else ''} of {what} from {fate}"
 
 
 def apply_change(

@@ -954,17 +954,15 @@ def test_a_drop_reports_the_values_it_removes_and_how_to_write_a_rename(tmp_path
     for command in ("plan", "apply"):
         assert run(["schema", command, "--schema", "new.pg", "f.omni", "--quiet"]) == 0
         assert capsys.readouterr().err.splitlines() == [
-            "warning: Film.poster has 1 value, and the change removes them; older versions keep them until they are "
+            "warning: the change removes 1 value of Film.poster from the branch; older versions stay until they are "
             "cleaned up",
-            "warning: Film.runtime has 2 values, and the change removes them; older versions keep them until they are "
+            "warning: the change removes 2 values of Film.runtime from the branch; older versions stay until they are "
             "cleaned up",
             'hint: if Film.length is runtime renamed, write: length: I32? @rename_from("runtime")',
         ]
     Path("none.pg").write_text("node Other {\n    number: I32 @key\n}\n")
     assert run(["schema", "plan", "--schema", "none.pg", "f.omni", "--allow-data-loss", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["losses"] == [
-        "Film has 3 rows, and the change removes them from all versions"
-    ]
+    assert json.loads(capsys.readouterr().out)["losses"] == ["the change removes 3 rows of Film from all versions"]
 
 
 def test_a_refused_change_that_may_be_a_rename_has_the_hint(tmp_path, monkeypatch, capsys):
