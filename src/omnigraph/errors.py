@@ -73,9 +73,12 @@ def printable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def hint_for(hint: str | None, surface: Literal["cli", "shell"]) -> str | None:
-    """A hint in the words of a surface."""
-    return getattr(hint, surface) if isinstance(hint, Hint) else hint
+Surface = Literal["cli", "shell"]
+
+
+def hint_for(hint: str | None, surface: Surface | None) -> str | None:
+    """A hint in the words of a surface; None stands for the Python library."""
+    return getattr(hint, surface) if surface is not None and isinstance(hint, Hint) else hint
 
 
 class OmniGraphError(Exception):
@@ -160,14 +163,15 @@ class Diagnostic:
         where = f"{self.source_name}:{self.line}:{self.column}"
         return f"{where}, in {self.subject}" if self.subject else where
 
-    def render(self) -> str:
-        """Return the whole story: headline, place, underlined source line, hint."""
+    def render(self, surface: Surface | None = None) -> str:
+        """Return the whole story: headline, place, underlined source line, hint in the words of the surface."""
         lines = [self.headline, f"  --> {self.place}", self.excerpt]
-        if self.hint:
-            lines.append(f"hint: {self.hint}")
+        hint = hint_for(self.hint, surface)
+        if hint:
+            lines.append(f"hint: {hint}")
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, surface: Surface | None = None) -> dict[str, Any]:
         """Return the JSON form; `hint` and `subject` are left out when there is none."""
         fields: dict[str, Any] = {
             "kind": self.kind,
@@ -180,7 +184,7 @@ class Diagnostic:
         if self.subject:
             fields["subject"] = self.subject
         if self.hint:
-            fields["hint"] = self.hint
+            fields["hint"] = hint_for(self.hint, surface)
         return fields
 
 
@@ -202,7 +206,11 @@ class CompileError(InputError):
         return self.diagnostics[0].start, self.diagnostics[0].end
 
     def __str__(self) -> str:
-        return "\n\n".join(diagnostic.render() for diagnostic in self.diagnostics)
+        return self.render()
+
+    def render(self, surface: Surface | None = None) -> str:
+        """Return every diagnostic, with hints in the words of the surface."""
+        return "\n\n".join(diagnostic.render(surface) for diagnostic in self.diagnostics)
 
 
 class ParseError(CompileError):

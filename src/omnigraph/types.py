@@ -17,6 +17,24 @@ SCALARS: tuple[ScalarName, ...] = (
 )  # fmt: skip
 """The scalars one can write by name alone; `Vector` needs its dimension."""
 
+_FOREIGN_TYPES = {
+    "I64": ("int", "integer", "bigint", "long", "int64", "number"),
+    "I32": ("int32", "smallint"),
+    "F64": ("float", "double", "real", "decimal", "numeric", "float64"),
+    "F32": ("float32",),
+    "String": ("str", "text", "varchar", "char", "uuid"),
+    "DateTime": ("timestamp", "time", "timestamptz"),
+    "Blob": ("bytes", "binary", "bytea"),
+    "[T], such as [String]": ("list", "array", "set"),
+}
+_BY_FOREIGN_NAME = {name: type_ for type_, names in _FOREIGN_TYPES.items() for name in names}
+
+
+def foreign_type(name: str) -> str | None:
+    """The type that another language calls `name`; None if it is not known."""
+    return _BY_FOREIGN_NAME.get(name.lower())
+
+
 INTEGER_RANGES: dict[ScalarName, tuple[int, int]] = {
     "I32": (-(2**31), 2**31 - 1),
     "I64": (-(2**63), 2**63 - 1),

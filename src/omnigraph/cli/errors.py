@@ -61,7 +61,7 @@ def error_object(error: OmniGraphError) -> dict[str, Any]:
     if hint:
         data["hint"] = hint
     if isinstance(error, CompileError):
-        data["diagnostics"] = [diagnostic.to_dict() for diagnostic in error.diagnostics]
+        data["diagnostics"] = [diagnostic.to_dict("cli") for diagnostic in error.diagnostics]
     data.update(_particulars(error))
     return data
 
@@ -86,7 +86,7 @@ def _particulars(error: OmniGraphError) -> dict[str, Any]:
 def report(error: OmniGraphError, *, as_json: bool) -> int:
     """Print the error and return the exit code."""
     if isinstance(error, CompileError):
-        text = str(error)
+        text = error.render("cli")
     else:
         hint = hint_for(error.hint, "cli")
         text = error.message + (f"\nhint: {hint}" if hint else "")

@@ -7,7 +7,7 @@ end `raise_if_any` raises all of it at once, in text order. Parsers stop a broke
 
 from __future__ import annotations
 
-from omnigraph.errors import CompileError, Diagnostic, DiagnosticKind, ParseError, SchemaError, TypeCheckError
+from omnigraph.errors import CompileError, Diagnostic, DiagnosticKind, Hint, ParseError, SchemaError, TypeCheckError
 from omnigraph.lang.spans import Source, Span
 from omnigraph.lang.tokens import visible
 
@@ -72,7 +72,7 @@ class Reporter:
                 start=start,
                 end=max(start + 1, source.byte_offset(span.end)),
                 excerpt=source.excerpt(span),
-                hint=_one_line(fault.hint) if fault.hint else None,
+                hint=_hint_line(fault.hint) if fault.hint else None,
                 subject=_one_line(subject) if subject else None,
             )
         )
@@ -84,6 +84,13 @@ class Reporter:
         if self.diagnostics:
             ordered = sorted(self.diagnostics, key=lambda diagnostic: diagnostic.start)
             raise _ERROR_OF_KIND[ordered[0].kind](ordered)
+
+
+def _hint_line(hint: str) -> str:
+    """A hint as it may be shown, in the words of every surface."""
+    if isinstance(hint, Hint):
+        return Hint(_one_line(hint), cli=_one_line(hint.cli), in_shell=_one_line(hint.shell))
+    return _one_line(hint)
 
 
 def _one_line(text: str) -> str:

@@ -157,6 +157,8 @@ class ExpressionChecker:
         if scope.row is not None:
             alone = f"name the property alone: '{expr.property}'"
             raise type_fault("T14", f"'${expr.var}' is not a variable of a statement", expr.span, alone)
+        if scope.find(expr.var.text) is None:
+            raise self.unbound(expr, scope)
         variable = scope.get(expr.var)
         if variable.kind == "path":
             ask = f"ask for length(${expr.var}), nodes(${expr.var}) or edges(${expr.var})"
@@ -177,6 +179,15 @@ class ExpressionChecker:
             )
         type_ir = found.type.with_nullable(True) if variable.optional else found.type
         return ir.Prop(variable.ir_name, found.name, type_ir)
+
+    def unbound(self, expr: ast.PropertyOf, scope: Scope) -> Fault:
+        """The error for a property of a variable that is not visible; the name can be that of an edge."""
+        fault = scope.unbound(expr.var)
+        edge = self.catalog.find_edge(expr.var.text)
+        if edge is not None and fault.hint is None:
+            word = expr.var.text
+            fault.hint = f"name the edge in its hop: '$a $r:{word} $b'; its properties are then '$r.{expr.property}'"
+        return fault
 
     def entity_type(self, variable: Variable) -> NodeType | EdgeType:
         """The type a variable is bound to."""

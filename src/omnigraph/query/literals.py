@@ -117,11 +117,22 @@ def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
     return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
 
 
+def _dated_hint(text: str, scalar: str) -> str:
+    """How a date is written; the text itself only where it is one."""
+    word, parse, example = (
+        ("date", parse_date, "2026-01-31") if scalar == "Date" else ("datetime", parse_datetime, "2026-01-31T12:00:00Z")
+    )
+    try:
+        parse(text)
+    except ValueFormatError:
+        return f'a {scalar} is written {word}("{example}")'
+    return f'write {word}("{text}")'
+
+
 def literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:
     """How a literal is written that was probably meant as a value of `type_`."""
     if expr.kind == "string" and type_.scalar in ("Date", "DateTime"):
-        word = "date" if type_.scalar == "Date" else "datetime"
-        return f'write {word}("{expr.value}")'
+        return _dated_hint(str(expr.value), type_.scalar)
     if expr.kind in ("date", "datetime") and type_.scalar in ("Date", "DateTime"):
         return f'a {type_.scalar} is written {type_.scalar.lower()}("…")'
     if expr.kind == "string" and type_.is_numeric:

@@ -39,6 +39,7 @@ from omnigraph.query.ast import (
     Var,
     Word,
 )
+from omnigraph.query.foreign import about_function
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.parse_cases import case_starts, parse_case
 from omnigraph.types import INTEGER_RANGES
@@ -284,7 +285,7 @@ class ExpressionParser(FileParser[Query]):
             raise Fault(
                 f"there is no function '{token.text}'",
                 Span(token.start, token.end),
-                hint=did_you_mean(token.text, (*FUNCTIONS, "date", "datetime")),
+                hint=about_function(token.text) or did_you_mean(token.text, (*FUNCTIONS, "date", "datetime")),
             )
         cursor.enter()
         cursor.take()

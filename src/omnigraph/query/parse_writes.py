@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from omnigraph.lang.cursor import name_of
 from omnigraph.lang.spans import Name, Span
-from omnigraph.lang.tokens import LOWER, VAR
+from omnigraph.lang.tokens import LOWER, UPPER, VAR
 from omnigraph.names import did_you_mean
 from omnigraph.query.ast import Assign, Delete, Expr, Insert, ReturnItem, Statement, Update, Upsert, Write
+from omnigraph.query.foreign import about_opening, about_start, about_statement
 from omnigraph.query.parse_expressions import ExpressionParser
 
 _STATEMENTS = ("insert", "update", "delete", "upsert")
@@ -34,6 +35,12 @@ class WriteParser(ExpressionParser):
     def closing(self) -> str:
         """What ends the query, for messages."""
         return "the end of the query" if self.bare else "'}' to close the query"
+
+    def opening(self, word: str) -> int:
+        """Step over the brace that opens a part of the query; where it stands."""
+        if not self.cursor.at("{"):
+            raise self.cursor.fault(f"'{{' to open '{word}'", hint=about_opening(word, self.cursor))
+        return self.cursor.take().start
 
     # -- writes ----------------------------------------------------------------------------------
 
@@ -70,7 +77,7 @@ class WriteParser(ExpressionParser):
         if not statements:
             known = ("match", "atomic", *_STATEMENTS)
             hint = did_you_mean(cursor.token.text, known) if cursor.token.kind == LOWER else None
-            raise cursor.fault("'match', 'insert', 'update' or 'delete'", hint=hint)
+            raise cursor.fault("'match', 'insert', 'update' or 'delete'", hint=hint or about_start(cursor))
         if not closes() and not cursor.at("return"):
             hint = did_you_mean(cursor.token.text, (*_STATEMENTS, "return")) if cursor.token.kind == LOWER else None
             raise cursor.fault(expected, hint=hint)
@@ -81,13 +88,16 @@ class WriteParser(ExpressionParser):
         cursor = self.cursor
         mark = cursor.mark
         word = cursor.take().text
+        if cursor.token.text.lower() in ("into", "from") and cursor.ahead().kind == UPPER:
+            raise cursor.fault("a type", hint=about_statement(word, cursor.ahead().text))
         type_ = name_of(cursor.expect_upper("a type"))
         if word == "insert":
             assigns, body = self.assigns("insert")
             name = self.row_name()
             return Insert(type_, assigns, body, cursor.since(mark), name)
         if word == "update":
-            cursor.expect("set", " and the new values")
+            if not cursor.accept("set"):
+                raise cursor.fault("'set' and the new values", hint=about_statement(word, type_.text))
             assigns, body = self.assigns("set")
             where, name = self.where(word), self.row_name()
             return Update(type_, assigns, where, body, cursor.since(mark), name)
@@ -116,11 +126,13 @@ class WriteParser(ExpressionParser):
     def assigns(self, word: str) -> tuple[tuple[Assign, ...], Span]:
         """`{ p: value, … }`; commas may be left out."""
         cursor = self.cursor
-        start = cursor.expect("{", f" to open '{word}'").start
+        start = self.opening(word)
         assigns: list[Assign] = []
         while not cursor.accept("}"):
             mark = cursor.mark
             name = name_of(cursor.expect_lower("a property name"))
+            if cursor.at("="):
+                raise cursor.fault("':' and the property's value", hint=f"write {name}: value")
             cursor.expect(":", " and the property's value")
             assigns.append(Assign(name, self.expression("a value"), cursor.since(mark)))
             cursor.accept(",")
@@ -142,7 +154,7 @@ class WriteParser(ExpressionParser):
     def return_block(self) -> tuple[tuple[ReturnItem, ...], Span]:
         """`{ item, … }` behind `return`; commas may be left out."""
         cursor = self.cursor
-        start = cursor.expect("{", " to open 'return'").start
+        start = self.opening("return")
         items = [self.return_item()]
         while not cursor.at("}"):
             cursor.accept(",")
@@ -156,6 +168,11 @@ class WriteParser(ExpressionParser):
         """`expr` or `expr as alias`."""
         cursor = self.cursor
         mark = cursor.mark
-        expr = self.expression("what to return ('$x.property', '$x', an aggregate, …)")
+        expected = "what to return ('$x.property', '$x', an aggregate, …)"
+        if cursor.at("*"):
+            raise cursor.fault(expected, hint="name what to return: '$x' is a whole node, '$x.property' one property")
+        if cursor.at("AS"):
+            raise cursor.fault(expected, hint="keywords are written in lower case: 'as'")
+        expr = self.expression(expected)
         alias = name_of(cursor.expect_lower("an alias")) if cursor.accept("as") else None
         return ReturnItem(expr, alias, cursor.since(mark))

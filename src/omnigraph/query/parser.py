@@ -41,6 +41,7 @@ from omnigraph.query.ast import (
     Var,
     Word,
 )
+from omnigraph.query.foreign import about_part, about_start
 from omnigraph.query.functions import TEXT
 from omnigraph.query.parse_expressions import (
     CLAUSE,
@@ -52,8 +53,9 @@ from omnigraph.query.parse_expressions import (
 )
 from omnigraph.query.parse_paths import parse_path, starts_path
 from omnigraph.query.parse_writes import BARE, WriteParser
-from omnigraph.types import SCALARS
+from omnigraph.types import SCALARS, foreign_type
 
+FILE_HOLDS = "a file holds queries: query name($param: Type) { … }"
 INLINE = "inline"
 """The name of a query without a head."""
 
@@ -97,8 +99,7 @@ class _Parser(WriteParser):
         if first and cursor.token.text in BARE:
             return self.bare_query()
         if not cursor.at("query"):
-            hint = did_you_mean(cursor.token.text, ("query",)) if cursor.token.kind == LOWER else None
-            raise cursor.fault("'query'", hint=hint or "a file holds queries: query name($param: Type) { … }")
+            raise cursor.fault("'query'", hint=about_start(cursor) or FILE_HOLDS)
         cursor.take()
         name = name_of(cursor.expect_lower("a query name"))
         params_start = cursor.mark
@@ -145,6 +146,8 @@ class _Parser(WriteParser):
             cursor.expect("(", " and the number of dimensions")
             dim = self.integer("the number of dimensions")
             cursor.expect(")")
+        if cursor.at("[") and not is_list:
+            raise cursor.fault("',' or ')' behind a parameter", hint=f"a list is written [{type_name}]")
         nullable = cursor.accept("?")
         return Param(name, type_name, is_list, dim, nullable, cursor.since(mark))
 
@@ -175,7 +178,7 @@ class _Parser(WriteParser):
         cursor.take()
         clauses, match_body = self.block("match")
         if not cursor.at("return"):
-            raise cursor.fault("'return' and what the query returns", hint=self.about_order())
+            raise cursor.fault("'return' and what the query returns", hint=about_part(cursor))
         cursor.take()
         distinct = cursor.at("distinct") and cursor.ahead().text == "{" and bool(cursor.take())
         items, return_body = self.return_block()
@@ -183,7 +186,7 @@ class _Parser(WriteParser):
         order: list[SortItem] = []
         order_body = Span(0, 0)
         if cursor.accept("order"):
-            start = cursor.expect("{", " to open 'order'").start
+            start = self.opening("order")
             order.append(self.sort_item())
             while cursor.accept(","):
                 order.append(self.sort_item())
@@ -192,7 +195,7 @@ class _Parser(WriteParser):
         skip, skip_span = self.row_count("skip")
         limit, limit_span = self.row_count("limit")
         if not self.closes():
-            raise cursor.fault(self.closing, hint=self.about_order())
+            raise cursor.fault(self.closing, hint=about_part(cursor))
         return Read(
             tuple(clauses),
             items,
@@ -214,7 +217,7 @@ class _Parser(WriteParser):
         cursor = self.cursor
         if not cursor.accept("having"):
             return (), Span(0, 0)
-        start = cursor.expect("{", " to open 'having'").start
+        start = self.opening("having")
         conditions = [self.condition()]
         while not cursor.at("}"):
             conditions.append(self.condition())
@@ -232,15 +235,10 @@ class _Parser(WriteParser):
             return Var(token.text[1:], Span(token.start, token.end)), cursor.since(start)
         return self.integer("a whole number of rows, or a parameter"), cursor.since(start)
 
-    def about_order(self) -> str | None:
-        if self.cursor.token.text in ("order", "limit", "skip", "having", "return", "match", "where"):
-            return "the parts come in this order: match { … } return { … } having { … } order { … } skip n limit n"
-        return None
-
     def block(self, word: str) -> tuple[list[Clause], Span]:
         cursor = self.cursor
         cursor.enter()
-        start = cursor.expect("{", f" to open '{word}'").start
+        start = self.opening(word)
         clauses = [self.clause()]
         while not cursor.at("}"):
             if cursor.at("return") and cursor.ahead().text == "{":
@@ -332,6 +330,9 @@ class _Parser(WriteParser):
                 if cursor.at("{"):
                     raise cursor.fault("'>' to close the undirected edge", hint=f"bounds come last: '<{edge}>{{1,3}}'")
                 cursor.expect(">", " to close the undirected edge")
+        if cursor.at("*"):
+            hint = f"bounds say how many steps a hop takes: '${left} {edge}{{1,5}} $b'"
+            raise cursor.fault("a variable at the far end of the hop", hint=hint)
         bounds = self.bounds() if cursor.at("{") else None
         right = name_of(cursor.expect_variable("a variable at the far end of the hop"))
         return Hop(left, edge, right, edge_var, undirected, bounds, cursor.since(mark), tuple(also))
@@ -416,7 +417,10 @@ class _Parser(WriteParser):
 def _about_param_type(word: str) -> str | None:
     if word == "enum":
         return "a parameter for an enum property is a String"
-    return did_you_mean(word, (*SCALARS, "Vector")) or f"the types are {', '.join(SCALARS)} and Vector(n)"
+    meant = foreign_type(word)
+    if meant is not None:
+        return f"write {meant}"
+    return did_you_mean(word, (*SCALARS, "Vector")) or f"the types are {', '.join(SCALARS)}, Vector(n) and lists: [T]"
 
 
 def _at_query(cursor: Cursor) -> bool:

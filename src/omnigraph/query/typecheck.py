@@ -18,7 +18,7 @@ from omnigraph.query.mutations import MutationChecker
 from omnigraph.query.resolved import ResolvedRead
 from omnigraph.query.results import Results
 from omnigraph.schema.catalog import Catalog
-from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
+from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
 
 def check_query(catalog: Catalog, query: ast.Query, source: Source) -> ResolvedRead | ir.MutationIR:
@@ -75,5 +75,7 @@ def _param_type(param: ast.Param) -> PropertyType:
             return PropertyType(scalar, is_list=param.is_list, nullable=param.nullable)
     if param.is_list and name in ("Blob", "Vector"):
         raise type_fault(None, f"a list parameter cannot hold {name}", param.type_name.span, "it holds plain scalars")
-    hint = did_you_mean(name, SCALARS) or f"the types are {', '.join(SCALARS)}, Vector(n) and lists of scalars"
+    meant = foreign_type(name)
+    hint = f"write {meant}" if meant else did_you_mean(name, SCALARS)
+    hint = hint or f"the types are {', '.join(SCALARS)}, Vector(n) and lists of scalars"
     raise type_fault(None, f"a parameter cannot be of type '{param.type_name}'", param.type_name.span, hint)

@@ -498,7 +498,8 @@ class _Checker:
         self, column: Name, word: str, span: Span, kind: TypeKind, properties: dict[str, Property]
     ) -> Property | None:
         if kind == "edge":
-            self.say("S19", f"'@{word}' works on nodes only", span)
+            hint = "an enum limits the values of an edge property; otherwise move the property to a node type"
+            self.say("S19", f"'@{word}' works on nodes only", span, hint)
             return None
         return self.column(column, word, properties, "S19")
 

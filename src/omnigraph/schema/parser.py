@@ -37,10 +37,11 @@ from omnigraph.schema.ast import (
     SchemaFile,
     TypeExpr,
 )
-from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
+from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
 _U32_MAX = 2**32 - 1
 _KEYWORDS = ("interface", "node", "edge")
+_FOREIGN_DECLARATIONS = ("create", "table", "type", "class", "struct", "entity", "label", "relationship")
 _COLUMN_RULES = {"key", "unique", "index"}
 _RULES = _COLUMN_RULES | {"range", "check"}
 _ENUM_VALUE = re.compile(r"[A-Za-z0-9_-]+")
@@ -71,6 +72,8 @@ class _Parser(FileParser[Declaration]):
                 return self.interface()
         word = self.cursor.token.text
         hint = did_you_mean(word, _KEYWORDS) if self.cursor.token.kind == LOWER else None
+        if word.lower() in _FOREIGN_DECLARATIONS:
+            hint = "write node Type { property: String } or edge Type: From -> To"
         raise self.cursor.fault("'node', 'edge' or 'interface'", hint=hint)
 
     def interface(self) -> InterfaceDecl:
@@ -226,6 +229,8 @@ class _Parser(FileParser[Declaration]):
             base = self.vector()
         else:
             base = self.scalar()
+            if cursor.at("["):
+                raise cursor.fault("the end of the type", hint=f"a list is written [{base}]")
         nullable = cursor.accept("?")
         return TypeExpr(base.with_nullable(nullable), order, cursor.since(mark))
 
@@ -239,10 +244,10 @@ class _Parser(FileParser[Declaration]):
                 return PropertyType(scalar, is_list=in_list)
         hint = None
         if cursor.token.kind in (LOWER, UPPER):
+            meant = foreign_type(cursor.token.text)
             hint = (
-                did_you_mean(cursor.token.text, (*SCALARS, "Vector", "enum"))
-                or f"the types are {', '.join(SCALARS)}, enum(…) and Vector(n)"
-            )
+                f"write {meant}" if meant else did_you_mean(cursor.token.text, (*SCALARS, "Vector", "enum"))
+            ) or f"the types are {', '.join(SCALARS)}, enum(…), Vector(n) and lists: [T]"
         raise cursor.fault("a type", hint=hint)
 
     def vector(self) -> PropertyType:
@@ -309,7 +314,7 @@ class _Parser(FileParser[Declaration]):
                 columns.append(self.column(word.text))
             cursor.expect(")")
             return ColumnRule(word.text, tuple(columns), cursor.since(mark))  # type: ignore[arg-type]
-        column = name_of(cursor.expect_lower("a property name"))
+        column = self.value_column(word.text)
         if word.text == "check":
             cursor.expect(",", " and the pattern")
             if cursor.token.kind != STRING:
@@ -331,6 +336,15 @@ class _Parser(FileParser[Declaration]):
         if cursor.token.kind in (STRING, DIGITS, DECIMAL):
             raise Fault(f"'@{rule}' takes property names, not a value", cursor.here, code="S15")
         return name_of(cursor.expect_lower("a property name"))
+
+    def value_column(self, rule: str) -> Name:
+        """The property that `@range` or `@check` is about."""
+        cursor = self.cursor
+        if cursor.token.kind == LOWER:
+            return name_of(cursor.take())
+        rest = '"pattern"' if rule == "check" else "1..5"
+        hint = f"a constraint names its property and has its own line: @{rule}(property, {rest})"
+        raise cursor.fault("a property name", hint=hint)
 
     def signed(self) -> Name:
         cursor = self.cursor

@@ -604,11 +604,14 @@ BAD_RESULTS = {
     "return { $x.p": (
         "", "expected what to return ('$x.property', '$x', an aggregate, …), found the end of the text", None,
     ),
-    "return $x": ("$x", "expected '{' to open 'return', found '$x'", None),
+    "return $x": ("$x", "expected '{' to open 'return', found '$x'", "write return { $x.property }"),
     "order { $x.p } return { 1 }": ("order", "expected 'return' and what the query returns, found 'order'", PARTS),
     "return { 1 } limit 5 order { $x.p }": ("order", "expected '}' to close the query, found 'order'", PARTS),
     "return { 1 } return { 2 }": ("return", "expected '}' to close the query, found 'return'", PARTS),
-    "return { 1 } where $x.p = 1": ("where", "expected '}' to close the query, found 'where'", PARTS),
+    "return { 1 } where $x.p = 1": (
+        "where", "expected '}' to close the query, found 'where'",
+        "a condition is a clause inside the braces: match { $x: Type $x.property > 1 }",
+    ),
     "return { 1 } order { }": ("}", "expected a sort key, found '}'", None),
     "return { 1 } order { $x.p, }": ("}", "expected a sort key, found '}'", None),
     "return { 1 } order { $x.p $x.q }": (
@@ -617,7 +620,9 @@ BAD_RESULTS = {
     "return { 1 } order { $x.p descending }": (
         "descending", "expected '}' to close 'order' (sort keys are separated by commas), found 'descending'", None,
     ),
-    "return { 1 } order by { $x.p }": ("by", "expected '{' to open 'order', found 'by'", None),
+    "return { 1 } order by { $x.p }": (
+        "by", "expected '{' to open 'order', found 'by'", "write order { $x.property desc }, without 'by'",
+    ),
     "return { 1 } order { nearest($x.v, $q) asc }": (
         "asc", "'nearest' is always best first and takes no 'asc'", "drop 'asc'",
     ),
@@ -658,8 +663,11 @@ BAD_QUERIES = {
         "enum", "expected a type, found 'enum'", "a parameter for an enum property is a String",
     ),
     "query q($a: int) { }": (
-        "int", "expected a type, found 'int'",
-        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime and Vector(n)",
+        "int", "expected a type, found 'int'", "write I64",
+    ),
+    "query q($a: kilo) { }": (
+        "kilo", "expected a type, found 'kilo'",
+        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Vector(n) and lists: [T]",
     ),
     "query q($a: [String) { }": (")", "expected ']' to close the list type, found ')'", None),
     "query q($a: [Vector(3)]) { }": ("(", "expected ']' to close the list type, found '('", None),
@@ -682,7 +690,9 @@ BAD_QUERIES = {
     "query q() { mtach { $x: A } }": (
         "mtach", "expected 'match', 'insert', 'update' or 'delete', found 'mtach'", "did you mean 'match'?",
     ),
-    "query q() { match $x: A }": ("$x", "expected '{' to open 'match', found '$x'", None),
+    "query q() { match $x: A }": (
+        "$x", "expected '{' to open 'match', found '$x'", "write match { $x: Type } return { $x.property }",
+    ),
     "query q() { match { $x: A return { 1 } }": ("return", "expected '}' to close 'match', found 'return'", None),
     "query q() { match { not { $x: A return { 1 } }": ("return", "expected '}' to close 'not', found 'return'", None),
     "query q() { match { $x: A } return { 1 } ": (
@@ -703,13 +713,15 @@ def test_a_query_that_is_none(text, expected):
 # statement: (underlined, message, hint)
 BAD_STATEMENTS = {
     "insert a { p: 1 }": ("a", "expected a type, found 'a'", "a type begins with an upper-case letter: 'A'"),
-    "insert A p: 1": ("p", "expected '{' to open 'insert', found 'p'", None),
-    "insert A { p = 1 }": ("=", "expected ':' and the property's value, found '='", None),
+    "insert A p: 1": ("p", "expected '{' to open 'insert', found 'p'", "write insert Type { property: value }"),
+    "insert A { p = 1 }": ("=", "expected ':' and the property's value, found '='", "write p: value"),
     "insert A { p: }": ("}", "expected a value, found '}'", None),
     "insert A { p: 1,, q: 2 }": (",", "expected a property name, found ','", None),
     "insert A { $p: 1 }": ("$p", "expected a property name, found '$p'", None),
-    "update A { p: 1 } where p = 1": ("{", "expected 'set' and the new values, found '{'", None),
-    "update A set p = 1 where p = 1": ("p", "expected '{' to open 'set', found 'p'", None),
+    "update A { p: 1 } where p = 1": (
+        "{", "expected 'set' and the new values, found '{'", "write update A set { property: value } where condition",
+    ),
+    "update A set p = 1 where p = 1": ("p", "expected '{' to open 'set', found 'p'", "write set { p: value }"),
     "update A set { p: 1 }": (
         "}", "expected 'where' and which rows to update, found '}'", "every update names its rows: where key = $key",
     ),

@@ -397,7 +397,7 @@ def test_what_is_said_of_a_parameter(bad, message):
     [
         ("$a: Sting", "did you mean 'String'?"),
         (
-            "$a: Text",
+            "$a: Kilo",
             "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Vector(n) "
             "and lists of scalars",
         ),

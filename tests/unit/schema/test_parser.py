@@ -325,10 +325,11 @@ SYNTAX = {
         "a property name begins with a lower-case letter: 'name'",
     ),
     "an unknown type": (
-        "node A { a: Varchar }",
+        "node A { a: Kilo }",
         (1, 13),
-        "expected a type, found 'Varchar'",
-        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, enum(…) and Vector(n)",
+        "expected a type, found 'Kilo'",
+        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, enum(…), Vector(n) and "
+        "lists: [T]",
     ),
     "a misspelt type": ("node A { a: string }", (1, 13), "expected a type, found 'string'", "did you mean 'String'?"),
     "a list of enums": (

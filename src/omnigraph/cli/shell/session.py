@@ -80,7 +80,7 @@ class Session:
                 yield from self._query(text, None)
         except CompileError as error:
             self.failures += 1
-            yield from f"error: {error}".splitlines()
+            yield from f"error: {error.render('shell')}".splitlines()
         except OmniGraphError as error:
             self.failures += 1
             yield f"error: {error.message}"
