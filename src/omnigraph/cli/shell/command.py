@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -28,13 +27,14 @@ def shell_command(
     """
     from omnigraph.cli.ask import table_style
     from omnigraph.cli.shell.session import Session, lines_of
+    from omnigraph.cli.shell.statements import inputs
 
     graph = run.open(branch=run.branch(branch), read_only=read_only)
     style = table_style(run, on_terminal=sys.stdout.isatty())
     session = Session(graph, style=style, format=run.config.get("cli.output_format"))
     if not sys.stdin.isatty():
         session.timing = False
-        for line in lines_of(session, _inputs(sys.stdin)):
+        for line in lines_of(session, inputs(sys.stdin)):
             print(line, flush=True)
         if session.failures:
             raise typer.Exit(FAILED)
@@ -42,18 +42,3 @@ def shell_command(
     from omnigraph.cli.shell.terminal import interact
 
     interact(session, history=home(os.environ) / "history")
-
-
-def _inputs(lines: Iterable[str]) -> Iterator[str]:
-    """Lines joined until they are a whole query; the clauses behind a bare match may follow on lines of their own."""
-    from omnigraph.cli.shell.session import is_word
-    from omnigraph.cli.shell.statements import continues, is_whole
-
-    text = ""
-    for line in lines:
-        if text and (is_whole(text.removesuffix("\n")) or is_word(text)) and not continues(line):
-            yield text
-            text = ""
-        text += line
-    if text.strip():
-        yield text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from omnigraph.cli.config import FORMATS
 from omnigraph.cli.formats import ReadTarget, text_lines
 from omnigraph.cli.output import plural, utc
 from omnigraph.cli.params import read_word
+from omnigraph.cli.shell.statements import WORDS, is_word
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
 from omnigraph.names import did_you_mean
@@ -69,13 +70,15 @@ class Session:
     def run(self, text: str) -> Lines:
         """Run one input; what it says, line by line."""
         text = text.strip()
+        if not text.startswith(":"):
+            text = text.rstrip("; \t\r\n")
         if not text:
             return
         try:
             if text.startswith(":"):
                 yield from self._command(text[1:])
             elif is_word(text):
-                yield from self._command(WORDS[text.rstrip(";").lower()])
+                yield from self._command(WORDS[text.lower()])
             else:
                 yield from self._query(text, None)
         except CompileError as error:
@@ -131,7 +134,8 @@ class Session:
         return command.run(self, rest.strip())
 
     def help_(self, _: str) -> Lines:
-        yield "A query runs when its braces are closed. 'match { … } return { … }' is enough, and so is 'insert …'."
+        yield "A query runs when its braces are closed and 'match { … }' has its 'return { … }'. 'insert …' runs too."
+        yield "A blank line or ';' ends a query whose braces are closed. A line that starts with ':' ends any query."
         yield ""
         for name, command in COMMANDS.items():
             yield f"  {':' + name + ' ' + command.words:<28}{command.help}"
@@ -139,14 +143,33 @@ class Session:
     def quit_(self, _: str) -> Lines:
         raise Leave
 
-    def branch(self, name: str) -> Lines:
-        if name:
-            self.graph = self.graph.on(name)
-            self.at = None
-            yield f"on branch {name}"
+    def branch(self, text: str) -> Lines:
+        verb, words = _verb(text, ("create", "list", "delete"))
+        if verb == "create":
+            name, start = _words(words, ":branch create NAME [FROM]", least=1, most=2, default=self._here)
+            if start in self.graph.branches():
+                self.graph.branch_create(name, start)
+            else:
+                self.graph.branch_create(name, at=point(start))
+            yield f"branch {name} created at {start}"
+            text = name
+        elif verb == "delete":
+            (name,) = _exactly(words, ":branch delete NAME", 1)
+            self.graph.branch_delete(name)
+            yield f"branch {name} deleted"
             return
-        for known in self.graph.branches():
-            yield f"{'*' if known == self.graph.branch and not self.at else ' '} {known}"
+        if verb == "list" or not text:
+            for known in self.graph.branches():
+                yield f"{'*' if known == self.graph.branch and not self.at else ' '} {known}"
+            return
+        self.graph = self.graph.on(text)
+        self.at = None
+        yield f"on branch {text}"
+
+    @property
+    def _here(self) -> str:
+        """The point that queries read."""
+        return self.at or self.graph.branch
 
     def at_(self, text: str) -> Lines:
         if text in ("", "now", "head"):
@@ -161,7 +184,7 @@ class Session:
         words = text.split()
         if not words or len(words) > 2:
             raise InputError("':diff' takes one point or two", hint="':diff main' compares it with where you are")
-        before, after = words[0], words[1] if len(words) == 2 else self.at or self.graph.branch
+        before, after = words[0], words[1] if len(words) == 2 else self._here
         count = 0
         for change in islice(self.graph.diff(point(before), point(after)), _DIFF_MOST + 1):
             count += 1
@@ -187,11 +210,18 @@ class Session:
         yield f"{result.outcome}: {source} into {into}"
 
     def tag(self, text: str) -> Lines:
-        if not text:
+        verb, words = _verb(text, ("create", "list", "delete"))
+        if verb == "delete":
+            (name,) = _exactly(words, ":tag delete NAME", 1)
+            self.graph.tag_delete(name)
+            yield f"tag {name} deleted"
+            return
+        if verb == "list" or not text:
             for known in self.graph.tags():
                 yield f"{known.name}  {known.commit_id}  {utc(known.created_us)}"
             return
-        name, at = _words(text, ":tag [NAME [POINT]]", least=1, most=2, default=self.at or self.graph.branch)
+        usage = ":tag create NAME [POINT]"
+        name, at = _words(words if verb else text, usage, least=1, most=2, default=self._here)
         made = self.graph.tag_create(name, at=point(at))
         yield f"tag {made.name} at commit {made.commit_id}"
 
@@ -298,11 +328,6 @@ class Session:
         yield f"timing is {'on' if self.timing else 'off'}"
 
 
-def is_word(text: str) -> bool:
-    """True if an input is a command that needs no colon."""
-    return text.strip().rstrip(";").lower() in WORDS
-
-
 def _number(text: str) -> int:
     if not text.isdecimal():
         raise InputError(f"'{text}' is no number")
@@ -314,6 +339,19 @@ def _words(text: str, usage: str, *, least: int, most: int, default: str) -> tup
     if not least <= len(words) <= most:
         raise InputError(f"{plural(least, 'word')} or {most} are needed", hint=f"write '{usage}'")
     return words[0], words[1] if len(words) > 1 else default
+
+
+def _exactly(text: str, usage: str, count: int) -> list[str]:
+    words = shlex.split(text)
+    if len(words) != count:
+        raise InputError(f"{plural(count, 'word')} needed, {len(words)} given", hint=f"write '{usage}'")
+    return words
+
+
+def _verb(text: str, verbs: Sequence[str]) -> tuple[str | None, str]:
+    """A leading verb of the command line, if there is one, and the words behind it."""
+    first, _, rest = text.partition(" ")
+    return (first, rest.strip()) if first in verbs else (None, text)
 
 
 def _two(text: str, usage: str) -> tuple[str, str]:
@@ -334,12 +372,12 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "help": Command(Session.help_, "", "this list"),
-    "branch": Command(Session.branch, "[NAME]", "list the branches, or go to one"),
+    "branch": Command(Session.branch, "[NAME|create NAME]", "list the branches, go to one, or create one here"),
     "at": Command(Session.at_, "POINT", "go to a commit id, version or time; ':at now' goes back"),
     "diff": Command(Session.diff, "FROM [TO]", "what differs between two points"),
     "merge": Command(Session.merge, "BRANCH [INTO]", "merge a branch into this one, or into another"),
     "load": Command(Session.load, "FILE [MODE]", "load a file: merge (the default), append or overwrite"),
-    "tag": Command(Session.tag, "[NAME [POINT]]", "list the tags, or tag where you are"),
+    "tag": Command(Session.tag, "[create NAME [POINT]]", "list the tags, or tag this point or another"),
     "commits": Command(Session.commits, "[N]", "the newest commits"),
     "history": Command(Session.history, "TYPE ID", "every change of one node or edge"),
     "blame": Command(Session.blame, "TYPE ID", "which commit last set each property"),
@@ -354,8 +392,6 @@ COMMANDS: dict[str, Command] = {
     "timing": Command(Session.timing_, "[on|off]", "whether the time is shown"),
     "quit": Command(Session.quit_, "", "leave; Ctrl-D does too"),
 }
-WORDS = {"help": "help", "?": "help", "\\?": "help", "\\h": "help", "exit": "quit", "quit": "quit", "\\q": "quit"}
-"""Inputs without a colon that people bring from other shells."""
 ABBREVIATIONS = {"h": "help", "?": "help", "b": "branch", "q": "quit", "exit": "quit", "branches": "branch"}
 
 

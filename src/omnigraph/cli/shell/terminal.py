@@ -22,7 +22,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from omnigraph.cli.config import FORMATS
 from omnigraph.cli.shell.completion import CLAUSES, Words, complete
 from omnigraph.cli.shell.session import COMMANDS, Leave, Session
-from omnigraph.cli.shell.statements import is_whole
+from omnigraph.cli.shell.statements import inputs, is_whole
 from omnigraph.errors import OmniGraphError
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, VAR, lex
 
@@ -43,8 +43,9 @@ def interact(
         except EOFError:
             return
         try:
-            for line in session.run(text):
-                print(line)
+            for part in inputs(text.splitlines(keepends=True)):
+                for line in session.run(part):
+                    print(line)
         except Leave:
             return
         except KeyboardInterrupt:

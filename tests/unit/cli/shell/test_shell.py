@@ -14,7 +14,7 @@ from prompt_toolkit.output import DummyOutput
 from omnigraph.cli.main import run
 from omnigraph.cli.shell.completion import Words, complete
 from omnigraph.cli.shell.session import COMMANDS, Leave, Session, lines_of
-from omnigraph.cli.shell.statements import is_whole
+from omnigraph.cli.shell.statements import inputs, is_whole
 from omnigraph.cli.shell.terminal import SchemaCompleter, interact
 from omnigraph.graph import Graph, init
 from omnigraph.query.parser import parse_queries
@@ -63,10 +63,34 @@ WORDS = Words(
         ('insert Person { name: "}" }', True),
         ("insert Person { name: $n } /* not", False),
         ("match { $p: Person } } return", True),
+        ("match { $p: Person }\nreturn", False),
+        ("match { $p: Person } retrun { $p.name }", True),
+        ("match { $p: Person };", True),
+        ("match {\n:quit", True),
     ],
 )
 def test_when_enter_runs(text, whole):
     assert is_whole(text) is whole
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("match { $p: P } retrun { $p.n }\ninsert P { n: 1 }\n", 2),
+        ("match { $p: P\n:tables\n:quit\n", 3),
+        ("insert P { n: 1\ninsert P { n: 2 }\nmatch { $p: P } return { $p.n }\n", 3),
+        ("match { $p: P }\nreturn { $p.n }\nlimit 1\n", 1),
+        ("match {\n\n  $p: P\n}\nreturn {\n  $p.n\n}\n", 1),
+        ("query q() {\nmatch { $p: P }\nreturn { $p.n }\n}\n", 1),
+        ("query q() {\nquery r() {\n", 2),
+        ("atomic {\ninsert P { n: 1 }\ndelete P where n = 2\n}\n", 1),
+        ("insert P {\nmatch: 1\n}\n", 1),
+        ("match { $p: P }\n\n$q\n", 2),
+        ("exit\nhelp\n", 2),
+    ],
+)
+def test_a_malformed_input_does_not_absorb_the_next(text, parts):
+    assert len(list(inputs(text.splitlines(keepends=True)))) == parts
 
 
 def test_bare_blocks_are_queries():
@@ -283,3 +307,42 @@ def test_a_failure_in_a_pipe_is_the_exit_code(graph, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "there is no node type 'Persn'" in out
     assert ":branch" in out
+
+
+def test_the_lines_behind_a_malformed_one_run(graph, monkeypatch, capsys):
+    lines = [
+        "match { $p: Person } retrun { $p.name }",
+        'insert Town { label: "kept" }',
+        "match { $t: Town",
+        ":format csv",
+        "match { $t: Town } return { count($t) as n };",
+    ]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    assert run(["shell", graph.uri]) == 1
+    out = capsys.readouterr().out
+    assert out.count("error: parse error") == 2
+    assert "1 node, 0 edges affected on main" in out
+    assert out.endswith("n\n1\n")
+
+
+def test_a_command_ends_an_unfinished_query_at_the_terminal(session, capsys):
+    with create_pipe_input() as pipe:
+        pipe.send_text("match { $p: Person\r:branch\r:quit\r")
+        interact(session, input=pipe, output=DummyOutput())
+    printed = capsys.readouterr().out
+    assert "error: parse error" in printed
+    assert "* main\n" in printed
+
+
+def test_branches_and_tags_take_the_verbs_of_the_command_line(session):
+    assert said(session, ":branch create exp") == "branch exp created at main\non branch exp"
+    said(session, 'insert Town { label: "Aa" }')
+    assert said(session, ":tag create v1").startswith("tag v1 at commit 0")
+    assert said(session, ":tag create v0 2").startswith("tag v0 at commit 0")
+    assert [line.split()[0] for line in said(session, ":tag list").splitlines()] == ["v0", "v1"]
+    assert said(session, ":tag delete v0") == "tag v0 deleted"
+    assert said(session, ":branch create old v1") == "branch old created at v1\non branch old"
+    assert said(session, ":branch list").splitlines() == ["  main", "  exp", "* old"]
+    assert said(session, ":branch main", ":branch delete old").endswith("branch old deleted")
+    assert said(session, ":tag create").endswith("hint: write ':tag create NAME [POINT]'")
+    assert "write ':branch delete NAME'" in said(session, ":branch delete")
