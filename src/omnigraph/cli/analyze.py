@@ -65,7 +65,7 @@ def analyze_command(
     if algorithm not in ALGORITHMS:
         raise UsageFault(f"there is no algorithm '{algorithm}'; there are {', '.join(ALGORITHMS)}")
     if branch is not None and at is not None:
-        raise UsageFault("--branch and --snapshot exclude each other")
+        raise UsageFault("--branch and --at (--snapshot) exclude each other")
     address = run.storage()
     on = None if at else run.branch(branch)
     if write:

@@ -131,7 +131,7 @@ def read_command(
     omnigraph read -q people.gq -n adults -p age=18 ./my.omni
     """
     if branch is not None and snapshot is not None:
-        raise UsageFault("--branch and --snapshot exclude each other")
+        raise UsageFault("--branch and --at (--snapshot) exclude each other")
     if after is not None and page is None:
         raise UsageFault("--after needs --page, which says how many rows")
     if engine not in ("memory", "spark"):

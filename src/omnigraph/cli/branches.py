@@ -11,7 +11,7 @@ from omnigraph.cli.ask import point
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.progress import working
-from omnigraph.cli.resolve import Preview, Resolve, hinting, print_plan, resolutions
+from omnigraph.cli.resolve import Preview, Resolve, print_plan, resolutions
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, delete and merge branches.", rich_markup_mode=None)
 
@@ -102,11 +102,11 @@ def merge_command(
         if as_json:
             print_json({"source": source, "target": target, **plan.to_json()})
         else:
-            print_plan(plan, f"merge preview {source} -> {target}", source)
+            print_plan(plan, f"merge preview {source} -> {target}", source, "merge")
         return
     run.announce(address)
     graph = run.open(address)
-    with hinting(), working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
+    with working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
         result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
     if result.branch_delete_error is not None:
         remark("warning", f"branch '{source}' was merged and not deleted: {result.branch_delete_error}")
@@ -138,11 +138,10 @@ def revert_command(
         if as_json:
             print_json({"reverted_commit_id": id_, "branch": on, **plan.to_json()})
         else:
-            print_plan(plan, f"revert preview {id_} on {on}", "the commit before")
+            print_plan(plan, f"revert preview {id_} on {on}", "the commit before", "revert")
         return
     run.announce(address)
-    with hinting():
-        result = run.open(address, branch=on).revert(id_, message=message, resolve=how)
+    result = run.open(address, branch=on).revert(id_, message=message, resolve=how)
     if as_json:
         print_json({**result.to_json(), "actor_id": run.actor})
     else:

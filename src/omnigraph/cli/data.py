@@ -56,7 +56,7 @@ def export_command(
     omnigraph export --format parquet --out everything/ ./my.omni
     """
     if branch is not None and snapshot is not None:
-        raise UsageFault("--branch and --snapshot exclude each other")
+        raise UsageFault("--branch and --at (--snapshot) exclude each other")
     if format_ not in FORMATS:
         raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(FORMATS)}")
     files = format_ != "jsonl" or partitioned

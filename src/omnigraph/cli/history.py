@@ -71,7 +71,7 @@ def show_command(
 
 def _open(run: Invocation, branch: str | None, at: str | None) -> Graph:
     if branch is not None and at is not None:
-        raise UsageFault("--branch and --snapshot exclude each other")
+        raise UsageFault("--branch and --at (--snapshot) exclude each other")
     return run.open(branch=None if at else run.branch(branch), read_only=True)
 
 

@@ -19,6 +19,7 @@ from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph
 from omnigraph.cli.output import plural, print_json, remark
 from omnigraph.cli.progress import working
 from omnigraph.cli.where import Conf, Engine, Master, Remote, check_engine, spark_options
+from omnigraph.errors import BranchNotFound
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -205,6 +206,7 @@ def _load(
 ) -> LoadResult:
     load = graph.ingest if "from_branch" in where else graph.load
     with (
+        _hinting(branch),
         _sources(data) as sources,
         working(f"loading onto {branch}", wanted=not (as_json or run.options.quiet)) as watch,
     ):
@@ -231,6 +233,17 @@ def _load(
             "(set GEMINI_API_KEY or OPENAI_API_KEY, or OMNIGRAPH_EMBED_PROVIDER=local for vectors made offline)",
         )
     return result
+
+
+@contextmanager
+def _hinting(branch: str) -> Iterator[None]:
+    """Add how a load creates a missing branch."""
+    try:
+        yield
+    except BranchNotFound as error:
+        near = f"{error.hint} " if (error.hint or "").startswith("did you mean") else ""
+        error.hint = f"{near}--from main creates it, as do 'omnigraph ingest' and 'omnigraph branch create {branch}'"
+        raise
 
 
 def _check_words(mode: str, missing: str, embed: str, engine: str) -> None:

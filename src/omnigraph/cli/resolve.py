@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.output import plural
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import hint_for
 
 if TYPE_CHECKING:
     from omnigraph.operations.merge_plan import MergePlan
@@ -56,19 +54,13 @@ def _choice(what: str, how: str) -> Any:
     return value
 
 
-@contextmanager
-def hinting() -> Iterator[None]:
-    """Say how conflicts are settled here."""
-    try:
-        yield
-    except MergeConflict as error:
-        error.hint = f"--preview shows every conflict; --resolve {'|'.join(RESOLUTIONS)} settles them"
-        raise
+def print_plan(plan: MergePlan, title: str, source: str, verb: str) -> None:
+    """Print the changes of each table, and every conflict."""
+    from omnigraph.operations.merge import resolution_hint
 
-
-def print_plan(plan: MergePlan, title: str, source: str) -> None:
-    """What would happen, table by table, and every conflict."""
-    print(f"{title}: {plan.outcome}; nothing was written")
+    count = plural(len(plan.conflicts), "conflict")
+    outcome = f"{count}; would not {verb}" if plan.conflicts else f"{plan.outcome}; nothing was written"
+    print(f"{title}: {outcome}")
     shown = plan.to_json()
     for key, table in shown["tables"].items():
         taken = f", taken over from {source}" if table["adopted"] else ""
@@ -79,4 +71,4 @@ def print_plan(plan: MergePlan, title: str, source: str) -> None:
     for conflict in plan.conflicts:
         print(f"conflict  {conflict.id} ({conflict.kind}) {conflict.message}")
     if plan.conflicts:
-        print(f"{plural(len(plan.conflicts), 'conflict')}; settle them with --resolve {'|'.join(RESOLUTIONS)}")
+        print(f"{count}; {hint_for(resolution_hint(plan.conflicts), 'cli')}")

@@ -21,12 +21,14 @@ from omnigraph.operations.resolution import Resolve, Rules
 from omnigraph.storage import layout
 from omnigraph.versioning.diff import Identity, by_identity
 from omnigraph.versioning.history import merge_bases, reachable
-from omnigraph.versioning.merge import Conflict, Row, VirtualBase, decide_row
+from omnigraph.versioning.merge import Conflict, Resolution, Row, VirtualBase, decide_row
 from omnigraph.versioning.records import MAIN, Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.rows import to_dicts
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+
+_RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 
 
 @dataclass(frozen=True)
@@ -129,13 +131,31 @@ def conflict_error(conflicts: Sequence[Conflict], what: str) -> MergeConflict:
     return MergeConflict(
         f"{what}: {shown}{more}; the target is unchanged",
         conflicts,
-        hint=Hint(
-            "settle them with resolve=: 'ours', 'theirs' or 'columns', by type, by property or one by one; "
-            "or change one of the branches",
-            cli="settle them with --resolve ours, theirs or columns, by type, by property or one by one; "
-            "or change one of the branches",
-        ),
+        hint=resolution_hint(conflicts),
     )
+
+
+def resolution_hint(conflicts: Sequence[Conflict]) -> Hint:
+    """The resolutions that settle these conflicts, in the words of each interface."""
+    rows: list[tuple[Resolution, ...]] = [conflict.resolutions for conflict in conflicts if conflict.resolutions]
+    words = [word for word in _RESOLUTIONS if all(word in resolutions for resolutions in rows)]
+    by_id = next((conflict.id for conflict in conflicts if conflict.row_id and not conflict.resolutions), None)
+    python, cli = [], []
+    if rows:
+        them = "it" if len(rows) == 1 else "them"
+        python.append(f"resolve={' or '.join(repr(word) for word in words)} settles {them}, by type or one by one")
+        cli.append(f"--resolve {'|'.join(words)} settles {them}")
+    if by_id is not None:
+        python.append(f"resolve={{'{by_id}': …}} names one row: 'ours', 'theirs', values, or None to delete it")
+        cli.append(f"--resolve '{by_id}=HOW' names one row: ours, theirs, values, or null to delete it")
+    if any(conflict.kind == "schema_conflict" for conflict in conflicts):
+        python.append("change the schema of one branch: no resolution settles a schema conflict")
+        cli.append(python[-1])
+    if not python:
+        python.append("change one of the branches")
+        cli.append(python[-1])
+    shell = "'omnigraph branch merge' settles conflicts by --resolve; or change one of the branches"
+    return Hint("; ".join(python), cli="; ".join(cli), in_shell=shell)
 
 
 def publish_schema_copy(repository: Repository, plan: MergePlan, branch: str) -> None:

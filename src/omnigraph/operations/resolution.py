@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from omnigraph.errors import InputError
+from omnigraph.errors import Hint, InputError
 from omnigraph.names import did_you_mean
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
@@ -61,7 +61,9 @@ class Rules:
         if self.unused:
             shown = ", ".join(f"'{name}'" for name in sorted(self.unused)[:3])
             raise InputError(
-                f"there is no conflict {shown}", code="unknown_conflict", hint="'merge_preview' shows the conflicts"
+                f"there is no conflict {shown}",
+                code="unknown_conflict",
+                hint=Hint("merge_preview() lists the conflicts", cli="--preview lists the conflicts"),
             )
 
     def _read(self, name: str, choice: Choice) -> None:

@@ -58,6 +58,20 @@ class Conflict:
         """What the conflict is called in `resolve`: `node:Type:row`."""
         return f"{self.table_key}:{self.row_id}" if self.row_id is not None else self.table_key
 
+    @property
+    def resolutions(self) -> tuple[Resolution, ...]:
+        """The words that settle it for a whole type; a violation is settled by its id, a schema conflict by neither."""
+        if self.kind not in ("divergent_insert", "divergent_update", "delete_vs_update"):
+            return ()
+        base, ours, theirs = self.base, self.ours, self.theirs
+        if base is None or ours is None or theirs is None:
+            return "ours", "theirs"
+        one_sided = all(
+            same_value(ours.get(name), base.get(name)) or same_value(theirs.get(name), base.get(name))
+            for name in self.properties
+        )
+        return ("ours", "theirs", "columns") if one_sided else ("ours", "theirs")
+
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""
         return {

@@ -14,7 +14,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import BranchNotFound, Damaged
+from omnigraph.errors import BranchNotFound, Damaged, Hint
 from omnigraph.names import did_you_mean
 from omnigraph.storage.ledger import LedgerVersion
 from omnigraph.versioning.records import (
@@ -79,7 +79,11 @@ class State:
         """The head of a branch."""
         head = self.find_head(branch)
         if head is None:
-            hint = did_you_mean(branch, self.branches()) or "'omnigraph branch list' shows the branches"
+            hint = did_you_mean(branch, self.branches()) or Hint(
+                "branches() lists the branches, branch_create() creates one",
+                cli="'omnigraph branch list' lists the branches, 'omnigraph branch create' creates one",
+                in_shell="':branch' lists the branches, ':branch create NAME' creates one",
+            )
             raise BranchNotFound(f"there is no branch '{branch}'", hint=hint)
         return head
 

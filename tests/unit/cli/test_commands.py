@@ -401,16 +401,21 @@ def test_a_conflict_is_shown_and_settled(graph, say):
     set_age(say, "Bo", 19, "main")
     preview = say("branch", "merge", "x", "--preview")
     assert preview[0] == 0
+    assert preview[1].startswith("merge preview x -> main: 1 conflict; would not merge\n")
     assert "conflict  node:Person:Bo (divergent_update)" in preview[1]
+    assert preview[1].endswith("1 conflict; --resolve ours|theirs settles it\n")
     code, out, err = say("branch", "merge", "x", "--json", "--quiet")
     assert code == 1
     (conflict,) = json.loads(out)["merge_conflicts"]
     assert (conflict["table_key"], conflict["row_id"], conflict["kind"]) == ("node:Person", "Bo", "divergent_update")
     assert "node:Person:Bo (divergent_update)" in err
+    assert err.endswith("hint: --resolve ours|theirs settles it\n")
     assert say("branch", "merge", "x", "--resolve", "mine")[0] == 2
     assert say("branch", "merge", "x", "--resolve", "ours", "--resolve", "theirs")[0] == 2
     assert say("branch", "merge", "x", "--resolve", "Person=1")[0] == 2
     assert "did you mean 'Person'?" in say("branch", "merge", "x", "--resolve", "Persn=ours")[2]
+    unknown = say("branch", "merge", "x", "--resolve", "node:Person:Bo=ours", "--resolve", "node:Person:Zo=ours")[2]
+    assert unknown.endswith("there is no conflict 'node:Person:Zo'\nhint: --preview lists the conflicts\n")
     chosen = say("branch", "merge", "x", "--preview", "--resolve", 'node:Person:Bo={"age": 20}')
     assert (chosen[0], "conflict" in chosen[1]) == (0, False)
     answer = document(say("branch", "merge", "x", "--resolve", "Person=theirs", "--json", "-m", "theirs"))
@@ -437,7 +442,9 @@ def test_a_commit_is_taken_back(graph, say):
     code, _, err = say("revert", answer["commit_id"], "--quiet")
     assert code == 1
     assert "node:Person:Bo" in err
-    assert "--resolve ours|theirs|columns" in err
+    assert "--resolve ours|theirs settles it" in err
+    preview = say("revert", answer["commit_id"], "--preview")[1]
+    assert preview.startswith(f"revert preview {answer['commit_id']} on main: 1 conflict; would not revert\n")
     assert say("revert", answer["commit_id"], "--resolve", "theirs", "--quiet")[0] == 0
     assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n18\n"
 
@@ -892,6 +899,16 @@ def test_a_hint_repeats_every_word(graph, say):
     code, _, err = say("history", "./g.omni", "Person", "Ana")
     assert code == 1
     assert "omnigraph history Person Ana ./g.omni" in err
+
+
+def test_hints_use_the_words_of_the_command_line(graph, say):
+    both = say("read", "-e", "match { $p: Person } return { $p.name }", "-b", "main", "--at", "1")
+    assert (both[0], "--branch and --at (--snapshot) exclude each other" in both[2]) == (2, True)
+    assert "'omnigraph branch create' creates one" in say("log", "-b", "unknown")[2]
+    missing = say("load", "people.jsonl", "--mode", "merge", "-b", "intake")[2]
+    assert "hint: --from main creates it, as do 'omnigraph ingest' and 'omnigraph branch create intake'" in missing
+    near = say("load", "people.jsonl", "--mode", "merge", "-b", "mian")[2]
+    assert "hint: did you mean 'main'? --from main creates it" in near
 
 
 def test_a_limited_diff_says_how_many_there_are(graph, say):

@@ -185,6 +185,7 @@ def test_resolution_by_columns_combines_and_still_conflicts_where_it_must(tmp_pa
     graph.on("side").mutate('query q() { update Person set { town: "Rome" } where name = "Bob" }')
     graph.mutate('query q() { update Person set { age: 26 } where name = "Bob" }')
     assert graph.merge_preview("side").conflicts[0].kind == "divergent_update"
+    assert graph.merge_preview("side").conflicts[0].resolutions == ("ours", "theirs", "columns")
     assert graph.merge("side", resolve="columns").outcome == M
     assert graph.entity_at("Person", "Bob", None) == {"id": "Bob", "age": 26, "name": "Bob", "town": "Rome"}
     graph.on("side").mutate('query q() { update Person set { age: 99 } where name = "Bob" }')
@@ -192,6 +193,8 @@ def test_resolution_by_columns_combines_and_still_conflicts_where_it_must(tmp_pa
     with pytest.raises(og.errors.MergeConflict, match="divergent_update") as caught:
         graph.merge("side", resolve="columns")
     assert "age (27 here, 99 there)" in caught.value.conflicts[0].message
+    assert caught.value.conflicts[0].resolutions == ("ours", "theirs")
+    assert "columns" not in str(caught.value.hint)
 
 
 def test_two_valid_sides_can_make_an_invalid_graph(tmp_path):

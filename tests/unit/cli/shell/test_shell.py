@@ -187,7 +187,9 @@ def test_ask_and_change(session):
 def test_mistakes_end_one_input_and_not_the_session(session):
     assert "did you mean 'Person'?" in said(session, "match { $p: Persn } return { $p.name }")
     assert "hint: did you mean ':branch'?" in said(session, ":brnch")
-    assert "error: there is no branch 'x'" in said(session, ":branch x")
+    assert said(session, ":branch nope") == (
+        "error: there is no branch 'nope'\nhint: ':branch' lists the branches, ':branch create NAME' creates one"
+    )
     for empty in (":diff", ":explain", ":open", ":run x", ":history Person", ":set x", ":format xml", ":commits x"):
         assert said(session, empty).startswith("error: "), empty
     assert said(session, "match { $p: Person } return { count($p) as n }").endswith("2")
