@@ -132,7 +132,10 @@ class MutationRun:
             if isinstance(expr, ir.Prop):
                 row[end] = self.named[expr.var][expr.name][0].as_py()
             else:
-                row[end] = self._value(expr, _ID, f"'{edge.name}.{'from' if end == 'src' else 'to'}'")
+                what = f"'{edge.name}.{'from' if end == 'src' else 'to'}'"
+                row[end] = self._value(expr, _ID, what)
+                if row[end] is None:
+                    raise InputError(f"{what}: null, but {_ID} is required", code="bad_value")
         row["id"] = self._new_id()
         rows = self._table(edge, row)
         self._required(edge, rows)

@@ -448,6 +448,11 @@ class Query:
     span: Span = field(default=NOWHERE, compare=False)
 
     @property
+    def is_bare(self) -> bool:
+        """Whether the query was written without a head, and so cannot declare its parameters."""
+        return self.braces != NOWHERE and self.params_span.start == self.params_span.end
+
+    @property
     def is_mutation(self) -> bool:
         """Whether the query writes."""
         return isinstance(self.body, Write)

@@ -38,7 +38,7 @@ from omnigraph.query.operators import (
     refuse_null,
 )
 from omnigraph.query.paths import check_path_function, no_value, path_value, path_variable
-from omnigraph.query.scopes import Scope, Variable, dollar_hint
+from omnigraph.query.scopes import Scope, Variable, dollar_hint, pass_value
 from omnigraph.query.searching import check_bm25, check_nearest, check_rrf, check_text_match
 from omnigraph.query.unions import not_shared
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, UnionType
@@ -55,11 +55,19 @@ class ExpressionChecker:
     """Types expressions of one query."""
 
     def __init__(
-        self, catalog: Catalog, params: Mapping[str, PropertyType | None], source: Source, report: Report
+        self,
+        catalog: Catalog,
+        params: Mapping[str, PropertyType | None],
+        source: Source,
+        report: Report,
+        *,
+        bare: bool = False,
     ) -> None:
         self.catalog = catalog
         self.params = params
         self.source = source
+        self.bare = bare
+        """Whether the query has no head, so that its parameters are those that values are passed for."""
         self.faults = 0
         """How many mistakes were reported, here and by the checkers that use this one."""
         self._report = report
@@ -202,10 +210,14 @@ class ExpressionChecker:
         if expr.name in self.params:
             return self.param(expr)
         if scope.row is not None:
-            near = dollar_hint(expr.name, self.params) or "declare it in the query's parentheses"
+            near = dollar_hint(expr.name, self.params)
+            near = near or (pass_value(expr.name) if self.bare else "declare it in the query's parentheses")
             raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, near)
         if scope.find(expr.name) is None:
-            raise scope.unknown(Name(expr.name, expr.span), self.params)
+            fault = scope.unknown(Name(expr.name, expr.span), self.params)
+            if self.bare and scope.is_unknown(expr.name, self.params):
+                fault.hint = pass_value(expr.name)
+            raise fault
         variable = scope.get(Name(expr.name, expr.span))
         if variable.kind == "edge":
             raise type_fault(
@@ -352,8 +364,10 @@ class ExpressionChecker:
     def undeclared(self, name: str, type_: PropertyType) -> str:
         """What to do about a parameter that is none, where a value of this type is wanted."""
         near = did_you_mean(name, self.params, prefix="$") if len(name) > 1 else None
+        if near is not None or self.bare:
+            return near or pass_value(name)
         plain = replace(type_, nullable=False, enum_values=None)
-        return near or f"declare it in the query's parentheses: '${name}: {plain}'"
+        return f"declare it in the query's parentheses: '${name}: {plain}'"
 
     def refuse_blob(self, expr: ast.Expr, checked: ir.Expr) -> None:
         """T24: a Blob is never a value a query reads."""

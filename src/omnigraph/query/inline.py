@@ -17,7 +17,7 @@ from uuid import UUID
 import numpy as np
 
 from omnigraph.checkpoints import paced
-from omnigraph.errors import ParameterError
+from omnigraph.errors import Hint, ParameterError
 from omnigraph.lang.spans import Name
 from omnigraph.lang.tokens import VAR, lex
 from omnigraph.query.ast import Param
@@ -39,8 +39,19 @@ def inline_params(text: str, given: Any) -> tuple[Param, ...]:
     """The parameters of a query without a head, by the values passed; none for any other text."""
     if not isinstance(given, dict) or not given or not is_bare(text):
         return ()
+    for name in given:
+        _refuse_dollar(name)
     vectors = _compared_vectors(text)
     return tuple(_param(str(name), value, str(name) in vectors) for name, value in given.items())
+
+
+def _refuse_dollar(name: Any) -> None:
+    if isinstance(name, str) and name.startswith("$"):
+        plain = name[1:]
+        raise ParameterError(
+            f"parameter names are written without the dollar sign, not as '{name}'",
+            hint=Hint(f"write {{'{plain}': …}}", cli=f"write -p {plain}=…, or {plain!r} in --params"),
+        )
 
 
 def _param(name: str, value: Any, is_vector: bool) -> Param:

@@ -230,7 +230,22 @@ class MutationChecker:
         what = f"'{type_.name}.{key}'"
         if isinstance(type_, EdgeType) and key in _ENDS:
             what += f" ({self.wanted(type_, key)})"
+            number = self.integer_end(assign.value, type_.from_type if key == "from" else type_.to_type, scope)
+            if number is not None:
+                return number
         return self.value(assign.value, property_type, what, scope)
+
+    def integer_end(self, expr: ast.Expr, node_type: str, scope: Scope) -> ir.Expr | None:
+        """A whole number as the id of a node whose key is one whole number; None for any other value or key."""
+        node = self.catalog.nodes[node_type]
+        if len(node.key) != 1 or not node.properties[node.key[0]].type.is_integer:
+            return None
+        if isinstance(expr, ast.Literal):
+            return ir.Const(str(expr.value), _ID) if expr.kind == "int" else None
+        if not isinstance(expr, ast.Var) or expr.name not in self.expressions.params:
+            return None
+        value = self.expressions.plain_operand(expr, scope)
+        return ir.Function("to_string", (value,), _ID) if value.type.is_integer else None
 
     def property_type(self, name: Name, type_: NodeType | EdgeType, *, ends: bool) -> PropertyType:
         property_ = type_.properties.get(name.text)

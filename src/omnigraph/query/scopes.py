@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from omnigraph.errors import Hint
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Span
-from omnigraph.names import did_you_mean, listing
+from omnigraph.names import closest, did_you_mean, listing
 from omnigraph.query import ast, ir
 from omnigraph.query.faults import type_fault
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -129,8 +130,27 @@ class Scope:
             scope = scope.outer
         return dollar_hint(name, [*also, *self.names()])
 
+    def is_unknown(self, name: str, also: Iterable[str]) -> bool:
+        """Whether no block has a variable of this name, and no name is near it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.own or name in scope.hidden:
+                return False
+            scope = scope.outer
+        near = len(name) > 1 and closest(name, [*also, *self.names()]) is not None
+        return name != ast.ANONYMOUS and not near
+
 
 NO_SCOPE = Scope({}, {}, 0, None, {})
+
+
+def pass_value(name: str) -> Hint:
+    """What to do about a parameter of a query without a head that no value is passed for."""
+    return Hint(
+        f"pass its value: {{'{name}': …}}",
+        cli=f"pass its value: -p {name}=…",
+        in_shell=f"set its value: ':set {name}=…'",
+    )
 
 
 def dollar_hint(name: str, known: Collection[str]) -> str | None:

@@ -31,7 +31,7 @@ def check_query(catalog: Catalog, query: ast.Query, source: Source) -> ResolvedR
     params = _params(query, report)
     known = {name: type_ for name, type_ in params.items() if type_ is not None}
     declared = tuple(ir.ParamDecl(name, type_) for name, type_ in known.items())
-    expressions = ExpressionChecker(catalog, params, source, report)
+    expressions = ExpressionChecker(catalog, params, source, report, bare=query.is_bare)
     checked: ResolvedRead | ir.MutationIR
     if isinstance(query.body, ast.Write):
         mutation = MutationChecker(catalog, expressions)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import ParameterError, ParseError, TypeCheckError
+from omnigraph.errors import ParameterError, ParseError, TypeCheckError, hint_for
 from omnigraph.query.format import format_queries
 from omnigraph.query.inline import inline_params, is_bare
 from omnigraph.query.parser import parse_queries
@@ -96,7 +96,8 @@ def test_formatting_gives_it_a_head():
 def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
     graph = og.init(
         tmp_path_factory.mktemp("inline") / "g.omni",
-        "node Person {\n name: String @key\n age: I32?\n v: Vector(2)?\n}\nnode Year {\n number: I64 @key\n}\n",
+        "node Person {\n name: String @key\n age: I32?\n v: Vector(2)?\n}\nnode Year {\n number: I64 @key\n}\n"
+        "edge Before: Year -> Year\nedge Knows: Person -> Person\n",
     )
     people = [{"name": "Ana", "age": 41, "v": [1, 0]}, {"name": "Bo", "age": 5, "v": [0, 1]}]
     graph.load([{"type": "Person", "data": person} for person in people], mode="merge")
@@ -133,6 +134,35 @@ def test_bare_statements_are_mutations(graph):
     assert changed.affected_nodes == 1
     assert graph.get("Person", "Bo")["age"] == 6
     graph.mutate("update Person set { age: 5 } where name = $name", {"name": "Bo"})
+
+
+def test_the_ends_of_an_edge_are_integers_where_the_key_is_one(graph):
+    graph.mutate("insert Year { number: 1901 }")
+    graph.mutate("insert Before { from: 1900, to: 1901 }")
+    graph.mutate("insert Before { from: $a, to: $b }", {"a": 1901, "b": "1900"})
+    graph.mutate("query link($a: I64) { insert Before { from: $a, to: $a } }", {"a": 1900})
+    pairs = graph.query("match { $a: Year $a before $b } return { $a.number as a, $b.number as b } order { a, b }")
+    assert [tuple(row.values()) for row in pairs.to_pylist()] == [(1900, 1900), (1900, 1901), (1901, 1900)]
+    with pytest.raises(og.errors.InputError, match=r"'Before\.from'"):
+        graph.mutate("query link($a: I64?) { insert Before { from: $a, to: 1900 } }", {"a": None})
+    with pytest.raises(TypeCheckError, match="the id of a Person"):
+        graph.mutate('insert Knows { from: 1, to: "Bo" }')
+
+
+def test_a_name_with_a_dollar_sign(graph):
+    with pytest.raises(ParameterError, match=r"without the dollar sign, not as '\$name'") as caught:
+        graph.query("match { $p: Person { name: $name } } return { $p.age }", {"$name": "Bo"})
+    assert caught.value.hint == "write {'name': …}"
+
+
+def test_a_value_that_is_not_passed(graph):
+    with pytest.raises(TypeCheckError) as caught:
+        graph.query("match { $p: Person { name: $name } } return { $p.age }")
+    hint = caught.value.diagnostics[0].hint
+    assert hint == "pass its value: {'name': …}"
+    assert hint_for(hint, "cli") == "pass its value: -p name=…"
+    assert hint_for(hint, "shell") == "set its value: ':set name=…'"
+    assert "hint: pass its value: -p name=…" in caught.value.render("cli")
 
 
 def test_parameters_given_twice_or_of_the_wrong_kind(graph):
