@@ -133,7 +133,7 @@ class AsyncGraph:
 
             @functools.wraps(method)
             def items(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-                return _iterate(self._pool, iter(method(*args, **kwargs)), at_once)
+                return _iterate(self._pool, _items(method, args, kwargs), at_once)
 
             return items
 
@@ -198,6 +198,11 @@ async def _read(pool: _Pool, call: Callable[[], Any], cancellation: Cancellation
     except asyncio.CancelledError:
         cancellation.cancel()
         raise
+
+
+def _items(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
+    """The items of a call, which is made in the thread that takes the first of them."""
+    yield from method(*args, **kwargs)
 
 
 async def _iterate(pool: _Pool, items: Iterator[Any], at_once: int) -> AsyncIterator[Any]:

@@ -31,11 +31,11 @@ from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.networks import to_networkx
 from omnigraph.pipeline.runner import Watch
 from omnigraph.pipeline.sweep import sweep
+from omnigraph.review import row_id
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.text import SchemaText, picture_of
-from omnigraph.values import is_unicode
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import At, Repository
@@ -214,17 +214,14 @@ class Graph(Asking):
 
     def get(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> dict[str, Any] | None:
         """One node or edge by its id; None when there is none. The id of a keyed node is its key."""
-        return self._entity_of(self.snapshot(branch, at), type_name, str(id) if type(id) is int else id)
+        return self._entity_of(self.snapshot(branch, at), type_name, id)
 
-    def entity_at(self, type_name: str, id: str, at: At) -> dict[str, Any] | None:
+    def entity_at(self, type_name: str, id: str | int, at: At) -> dict[str, Any] | None:
         """One node or edge as it was; None when it was not there."""
         return self._entity_of(self.snapshot(at=at), type_name, id)
 
     def _entity_of(self, snapshot: Snapshot, type_name: str, id: Any) -> dict[str, Any] | None:
-        if not isinstance(id, str):
-            raise InputError(f"an id is a text, not a {type(id).__name__}", hint=f"write '{id}'")
-        if not is_unicode(id):
-            raise InputError("the id is not valid Unicode text")
+        id = row_id(id)
         key = self._table_key(snapshot, type_name)
         rows = snapshot.table(key).rows_of([id], self._columns(snapshot, key))
         found = to_dicts(rows)

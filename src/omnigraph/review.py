@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
+from numbers import Integral
 from typing import Any
 
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.columns import document, names_in, shown_names
+from omnigraph.operations.columns import document, names_in, schema_difference, shown_names
 from omnigraph.operations.export import export_rows
 from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge_plan import MergePlan
@@ -27,7 +28,7 @@ from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
 from omnigraph.versioning.feed import MIB, ChangePage, Feed, PageLimits, read_block
 from omnigraph.versioning.history import merge_bases
 from omnigraph.versioning.records import Commit, Head, Tag
-from omnigraph.versioning.repository import At, Repository
+from omnigraph.versioning.repository import At, Point, Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.tags import create_tag, delete_tag
 from omnigraph.versioning.transaction import WriteOptions
@@ -103,7 +104,7 @@ class Review:
 
     def revert(
         self,
-        commit_id: str,
+        commit_id: Point,
         *,
         branch: str | None = None,
         actor: str | None = None,
@@ -112,21 +113,25 @@ class Review:
     ) -> RevertResult:
         """Take one commit back as a new commit; `MergeConflict` carries what later commits changed or still need.
 
+        The commit is named by its id or any other point, such as a tag.
+
         A merge is taken back against its first parent: everything it brought. In `resolve`, "theirs" is the
         state before the commit.
         """
         options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
-        return revert_commit(self._repository, commit_id, options, resolve=resolve)
+        reverted = self.snapshot(options.branch, commit_id).commit_id
+        return revert_commit(self._repository, reverted, options, resolve=resolve)
 
-    def revert_preview(self, commit_id: str, *, branch: str | None = None, resolve: Resolve = None) -> MergePlan:
+    def revert_preview(self, commit_id: Point, *, branch: str | None = None, resolve: Resolve = None) -> MergePlan:
         """What a revert would do, conflicts included; nothing is written."""
-        return preview_revert(self._repository, commit_id, branch or self.branch, resolve)
+        reverted = self.snapshot(branch, commit_id).commit_id
+        return preview_revert(self._repository, reverted, branch or self.branch, resolve)
 
     # -- tags ------------------------------------------------------------------------------------
 
     def tag_create(self, name: str, at: At = None, *, actor: str | None = None, message: str | None = None) -> Tag:
         """Name a point of history: this branch's head, or any point. No cleanup removes what a tag names."""
-        return create_tag(self._repository, name, self._point(at), actor=actor or self.actor, message=message)
+        return create_tag(self._repository, name, self.snapshot(at=at), actor=actor or self.actor, message=message)
 
     def tags(self) -> list[Tag]:
         """Every tag, by name. The list prints as a table."""
@@ -152,22 +157,23 @@ class Review:
         `diff("a..b")` is `diff("a", "b")`. `diff("a...b")` compares `b` with the newest common ancestor of both: the
         changes made on `b` alone. A side that is left out is the branch of this handle.
 
-        Nothing is read before the first look at it, and both points stay what they were then.
+        Both points are resolved by the call; rows are read by iterating. `schema_steps` of the result says how the
+        schemas differ.
         """
         wanted = ChangeFilter.of(kinds, types, ops)
-        points = cache(lambda: self._points(from_, to))
+        before, after = self._points(from_, to)
 
         def changes() -> Iterator[RowChange]:
-            for change in diff_snapshots(*points(), shown_names, wanted=wanted.has_table):
+            for change in diff_snapshots(before, after, shown_names, wanted=wanted.has_table):
                 if wanted.has_op(change.op):
                     yield change
 
         title = f"{from_} → {self.branch if to is None else to}" if read_range(from_) is None else str(from_)
-        return ChangeSet(changes, title)
+        return ChangeSet(changes, title, schema_difference(before.schema, after.schema))
 
     def commit_changes(
         self,
-        id: str,
+        id: Point,
         *,
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
@@ -182,7 +188,7 @@ class Review:
         (`schema_boundary`); `diff` shows both.
         """
         wanted = ChangeFilter.of(kinds, types, ops)
-        commit = self._repository.get_commit(id)
+        commit = self.snapshot(at=id).commit
         limits = PageLimits(changes=changes_max) if changes_max is not None else None
         return read_block(self._repository, shown_names, commit, wanted, limits=limits, page=page)
 
@@ -242,7 +248,9 @@ class Review:
         wanted = ChangeFilter.of(kinds, types, ops)
         return Feed(self._repository, shown_names, branch or self.branch, wanted)
 
-    def history(self, type_name: str, id: str, *, branch: str | None = None, at: At = None) -> Iterator[EntityChange]:
+    def history(
+        self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None
+    ) -> Iterator[EntityChange]:
         """Every change of one node or edge, newest first: by which commit, from what to what.
 
         A change made on a branch that was merged is told there, not at its merge. Where a cleanup removed
@@ -251,14 +259,13 @@ class Review:
         snapshot = self.snapshot(branch, at)
         return self._entity(snapshot, type_name, id).changes(snapshot.commit_id)
 
-    def blame(self, type_name: str, id: str, *, branch: str | None = None, at: At = None) -> list[Blame]:
+    def blame(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> list[Blame]:
         """Which commit last set each property of a node or edge; nothing when it is not there."""
         snapshot = self.snapshot(branch, at)
         return self._entity(snapshot, type_name, id).blame(snapshot.commit_id)
 
-    def _entity(self, snapshot: Snapshot, type_name: str, id: str) -> EntityHistory:
-        if not is_unicode(id):
-            raise InputError("the id is not valid Unicode text")
+    def _entity(self, snapshot: Snapshot, type_name: str, id: Any) -> EntityHistory:
+        id = row_id(id)
         pin = snapshot.tables[self._table_key(snapshot, type_name)].pin
         identity = (pin.table_id, pin.incarnation)
         today = document(snapshot.schema)
@@ -274,33 +281,30 @@ class Review:
         """The history of a branch, newest first. The list prints as a table."""
         return Listing(self._repository.commits(branch or self.branch, limit), describe_commit)
 
-    def commit(self, id: str) -> Commit:
-        """One commit."""
-        return self._repository.get_commit(id)
+    def commit(self, id: Point) -> Commit:
+        """One commit, by its id or any other point."""
+        return self.snapshot(at=id).commit
 
     def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
-        """The graph at a branch's head, or at a commit id, tag, snapshot id, manifest version or time."""
+        """The graph at a branch's head, or at a point: branch, tag, commit id, snapshot id, version or time.
+
+        The first eight or more characters of a commit id name the commit if no other begins with them.
+        """
         return self._repository.snapshot(branch or self.branch, at)
 
     def _points(self, from_: At, to: At) -> tuple[Snapshot, Snapshot]:
         """The two points of a diff; a range is written in one text."""
         found = read_range(from_)
         if found is None:
-            return self._point(from_), self._point(to)
+            return self.snapshot(at=from_), self.snapshot(at=to)
         if to is not None:
             raise InputError(f"'{from_}' names both points of a diff", hint="leave the second argument out")
-        first, last = (self._point(text or None) for text in (found.first, found.last))
+        first, last = (self.snapshot(at=text or None) for text in (found.first, found.last))
         if found.from_base:
             commits = self._repository.all_commits()
             bases = merge_bases(first.commit_id, last.commit_id, lambda commit_id: commits[commit_id].parents)
             first = self.snapshot(at=max(bases, key=lambda commit_id: commits[commit_id].manifest_version))
         return first, last
-
-    def _point(self, at: At) -> Snapshot:
-        """A branch of this name first, then whatever else `at` can mean."""
-        if isinstance(at, str) and self._repository.state().find_head(at) is not None:
-            return self.snapshot(at)
-        return self.snapshot(at=at)
 
     def _table_key(self, snapshot: Snapshot, type_name: str) -> str:
         """A name means a node type first, then an edge type."""
@@ -311,6 +315,17 @@ class Review:
         raise TypeNotFound(
             f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
         )
+
+
+def row_id(id: Any) -> str:
+    """The id of a node or edge as it is stored; the integer key of a node is written as text."""
+    if not isinstance(id, bool) and isinstance(id, Integral):
+        return str(int(id))
+    if not isinstance(id, str):
+        raise InputError(f"an id is a str or an int, not a {type(id).__name__}", hint=f"write '{str(id)[:80]}'")
+    if not is_unicode(id):
+        raise InputError("the id is not valid Unicode text")
+    return id
 
 
 @dataclass(frozen=True)

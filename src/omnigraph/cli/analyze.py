@@ -50,7 +50,8 @@ def analyze_command(
     top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="How many nodes of a type are shown.")] = 10,
     branch: Branch = None,
     at: Annotated[
-        str | None, typer.Option("--snapshot", "--at", metavar="POINT", help="A tag, commit id, version or time.")
+        str | None,
+        typer.Option("--snapshot", "--at", metavar="POINT", help="A branch, tag, commit id, version or time."),
     ] = None,
     engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="memory or spark.")] = "memory",
     master: Master = None,

@@ -104,9 +104,7 @@ def read_command(
     branch: Branch = None,
     snapshot: Annotated[
         str | None,
-        typer.Option(
-            "--snapshot", "--at", metavar="POINT", help="A commit id, manifest version or time, instead of a branch."
-        ),
+        typer.Option("--snapshot", "--at", metavar="POINT", help="A tag, commit id, version, time or branch."),
     ] = None,
     format_: Format = None,
     out: Out = None,
@@ -354,3 +352,10 @@ def point(text: str | None) -> str | int | datetime | None:
             return text
         return time if time.tzinfo else time.astimezone()
     return text
+
+
+def commit_point(text: str) -> str | int | datetime:
+    """A commit as it is written: its id or any other point."""
+    found = point(text)
+    assert found is not None
+    return found

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli import completion
-from omnigraph.cli.ask import point
+from omnigraph.cli.ask import commit_point, point
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.progress import working
@@ -23,7 +23,7 @@ def create_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new branch.")],
     from_branch: Annotated[str | None, typer.Option("--from", metavar="BRANCH", help="Where it starts.")] = None,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="POINT", help="A commit id, manifest version or time to start at.")
+        str | None, typer.Option("--at", metavar="POINT", help="A branch, tag, commit id, version or time to start at.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -114,12 +114,16 @@ def merge_command(
         print_json({**result.to_json(), "actor_id": run.actor})
         return
     print(f"merge {source} -> {target}: {result.outcome}")
+    for step in result.schema_steps:
+        print(f"  schema: {step}")
 
 
 @takes_graph
 def revert_command(
     run: Invocation,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The commit to take back.")],
+    id_: Annotated[
+        str, typer.Argument(metavar="COMMIT", help="The commit to take back: its id, a tag, or another point.")
+    ],
     branch: Branch = None,
     resolve: Resolve = None,
     preview: Preview = False,
@@ -134,14 +138,16 @@ def revert_command(
     how = resolutions(resolve or [])
     address = run.storage()
     if preview:
-        plan = run.open(address, branch=on, read_only=True).revert_preview(id_, resolve=how)
+        graph = run.open(address, branch=on, read_only=True)
+        commit_id = graph.snapshot(at=commit_point(id_)).commit_id
+        plan = graph.revert_preview(commit_id, resolve=how)
         if as_json:
-            print_json({"reverted_commit_id": id_, "branch": on, **plan.to_json()})
+            print_json({"reverted_commit_id": commit_id, "branch": on, **plan.to_json()})
         else:
             print_plan(plan, f"revert preview {id_} on {on}", "the commit before", "revert")
         return
     run.announce(address)
-    result = run.open(address, branch=on).revert(id_, message=message, resolve=how)
+    result = run.open(address, branch=on).revert(commit_point(id_), message=message, resolve=how)
     if as_json:
         print_json({**result.to_json(), "actor_id": run.actor})
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli import completion
-from omnigraph.cli.ask import point
+from omnigraph.cli.ask import commit_point, point
 from omnigraph.cli.colours import PLAIN, Colours, colours
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import writing
@@ -22,6 +22,7 @@ from omnigraph.text_table import compact
 
 if TYPE_CHECKING:
     from omnigraph.versioning.changes import Block
+    from omnigraph.versioning.changeset import ChangeSet
     from omnigraph.versioning.diff import RowChange
     from omnigraph.versioning.feed import ChangePage
 
@@ -161,13 +162,15 @@ def diff_command(
     elif as_json:
         first, last = (from_, to) if both is None else (both.first, both.last)
         changes = [plain(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]
-        document: dict[str, Any] = {"from": first, "to": last, "changes": changes[:limit]}
+        document: dict[str, Any] = {"from": first, "to": last, "schema_steps": list(found.schema_steps)}
+        document["changes"] = changes[:limit]
         print_json({**document, "truncated": len(changes) > limit} if limit is not None else document)
     else:
         print_paged(_diff_lines(found, limit, colours()))
 
 
-def _diff_lines(found: Iterable[RowChange], limit: int | None, paint: Colours) -> Iterator[str]:
+def _diff_lines(found: ChangeSet, limit: int | None, paint: Colours) -> Iterator[str]:
+    yield from (f"schema: {step}" for step in found.schema_steps)
     changes = iter(found)
     count = 0
     for change in islice(changes, limit):
@@ -177,14 +180,17 @@ def _diff_lines(found: Iterable[RowChange], limit: int | None, paint: Colours) -
     yield f"{count} of {plural(count + rest, 'change')}" if rest else plural(count, "change")
 
 
-def _count(changes: Iterable[RowChange], *, as_json: bool) -> None:
+def _count(changes: ChangeSet, *, as_json: bool) -> None:
     counts: dict[str, dict[str, int]] = {}
     for change in changes:
         table = counts.setdefault(change.table_key, dict.fromkeys(OPS, 0))
         table[change.op] += 1
     if as_json:
-        print_json({"tables": [{"table_key": key, **table} for key, table in sorted(counts.items())]})
+        tables = [{"table_key": key, **table} for key, table in sorted(counts.items())]
+        print_json({"schema_steps": list(changes.schema_steps), "tables": tables})
         return
+    for step in changes.schema_steps:
+        print(f"schema: {step}")
     for key, table in sorted(counts.items()):
         print(f"{key}  +{table['insert']} ~{table['update']} -{table['delete']}")
     print(plural(sum(sum(table.values()) for table in counts.values()), "change"))
@@ -196,7 +202,7 @@ def _count(changes: Iterable[RowChange], *, as_json: bool) -> None:
 @takes_graph
 def commit_changes_command(
     run: Invocation,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The commit.")],
+    id_: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit: its id, a tag, or another point.")],
     kinds: Kinds = None,
     types: Types = None,
     ops: Ops = None,
@@ -209,7 +215,7 @@ def commit_changes_command(
     """Show exactly what one commit changed, against its first parent."""
     check_filters(kinds, ops)
     graph = run.open(read_only=True)
-    block = graph.commit_changes(id_, kinds=kinds, types=types, ops=ops, changes_max=limit, page=page)
+    block = graph.commit_changes(commit_point(id_), kinds=kinds, types=types, ops=ops, changes_max=limit, page=page)
     if as_json:
         print_json(plain({**block.to_json(), "page": block.page}))
         return

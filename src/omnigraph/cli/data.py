@@ -26,7 +26,8 @@ def export_command(
     run: Invocation,
     branch: Branch = None,
     snapshot: Annotated[
-        str | None, typer.Option("--snapshot", "--at", metavar="POINT", help="A commit id, manifest version or time.")
+        str | None,
+        typer.Option("--snapshot", "--at", metavar="POINT", help="A branch, tag, commit id, version or time."),
     ] = None,
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="NAME", help="Only this node or edge type; may be repeated.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.cli.ask import point
+from omnigraph.cli.ask import commit_point, point
 from omnigraph.cli.changes import commit_changes_command, plain, property_lines, shown
 from omnigraph.cli.colours import colours
 from omnigraph.cli.errors import UsageFault
@@ -25,7 +25,7 @@ app.command("changes")(commit_changes_command)
 TypeName = Annotated[str, typer.Argument(metavar="TYPE", help="A node or edge type.")]
 RowId = Annotated[str, typer.Argument(metavar="ID", help="The id of the node or edge; of a keyed node, its key.")]
 At = Annotated[
-    str | None, typer.Option("--snapshot", "--at", metavar="POINT", help="A commit id, manifest version or time.")
+    str | None, typer.Option("--snapshot", "--at", metavar="POINT", help="A branch, tag, commit id, version or time.")
 ]
 
 
@@ -56,11 +56,11 @@ def _who(commit: Commit) -> list[str]:
 @takes_graph
 def show_command(
     run: Invocation,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The commit.")],
+    id_: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit: its id, a tag, or another point.")],
     as_json: Json = False,
 ) -> None:
     """Show one commit."""
-    document = run.open(read_only=True).commit(id_).to_json()
+    document = run.open(read_only=True).commit(commit_point(id_)).to_json()
     if as_json:
         print_json(document)
         return

@@ -20,7 +20,8 @@ def create_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
     branch: Branch = None,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="POINT", help="A commit id, manifest version or time; else the head.")
+        str | None,
+        typer.Option("--at", metavar="POINT", help="A branch, tag, commit id, version or time; else the head."),
     ] = None,
     message: Message = None,
     as_json: Json = False,

@@ -9,6 +9,8 @@ from omnigraph.operations.migrate import read_ir
 from omnigraph.schema.catalog import SYSTEM_FIELDS
 from omnigraph.schema.identity import SchemaIR
 from omnigraph.schema.ir import IREdge, IRNode
+from omnigraph.schema.migrate import plan_steps
+from omnigraph.schema.steps import UnsupportedChange
 from omnigraph.versioning.diff import Identity
 from omnigraph.versioning.records import SchemaRecord
 from omnigraph.versioning.snapshot import Snapshot
@@ -51,6 +53,16 @@ def shown_names(before: Snapshot, after: Snapshot) -> TableNames:
         for identity, type_ in tables_of(here).items()
         if identity in known
     }
+
+
+def schema_difference(before: SchemaRecord, after: SchemaRecord) -> tuple[str, ...]:
+    """How one schema differs from another, one line for each change; changes that no plan can make are named only."""
+    if before.hash == after.hash:
+        return ()
+    return tuple(
+        f"change {step.entity}" if isinstance(step, UnsupportedChange) else step.describe()
+        for step in plan_steps(document(before), document(after))
+    )
 
 
 def _by_number(before: IRNode | IREdge, after: IRNode | IREdge) -> dict[str, str]:

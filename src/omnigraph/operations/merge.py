@@ -42,6 +42,8 @@ class MergeResult:
     actor: str | None = None
     branch_deleted: bool | None = None
     branch_delete_error: str | None = None
+    schema_steps: tuple[str, ...] = ()
+    """How the merge changed the schema of the target, one line for each change."""
 
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""
@@ -52,6 +54,8 @@ class MergeResult:
             "commit_id": self.commit_id,
             "actor_id": self.actor,
         }
+        if self.schema_steps:
+            data["schema_steps"] = list(self.schema_steps)
         if self.branch_deleted is not None:
             data["branch_deleted"] = self.branch_deleted
         if self.branch_delete_error is not None:
@@ -91,7 +95,8 @@ def merge_branch(
         assert plan is not None
         assert commit is not None
         publish_schema_copy(repository, plan, options.branch)
-        result = MergeResult(source, options.branch, plan.outcome, commit.id, options.actor)
+        steps = tuple(step.describe() for step in plan.schema.steps) if plan.schema is not None else ()
+        result = MergeResult(source, options.branch, plan.outcome, commit.id, options.actor, schema_steps=steps)
     return _delete(repository, result) if delete_branch else result
 
 

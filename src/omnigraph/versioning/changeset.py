@@ -16,9 +16,13 @@ _MARKS = {"insert": "+", "update": "~", "delete": "-"}
 class ChangeSet:
     """The changes between two points; each iteration reads them anew, none is kept."""
 
-    def __init__(self, changes: Callable[[], Iterator[RowChange]], title: str = "changes") -> None:
+    def __init__(
+        self, changes: Callable[[], Iterator[RowChange]], title: str = "changes", schema_steps: tuple[str, ...] = ()
+    ) -> None:
         self._changes = changes
         self._title = title
+        self.schema_steps = schema_steps
+        """How the schemas of the points differ, one line for each change."""
 
     def __iter__(self) -> Iterator[RowChange]:
         return self._changes()
@@ -37,8 +41,9 @@ class ChangeSet:
     def _repr_html_(self) -> str:
         changes = list(islice(self, _SHOWN + 1))
         rows = [(_MARKS[change.op], change.table_key, change.id, _what(change)) for change in changes[:_SHOWN]]
+        steps = "".join(f"; schema: {step}" for step in self.schema_steps)
         more = f", the first {_SHOWN}" if len(changes) > _SHOWN else f": {len(changes)}"
-        return table(("", "table", "id", "what"), rows, caption=f"{self._title}{more}")
+        return table(("", "table", "id", "what"), rows, caption=f"{self._title}{more}{steps}")
 
 
 def _what(change: RowChange) -> str:

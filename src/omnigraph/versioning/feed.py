@@ -120,7 +120,9 @@ class Feed:
             raise InputError(
                 f"a feed cannot start at '{str(start)[:80]}'", hint="start at 'now', 'beginning' or 'after:<commit>'"
             )
-        return self._answer(self._behind(line, start.removeprefix("after:")), limits, None)
+        name = start.removeprefix("after:")
+        found = self._repository.find_point(name)
+        return self._answer(self._behind(line, found.commit_id if found is not None else name), limits, None)
 
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
         """The next poll of whoever holds a cursor."""

@@ -18,7 +18,6 @@ from threading import RLock
 from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import (
     BranchExists,
-    CommitNotFound,
     Conflict,
     Damaged,
     GraphExists,
@@ -42,7 +41,8 @@ from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.branches import check_branch_name
 from omnigraph.versioning.history import only_reachable, reachable
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.lines import commit_as_of, span_of, spell_time
+from omnigraph.versioning.lines import commit_as_of
+from omnigraph.versioning.points import commit_with_prefix, no_point
 from omnigraph.versioning.records import (
     MAIN,
     Commit,
@@ -73,7 +73,8 @@ PUBLISH_TRIES = 200
 _CONTENDED_US = 10_000_000
 """How long a lost race is taken for a sign of more to come."""
 
-At = str | int | datetime | None
+Point = str | int | datetime
+At = Point | None
 Decide = Callable[[State], Publication | None]
 """What to change, given the newest state; None when nothing needs to."""
 
@@ -322,18 +323,8 @@ class Repository:
         """A commit by its id."""
         found = self.find_commit(commit_id)
         if found is None:
-            raise self._no_commit(commit_id, self.state(), MAIN)
+            raise no_point(commit_id, self.state())
         return found[0]
-
-    def _no_commit(self, commit_id: str, state: State, branch: str) -> CommitNotFound:
-        first, last = span_of(self.ledger, state, branch)
-        known = f"the commits of branch '{branch}' were made from {spell_time(first)} to {spell_time(last)}"
-        hint = Hint(
-            f"{known}; commits() lists them",
-            cli=f"{known}; 'omnigraph commit list' lists them",
-            in_shell=f"{known}; ':commits' lists them",
-        )
-        return CommitNotFound(f"there is no commit '{commit_id}'", hint=hint)
 
     def all_pins(self, state: State) -> dict[str, tuple[Pin, ...]]:
         """Commit id → what it pinned, for every commit the manifest knows."""
@@ -402,23 +393,38 @@ class Repository:
     # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self, branch: str = MAIN, at: At = None) -> Snapshot:
-        """The graph at a branch's head, or at a commit id, snapshot id, manifest version or time of it."""
+        """The graph at a branch's head, or at a point of history.
+
+        A point is a branch, a tag, a commit id or a unique prefix of one, a snapshot id, or a version or time of the
+        branch.
+        """
         state = self.state()
         if isinstance(at, str):
             if at.startswith("manifest:"):
                 branch, at = _read_snapshot_id(at)
             else:
-                tag = state.find_tag(at)
-                found = self.find_commit(tag.commit_id if tag is not None else at, state)
+                found = self.find_point(at, state)
                 if found is None:
-                    raise self._no_commit(at, state, branch)
-                return self._snapshot_of(state, found[0].branch, *found)
+                    raise no_point(at, state)
+                return found
         if at is None:
             return self._at_head(state, branch)
         commit = commit_as_of(self.ledger, state, branch, at)
         pinned = self.find_commit(commit.id, state)
         assert pinned is not None
         return self._snapshot_of(state, branch, *pinned)
+
+    def find_point(self, name: str, state: State | None = None) -> Snapshot | None:
+        """The graph at the commit that a name stands for: a commit id, a tag, a branch or a unique prefix of an id."""
+        state = state or self.state()
+        tag = state.find_tag(name)
+        found = self.find_commit(tag.commit_id if tag is not None else name, state)
+        if found is None:
+            if state.find_head(name) is not None:
+                return self._at_head(state, name)
+            commit_id = commit_with_prefix(name, self.all_commits(state))
+            found = self.find_commit(commit_id, state) if commit_id is not None else None
+        return self._snapshot_of(state, found[0].branch, *found) if found is not None else None
 
     def _at_head(self, state: State, branch: str) -> Snapshot:
         """The snapshot of a head, made once per state: it never changes, and most reads ask for the same one."""

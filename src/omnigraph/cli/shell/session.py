@@ -186,7 +186,9 @@ class Session:
             raise InputError("':diff' takes one point or two", hint="':diff main' compares it with where you are")
         before, after = words[0], words[1] if len(words) == 2 else self._here
         count = 0
-        for change in islice(self.graph.diff(point(before), point(after)), _DIFF_MOST + 1):
+        found = self.graph.diff(point(before), point(after))
+        yield from (f"schema: {step}" for step in found.schema_steps)
+        for change in islice(found, _DIFF_MOST + 1):
             count += 1
             if count > _DIFF_MOST:
                 yield f"… more than {_DIFF_MOST} changes; 'omnigraph diff' shows them all"
@@ -208,6 +210,7 @@ class Session:
         source, into = _words(text, ":merge BRANCH [INTO]", least=1, most=2, default=self.graph.branch)
         result = self.graph.merge(source, into=into)
         yield f"{result.outcome}: {source} into {into}"
+        yield from (f"schema: {step}" for step in result.schema_steps)
 
     def tag(self, text: str) -> Lines:
         verb, words = _verb(text, ("create", "list", "delete"))
