@@ -46,6 +46,7 @@ from omnigraph.types import SCALARS
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+LINKED = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 ALLOWED = {"pg": {"name", "error", "from", "plan", "loss", "file"}, "gq": {"schema", "error", "lint", "file"}}
 
 CODE = re.compile(r"\b(?:[ST]\d{1,2}|D2|Q\d{3}|L\d{3}|OG-[A-Z]{2}-\d{3})\b")
@@ -279,7 +280,7 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", LINKED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path):
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
         if "://" in target:
@@ -297,3 +298,16 @@ def test_glossary_is_in_order_and_defines_each_word_once():
     assert len(words) > 40
     for before, after in pairwise(words):
         assert before < after
+
+
+def test_decision_records_are_indexed_and_complete():
+    folder = DOCS / "adr"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    records = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
+    assert [int(path.name[:4]) for path in records] == [*range(1, len(records) + 1)]
+    for path in records:
+        text = path.read_text(encoding="utf-8")
+        title = re.match(r"# (\d+)\. (.+)\n\nStatus: (proposed|accepted|superseded by \d{4})\n", text)
+        assert title is not None, path.name
+        assert f"[{path.name[:4]} {title[2]}]({path.name}) | {title[3]} |" in index
+        assert re.findall(r"(?m)^## (.+)$", text) == ["Context", "Decision", "Consequences"]
