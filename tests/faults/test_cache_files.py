@@ -121,7 +121,7 @@ def damage(folder: Path, chance: random.Random) -> bool:
     if kind == 2:
         other = chance.choice(files)
         before = file.read_bytes()
-        shutil.copy(other, file)
+        file.write_bytes(other.read_bytes())
         return file.read_bytes() != before
     before = file.read_bytes()
     file.write_bytes(chance.choice(DAMAGES)(before, chance))
