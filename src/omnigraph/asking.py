@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
-from omnigraph.storage.files import read_text
+from omnigraph.storage.files import read_source
 from omnigraph.storage.sources import BlobSources
 from omnigraph.transfer import Transfer
 from omnigraph.values import Fetch
@@ -99,6 +100,7 @@ class Asking(Transfer):
         given back as `after`, it goes on at the same commit, whatever was written since.
         """
         name, params = name_and_params(name, params)
+        check_timeout(timeout)
         if timeout is not None or cancel is not None:
             limits = replace(limits or Limits(), timeout_s=timeout, cancellation=cancel)
         if page is not None or after is not None:
@@ -224,6 +226,7 @@ class Asking(Transfer):
     ) -> Preformatted:
         """Run a query and say what each operation did: rows after it beside those expected, milliseconds, and how."""
         name, params = name_and_params(name, params)
+        check_timeout(timeout)
         snapshot = self.snapshot(branch, at)
         limits = Limits(timeout_s=timeout, cancellation=cancel)
         result, execution = self._read(source, name, params, branch, at, limits, snapshot=snapshot, listening=True)
@@ -266,6 +269,14 @@ class Asking(Transfer):
         )
 
 
+def check_timeout(timeout: Any) -> None:
+    """Refuse a timeout that is not a number of seconds."""
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, Real)):
+        raise InputError(
+            f"a timeout is a number of seconds, not {type(timeout).__name__}", hint="write timeout=2.5, for example"
+        )
+
+
 def name_and_params(name: str | Params | None, params: Params | None) -> tuple[str | None, dict[str, Any] | None]:
     """The name of a query and its parameters; a mapping in the place of the name is the parameters."""
     if isinstance(name, Mapping):
@@ -274,12 +285,10 @@ def name_and_params(name: str | Params | None, params: Params | None) -> tuple[s
                 "parameters are given twice", hint="write query(source, name, params) or query(source, params)"
             )
         name, params = None, name
+    if name is not None and not isinstance(name, str):
+        raise InputError(
+            f"the name of a query is a str and its parameters are a mapping, not {type(name).__name__}",
+            hint="write query(source, name, params) or query(source, {'id': 1})",
+        )
     # Anything but a mapping is refused when the parameters are bound.
     return name, dict(params) if isinstance(params, Mapping) else params
-
-
-def read_source(source: str | Path, name: str = "<query>") -> tuple[str, str]:
-    """The text, and what to call it in messages."""
-    if isinstance(source, Path):
-        return read_text(source), str(source)
-    return source, name

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from inspect import isfunction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
-from omnigraph.asking import Asking, Params, Place, Shared, name_and_params, read_source
+from omnigraph.asking import Asking, Params, Place, Shared, name_and_params
 from omnigraph.bulk import BulkOptions, solving
 from omnigraph.engine import persisted
 from omnigraph.errors import InputError
@@ -36,6 +37,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.text import SchemaText, picture_of
+from omnigraph.storage.files import read_source
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN
 from omnigraph.versioning.repository import At, Repository
@@ -316,6 +318,17 @@ class Graph(Asking):
             for edge in catalog.edges.values()
         ]
         return Expected(columns, edges)
+
+
+def _name_methods() -> None:
+    """Show every public method as one of `Graph`, whichever base class defines it."""
+    for base in Graph.__mro__[1:-1]:
+        for name, method in vars(base).items():
+            if isfunction(method) and not name.startswith("_"):
+                method.__qualname__ = f"{Graph.__name__}.{name}"
+
+
+_name_methods()
 
 
 def init(

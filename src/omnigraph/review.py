@@ -21,6 +21,7 @@ from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.resolution import Resolve
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.values import is_unicode
+from omnigraph.versioning.branches import check_text
 from omnigraph.versioning.changes import Block, ChangeFilter
 from omnigraph.versioning.changeset import ChangeSet
 from omnigraph.versioning.diff import RowChange, diff_snapshots
@@ -279,6 +280,8 @@ class Review:
 
     def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
         """The history of a branch, newest first. The list prints as a table."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise InputError(f"a limit is a whole number from 0 on, not {str(limit)[:40]!r}")
         return Listing(self._repository.commits(branch or self.branch, limit), describe_commit)
 
     def commit(self, id: Point) -> Commit:
@@ -308,6 +311,7 @@ class Review:
 
     def _table_key(self, snapshot: Snapshot, type_name: str) -> str:
         """A name means a node type first, then an edge type."""
+        check_text(type_name, "type")
         for kind in ("node", "edge"):
             if f"{kind}:{type_name}" in snapshot.tables:
                 return f"{kind}:{type_name}"
@@ -322,7 +326,7 @@ def row_id(id: Any) -> str:
     if not isinstance(id, bool) and isinstance(id, Integral):
         return str(int(id))
     if not isinstance(id, str):
-        raise InputError(f"an id is a str or an int, not a {type(id).__name__}", hint=f"write '{str(id)[:80]}'")
+        raise InputError(f"an id is a str or an int, not {type(id).__name__}", hint=f"write '{str(id)[:80]}'")
     if not is_unicode(id):
         raise InputError("the id is not valid Unicode text")
     return id

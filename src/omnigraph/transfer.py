@@ -10,7 +10,7 @@ from typing import Any
 from omnigraph.bulk import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.engine.embed import Embedder
 from omnigraph.operations.export import export_lines, export_records
-from omnigraph.operations.load_result import LoadResult
+from omnigraph.operations.load_result import LoadResult, check_mode
 from omnigraph.pipeline.diff import DiffResult
 from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
@@ -34,7 +34,7 @@ class Transfer(Review):
         self,
         data: Any,
         *,
-        mode: str,
+        mode: str | None = None,
         missing: str = "keep",
         branch: str | None = None,
         actor: str | None = None,
@@ -49,6 +49,7 @@ class Transfer(Review):
     ) -> LoadResult:
         """Load records as one commit; see `operations.load` for what `data` and `mode` can be.
 
+        A mode must be given: `merge`, `append` or `overwrite`.
         In mode `merge` a property that is absent from a record keeps its value; with `missing="null"` it is cleared, so
         that records replace whole rows. With a list in `rejects`, wrong records are put there and the rest is loaded; a
         path makes them a file, JSONL or Parquet by its name. Without `embed`, texts are left without their vectors.
@@ -92,7 +93,7 @@ class Transfer(Review):
     def _load(
         self,
         data: Any,
-        mode: str,
+        mode: str | None,
         options: WriteOptions,
         bulk: BulkOptions,
         rejects: Rejects,
@@ -106,7 +107,7 @@ class Transfer(Review):
             self._repository,
             self._catalogs,
             data,
-            mode,
+            check_mode(mode),
             options,
             bulk,
             missing=missing,

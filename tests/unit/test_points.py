@@ -80,7 +80,7 @@ def test_an_integer_key_is_an_id_everywhere(graph, id_):
 
 @pytest.mark.parametrize("method", ["get", "history", "blame"])
 def test_an_id_of_another_type_is_refused(graph, method):
-    with pytest.raises(InputError, match="an id is a str or an int, not a float"):
+    with pytest.raises(InputError, match="an id is a str or an int, not float"):
         getattr(graph, method)("Film", 1.5)
 
 

@@ -11,6 +11,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity
+from omnigraph.storage.files import read_source
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
 from omnigraph.versioning.records import SchemaRecord, TableSpec
 from omnigraph.versioning.repository import Repository
@@ -26,7 +27,7 @@ def create_graph(
     environ: Mapping[str, str] | None = None,
 ) -> Repository:
     """Create an empty graph; `schema` is its text, or the path of a file that holds it."""
-    name, text = (str(schema), schema.read_text(encoding="utf-8")) if isinstance(schema, Path) else ("<schema>", schema)
+    text, name = read_source(schema, "<schema>")
     catalog = compile_schema(text, name)
     ir = new_identity(catalog, new_ulid(clock())).ir
     record = schema_record(text, ir)

@@ -163,6 +163,11 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
         return Source(partial(_by_type, data), partial(_table_originals, data))
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
         return _files([os.fspath(item) for item in data], environ, delimiter)
+    if _is_table(data):
+        raise InputError(
+            f"cannot load a {type(data).__name__} without the name of its type",
+            hint="name the type: load({'Person': data}, …)",
+        )
     if not isinstance(data, Iterable) or isinstance(data, bytes | Mapping):
         raise InputError(
             f"cannot load a {type(data).__name__}",
@@ -173,6 +178,12 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
         lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()},
         lambda _, errors: [kept[error.line - 1] if error.line else None for error in errors],
     )
+
+
+def _is_table(data: Any) -> bool:
+    """Whether data is an Arrow table, or a frame of pandas, polars or Spark."""
+    package = type(data).__module__.partition(".")[0]
+    return package in ("pandas", "pyspark") or hasattr(data, "__arrow_c_stream__")
 
 
 class ExceedsMemory(Exception):

@@ -81,8 +81,13 @@ class LoadResult:
         }
 
 
-def check_mode(mode: str) -> Mode:
+def check_mode(mode: str | None) -> Mode:
     """One of the modes, or `InputError`."""
+    if mode is None:
+        raise InputError(
+            "a load needs a mode",
+            hint="write mode='merge' (add or update), mode='append' (add only) or mode='overwrite' (replace all)",
+        )
     for known in MODES:
         if mode == known:
             return known

@@ -9,12 +9,13 @@ import fnmatch
 import glob
 import io
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -167,6 +168,9 @@ def get_file(path: Path) -> DataFile:
         return replace(file, size=stream.seek(0, os.SEEK_END))
 
 
+_NO_FILE_NAME = re.compile(r"[\s{}]")
+
+
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with or without a byte order mark; `InputError` if there is none."""
     check_path(str(path))
@@ -178,6 +182,23 @@ def read_text(path: Path) -> str:
         raise InputError(f"'{path}' cannot be read: {error.strerror}", code="unreadable_file") from None
     except UnicodeDecodeError as error:
         raise InputError(f"'{path}' is not UTF-8 text: byte {error.start} is wrong", code="not_utf8") from None
+
+
+def read_source(source: Any, name: str = "<query>") -> tuple[str, str]:
+    """The text of a query or schema, and its name in messages.
+
+    A path is read, and so is a str that can only be the name of a `.gq` or `.pg` file.
+    """
+    if isinstance(source, str):
+        if not source.endswith((".gq", ".pg")) or _NO_FILE_NAME.search(source):
+            return source, name
+        source = Path(source)
+    elif not isinstance(source, Path):
+        what = name.strip("<>")
+        raise InputError(
+            f"a {what} is a str or a Path, not {type(source).__name__}", hint="give its text or the path of its file"
+        )
+    return read_text(source), str(source)
 
 
 @contextmanager

@@ -32,7 +32,14 @@ def check_branch_name(name: str) -> str:
     return name
 
 
+def check_text(name: object, what: str) -> None:
+    """Refuse a name that is not str."""
+    if not isinstance(name, str):
+        raise InputError(f"the name of a {what} is a str, not {type(name).__name__}")
+
+
 def _check_name(name: str, what: str) -> str:
+    check_text(name, what)
     name = name.strip()
     if not name:
         raise InputError(f"a {what} needs a name")

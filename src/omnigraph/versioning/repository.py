@@ -38,7 +38,7 @@ from omnigraph.storage.objects import ObjectStore, object_store
 from omnigraph.storage.races import pause
 from omnigraph.storage.tables import TableStore, replaced
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
-from omnigraph.versioning.branches import check_branch_name
+from omnigraph.versioning.branches import check_branch_name, check_text
 from omnigraph.versioning.history import only_reachable, reachable
 from omnigraph.versioning.ids import Clock, new_ulid, system_clock
 from omnigraph.versioning.lines import commit_as_of
@@ -428,6 +428,7 @@ class Repository:
 
     def _at_head(self, state: State, branch: str) -> Snapshot:
         """The snapshot of a head, made once per state: it never changes, and most reads ask for the same one."""
+        check_text(branch, "branch")
         with self._lock:
             if self._snapshots_of is not state:
                 self._snapshots_of, self._snapshots = state, {}
@@ -520,6 +521,7 @@ class Repository:
 
         Without `force`, a branch with commits that no other branch and no tag leads to is not deleted.
         """
+        check_text(name, "branch")
         name = name.strip()
         if name == MAIN:
             raise InputError("the branch 'main' cannot be deleted")

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import BranchNotFound, Damaged, Hint
 from omnigraph.names import did_you_mean
 from omnigraph.storage.ledger import LedgerVersion
+from omnigraph.versioning.branches import check_text
 from omnigraph.versioning.records import (
     IDENTITY_OBJECT_ID,
     MAIN,
@@ -72,6 +73,7 @@ class State:
 
     def find_head(self, branch: str) -> Head | None:
         """The head of a branch, if there is one."""
+        check_text(branch, "branch")
         row = self._row(head_object_id(branch))
         return row_to_head(row) if row is not None else None
 

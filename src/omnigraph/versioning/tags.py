@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from omnigraph.errors import TagExists, TagNotFound
 from omnigraph.names import did_you_mean
-from omnigraph.versioning.branches import check_tag_name
+from omnigraph.versioning.branches import check_tag_name, check_text
 from omnigraph.versioning.records import Tag, tag_object_id, tag_to_row
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -39,6 +39,7 @@ def create_tag(
 
 def delete_tag(repository: Repository, name: str) -> None:
     """Forget a name; the commit stays readable by its id until a cleanup."""
+    check_text(name, "tag")
     name = name.strip()
     meant: Tag | None = None
 
