@@ -377,7 +377,36 @@ def _well_formed(value: str) -> str:
 
 
 def _wrong(value: Any, type_: PropertyType) -> ValueFormatError:
-    return ValueFormatError(f"expected {type_}, found {_kind(value)}")
+    return ValueFormatError(f"expected {type_}, found {_kind(value)}", hint=_hint(value, type_))
+
+
+_NO_VALUE = frozenset({"nan", "null", "none", "nil", "na", "n/a", "#n/a", "nat", "-", "?"})
+_TRUTH = frozenset({"yes", "no", "y", "n", "t", "f", "on", "off", "0", "1"})
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?")
+_COMMA_NUMBER = re.compile(r"[+-]?[0-9]{1,30},[0-9]{1,30}")
+
+
+def _hint(value: Any, type_: PropertyType) -> str | None:
+    """How to write a value that is often written otherwise."""
+    if isinstance(value, str) and value.strip().lower() in _NO_VALUE:
+        empty = "for no value leave a CSV cell empty, and write null in JSON"
+        return empty if type_.nullable else f"{empty}; the type must be {type_}?"
+    if type_.is_list:
+        return 'a list is a JSON array: ["one", "two"]'
+    if type_.scalar == "Vector":
+        return "a vector is a JSON array of numbers: [0.5, 1.0]"
+    if type_.scalar == "Bool":
+        is_truth = value in (0, 1) if isinstance(value, int | float) else str(value).strip().lower() in _TRUTH
+        return "write true or false" if is_truth else None
+    if type_.scalar == "String":
+        return 'write it as text, in quotes: "…"' if isinstance(value, int | float) else None
+    return _number_hint(value.strip()) if isinstance(value, str) and (type_.is_integer or type_.is_float) else None
+
+
+def _number_hint(text: str) -> str | None:
+    if _COMMA_NUMBER.fullmatch(text):
+        return f"the decimal separator is a point, and digits are not grouped: {text.replace(',', '.')}"
+    return "write the number without quotes" if _PLAIN_NUMBER.fullmatch(text) else None
 
 
 def _kind(value: Any) -> str:

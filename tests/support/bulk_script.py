@@ -41,7 +41,7 @@ def main(folder: Path, options: dict[str, Any], kill: str | None) -> None:
         try:
             graph.load(folder / "wrong.jsonl", mode="merge", spark=spark)
         except OmniGraphError as error:
-            found["refused"] = error.message
+            found["refused"] = error.message.partition(", ")[2]
         graph.load(folder / "more.jsonl", mode="merge", spark=spark)
         found["exported"] = graph.export(folder / "out", format="parquet", partitioned=True, spark=spark)
         graph.load(folder / "out", mode="overwrite", spark=spark)

@@ -262,11 +262,13 @@ def _sources(data: Sequence[str]) -> Iterator[list[str]]:
     if STDIN not in data:
         yield list(data)
         return
+    from omnigraph.storage.files import NamedPath
+
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "stdin.jsonl"
         with kept.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield [str(kept) if name == STDIN else name for name in data]
+        yield [NamedPath(str(kept), kept.name) if name == STDIN else name for name in data]
 
 
 def _counts(result: LoadResult) -> dict[str, int]:

@@ -42,7 +42,13 @@ class Violation:
 
     def error(self) -> ConstraintViolation:
         """The violation as an error."""
-        return ConstraintViolation(self.message, code=f"{self.rule}_violation")
+        return ConstraintViolation(self.message, code=f"{self.rule}_violation", hint=_HINTS.get(self.rule))
+
+
+_HINTS: dict[RuleKind, str] = {
+    "endpoint": "load or insert the node first, or together with the edge",
+    "orphan": "overwrite the edge type in the same load, delete its edges first, or load with mode 'merge'",
+}
 
 
 MADE = "made"

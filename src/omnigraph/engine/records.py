@@ -366,7 +366,10 @@ class _Sorter:
         allowed = {"type", "data"} if kind == "type" else {"edge", "from", "to", "data"}
         strange = [name for name in record if name not in allowed]
         if strange:
-            return self.error(number, f"'{strange[0]}' does not belong in a record", hint="properties go inside 'data'")
+            hint = "properties go inside 'data'"
+            if kind == "edge" and not ("from" in record and "to" in record):
+                hint = 'the ends of an edge are \'from\' and \'to\': {"edge": "Name", "from": "id", "to": "id"}'
+            return self.error(number, f"'{strange[0]}' does not belong in a record", hint=hint)
         return self._not_an_end(number, record, "from" if "from" not in record else "to")
 
     def _not_an_end(self, number: int, record: Mapping[str, Any], end: str) -> RecordError:
@@ -393,6 +396,8 @@ class _Sorter:
         else:
             message = f"{type_.kind} type '{type_.name}' has no property '{name}'"
         hint = did_you_mean(name, type_.properties)
+        if hint is None and type_.properties:
+            hint = f"the properties are {listing(type_.properties)}"
         return self.error(number, message, hint, type_name=type_.name, property_name=name, rule="unknown_property")
 
 

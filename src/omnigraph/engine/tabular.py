@@ -14,7 +14,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
@@ -97,7 +97,7 @@ def read_table_file(
     There is a part at least, if an empty one: the table is named.
     """
     is_edge = file.base.partition(".")[2].startswith("edges.")
-    type_ = (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog)
+    type_ = (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog, file.name)
     if _ending(file) == ".csv":
         for part in _read_csv(file, type_, catalog, faults):
             yield type_.table_key, part
@@ -400,13 +400,18 @@ def _end(text: str | None, key: PropertyType) -> str | None:
     return text
 
 
-def find_type(name: str, catalog: Catalog) -> NodeType | EdgeType:
-    """The node or edge type of a name."""
+def find_type(name: str, catalog: Catalog, file: str | None = None) -> NodeType | EdgeType:
+    """The node or edge type of a name, which may be that of a file."""
     found = catalog.nodes.get(name) or catalog.find_edge(name)
     if found is None:
         known = [*catalog.nodes, *catalog.edges]
         hint = did_you_mean(name, known) or f"the types are {listing(known)}"
-        raise TypeNotFound(f"there is no node or edge type '{name}'", hint=hint)
+        if file is None:
+            raise TypeNotFound(f"there is no node or edge type '{name}'", hint=hint)
+        raise TypeNotFound(
+            f"'{file}': there is no node or edge type '{name}'",
+            hint=f"the name of a table file, up to the first dot, is the type; rename the file: {hint}",
+        )
     return found
 
 
@@ -425,7 +430,7 @@ def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) 
                 type_name=type_.name,
                 property_name=name,
                 rule="unknown_property",
-                hint=did_you_mean(name, type_.properties),
+                hint=_column_hint(type_, name, given, known),
             )
         if meaning in found:
             message = f"columns '{found[meaning]}' and '{name}' mean the same"
@@ -434,8 +439,24 @@ def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) 
     for end, word in (("src", "from"), ("dst", "to")) if ends else ():
         if end not in found:
             message = f"edge {type_.name}: there is no column '{word}'"
-            raise RecordError(message, source=source, type_name=type_.name, rule="endpoint")
+            raise RecordError(message, source=source, type_name=type_.name, rule="endpoint", hint=_ENDS_HINT)
     return found
+
+
+_ENDS_HINT = "the ends of an edge are the columns 'from' and 'to': rename the columns"
+
+
+def _column_hint(type_: NodeType | EdgeType, name: str, given: list[str], known: Mapping[str, str]) -> str:
+    """What to do about a column that is no property."""
+    meant = did_you_mean(name, type_.properties)
+    if meant is not None:
+        return meant
+    if isinstance(type_, EdgeType):
+        found = {known[column] for column in given if column in known}
+        if not {"src", "dst"} <= found:
+            return _ENDS_HINT
+    properties = f"the properties are {listing(type_.properties)}; " if type_.properties else ""
+    return f"{properties}remove the column, or add the property to the schema"
 
 
 def _fold(name: str) -> str:

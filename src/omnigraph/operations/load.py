@@ -193,15 +193,12 @@ class ExceedsMemory(Exception):
 def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | None) -> Source:
     files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
 
-    def label(file: DataFile) -> str | None:
-        return file.name if len(files) > 1 or known_kind(file) == "table" else None
-
     def read(catalog: Catalog, faults: Faults) -> Tables:
         tables: Tables = {}
         size = 0
         for file in files:
             if known_kind(file) == "jsonl":
-                for key, parts in read_text(_text(file), catalog, faults, label(file)).items():
+                for key, parts in read_text(_text(file), catalog, faults, file.name).items():
                     tables.setdefault(key, []).extend(parts)
             else:
                 for key, part in read_table_file(file, catalog, faults):
@@ -214,7 +211,7 @@ def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | Non
     def originals(catalog: Catalog, errors: Sequence[RecordError]) -> Iterator[Any]:
         found: dict[str | None, dict[int, Any]] = {}
         for file in files:
-            name = label(file)
+            name = file.name
             wanted = {error.line for error in errors if error.source == name and error.line is not None}
             if not wanted:
                 continue
@@ -321,7 +318,8 @@ def _apply(key: str, rows: Rows, committed: CommittedRows, faults: Faults, new_i
     rows.table, rows.given, rows.records = folded.table, {}, folded.records
     rows.made = None if rows.made is None else rows.made.take(pa.array(folded.last))
     for position, name in folded.lacking:
-        errors = rows.faults(position, lacks(rows.type, name), name, "required")
+        reason = lacks(rows.type, name, rows.table["id"][position].as_py())
+        errors = rows.faults(position, reason, name, "required")
         # The last record of a row stands for it.
         for error in errors if faults.collect else errors[-1:]:
             faults.add(error)
@@ -330,9 +328,13 @@ def _apply(key: str, rows: Rows, committed: CommittedRows, faults: Faults, new_i
         rows.keep(pa.array([position not in wrong for position in range(rows.table.num_rows)]))
 
 
-def lacks(type_: NodeType | EdgeType, name: str) -> str:
-    """Why a row without a required property is wrong."""
-    return f"{type_.name}.{name} is required ({type_.properties[name].type})"
+def lacks(type_: NodeType | EdgeType, name: str, id_: str) -> str:
+    """Why a row of a merge without a required property is wrong; the id of an edge may be a generated one."""
+    property_ = type_.properties[name]
+    if property_.embed is not None:  # An existing row lacks it, too, when its text is set to null.
+        return f"{type_.name}.{name} is required ({property_.type})"
+    row = f"{type_.name} '{id_}'" if isinstance(type_, NodeType) else f"an edge {type_.name}"
+    return f"{row} is new and needs {name} ({property_.type})"
 
 
 def _without_repeats(rows: Rows, faults: Faults) -> None:

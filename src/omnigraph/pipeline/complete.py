@@ -46,13 +46,13 @@ class CompletedTable:
 
     `placed` names the file that has, for each row of `pieces` in order, its position, the identity of the row it
     replaces and the positions of all its records. `lost` names the file with the places of replaced rows. `lacking`
-    has the positions of the records of each row without a required property, and the property.
+    has the positions of the records of each row without a required property, the property and the id of the row.
     """
 
     pieces: list[NewPiece] = field(default_factory=list)
     placed: str | None = None
     lost: str | None = None
-    lacking: list[tuple[list[int], str]] = field(default_factory=list)
+    lacking: list[tuple[list[int], str, str]] = field(default_factory=list)
     embedded: int = 0
     waiting: int = 0
 
@@ -139,7 +139,8 @@ class _Bucket:
         folded = fold(self.type, self.records, self.given, self._committed)
         made = CompletedTable()
         for row, name in folded.lacking:
-            made.lacking.append((self.positions[folded.records_of(row)].tolist(), name))
+            id_ = folded.table["id"][row].as_py()
+            made.lacking.append((self.positions[folded.records_of(row)].tolist(), name, id_))
         if made.lacking and not self.job.collect:
             return made
         folded = folded.complete()

@@ -125,20 +125,20 @@ class Judging:
         for key in self.staging.tables:
             type_ = self._type(key)
             lacking = sorted(
-                (records[-1], records, name)
+                (records[-1], records, name, id_)
                 for done in self.outcome.completed
                 if key in done.tables
-                for records, name in done.tables[key].lacking
+                for records, name, id_ in done.tables[key].lacking
             )
             if not lacking:
                 continue
             if not self.job.collect:
-                lacking = [(last, [last], name) for last, _, name in lacking[:1]]
+                lacking = [(last, [last], name, id_) for last, _, name, id_ in lacking[:1]]
             reasons: dict[int, str] = {}
             rules: dict[int, tuple[str | None, str]] = {}
-            for _, records, name in lacking:
+            for _, records, name, id_ in lacking:
                 for position in records:
-                    reasons[position], rules[position] = lacks(type_, name), (name, "required")
+                    reasons[position], rules[position] = lacks(type_, name, id_), (name, "required")
             self.staging.reject(key, reasons, rules)
             if not self.job.collect:
                 raise self.staging.rejects[-1]

@@ -62,17 +62,16 @@ def plan_input(
     splits: list[Split] = []
     read = 0
     for file in files:
-        label = file.name if len(files) > 1 else None
         if known_kind(file) == "table":
             for stretch in stretches(file, size):
                 splits.append(Split(len(splits), file, file.name, stretch=stretch))
                 read += stretch.bytes
         elif is_compressed(file.base):
-            splits.append(Split(len(splits), file, label, 0, file.size))
+            splits.append(Split(len(splits), file, file.name, 0, file.size))
             read += file.size * _INFLATION
         else:
             read += file.size
-            splits += _ranges(file, label, size, len(splits))
+            splits += _ranges(file, file.name, size, len(splits))
     return Input(tuple(splits), read)
 
 

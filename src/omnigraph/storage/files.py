@@ -238,6 +238,18 @@ def find_files(
     return found
 
 
+class NamedPath(str):
+    """A path with the name that errors show for it."""
+
+    shown: str
+
+    def __new__(cls, path: str, shown: str) -> NamedPath:
+        """The path of a file, and its name for users."""
+        made = super().__new__(cls, path)
+        made.shown = shown
+        return made
+
+
 def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:
     check_path(pattern)
     # A name with brackets in it may be just that.
@@ -247,7 +259,8 @@ def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:
     for name in names:
         path = Path(name)
         if path.is_file():
-            found.append(_local(name, path, path.stat().st_size))
+            shown = name.shown if isinstance(name, NamedPath) else name
+            found.append(_local(shown, path, path.stat().st_size))
         elif path.is_dir():
             inner = sorted(p for p in path.rglob("*") if p.is_file() and is_data(p.name))
             found += [_local(str(p), p, p.stat().st_size) for p in inner if not _is_hidden(p.relative_to(path).parts)]

@@ -388,7 +388,7 @@ def refused(graph: Any, folder: Path, line: str | bytes, mode: str) -> RecordErr
         graph.load(path, mode=mode)
     assert everything(graph) == before
     assert caught.value.line == 4
-    assert caught.value.message.startswith("line 4: ")
+    assert caught.value.message.startswith(f"{path}, line 4: ")
     return caught.value
 
 

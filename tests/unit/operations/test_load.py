@@ -319,7 +319,7 @@ def test_the_first_failing_stage_decides(tmp_path, stage):
     before, files = everything(graph), manifest_files(graph)
     with pytest.raises(OmniGraphError) as caught:
         graph.load(path, mode="append")
-    assert caught.value.message == f"line {len(lines)}: {STAGES[stage][1]}"
+    assert caught.value.message == f"{path}, line {len(lines)}: {STAGES[stage][1]}"
     assert everything(graph) == before
     assert manifest_files(graph) == files
 

@@ -99,7 +99,7 @@ def test_a_new_row_must_have_the_required_properties(graph, load):
     with pytest.raises(RecordError) as caught:
         load(graph, [node("P", k="x"), node("P", k="new", a=1)])
     assert (caught.value.line, caught.value.property_name, caught.value.rule) == (2, "must", "required")
-    assert caught.value.message == "line 2: P.must is required (String)"
+    assert caught.value.message.endswith("line 2: P 'new' is new and needs must (String)")
     with pytest.raises(RecordError, match=r"P\.must is required"):
         load(graph, [node("P", k="x", must=None)])
     with pytest.raises(RecordError, match=r"P\.k is required"):
@@ -407,4 +407,4 @@ def test_an_edge_without_an_id_is_named_by_its_ends(graph, load):
     with pytest.raises(ConstraintViolation) as caught:
         load(graph, [edge("Knows", "y", "z"), edge("Knows", "y", "z")], "append")
     assert caught.value.message.endswith("is held by the edge 'y' → 'z' and the edge 'y' → 'z'")
-    assert caught.value.message.startswith("line 2: ")
+    assert caught.value.message.partition("line 2: ")[1]
