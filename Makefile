@@ -1,7 +1,7 @@
 # Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint fix check bench clean
+.PHONY: help setup demo test test-long lint fix check bench docs clean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -54,6 +54,13 @@ check: lint test ## lint and test: what CI runs
 
 bench: $(READY) ## run the benchmarks; each prints a ratio
 	@$(BIN)/python -m bench
+
+docs: $(VENV)/.docs ## build the documentation site in build/site; a broken link fails
+	@$(BIN)/mkdocs build
+
+$(VENV)/.docs: $(READY) docs/site/requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement docs/site/requirements.txt
+	@touch $@
 
 clean: ## remove the set-up and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
