@@ -284,7 +284,13 @@ def _ask(
     )
     declared = declared_types(picked)
     given = gather(
-        declared, params=params, params_file=params_file, assignments=assignments or (), alias=alias, words=words
+        declared,
+        params=params,
+        params_file=params_file,
+        assignments=assignments or (),
+        alias=alias,
+        words=words,
+        bare=picked.is_bare,
     )
     # A query without a head takes its parameters from the values that are given.
     for unknown in [] if is_bare(text or "") else [name for name in given if name not in declared]:

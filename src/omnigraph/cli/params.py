@@ -1,7 +1,7 @@
 """Where the parameters of a query come from.
 
 High to low: `-p name=value`, `--params` or `--params-file`, the words behind an alias. A word is read as JSON where
-that succeeds, else it is a text; where the query declares a String, `29` is the text "29".
+that succeeds, else it is a text; where the query declares a String, or compares with one, `29` is the text "29".
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def gather(
     assignments: Sequence[str],
     alias: Alias | None = None,
     words: Sequence[str] = (),
+    bare: bool = False,
 ) -> dict[str, Any]:
-    """All parameters that were given, by name."""
+    """All parameters that were given, by name; `bare` says that the query has no head to declare their types."""
     if params is not None and params_file is not None:
         raise UsageFault("--params and --params-file exclude each other")
     values: dict[str, Any] = {}
@@ -41,7 +42,7 @@ def gather(
                 f"alias '{alias.name}' takes {expected} arguments, and {given} were given", code="alias_arguments"
             )
         for name, word in zip(alias.args, words, strict=False):
-            values[name] = read_word(word, declared.get(name))
+            values[name] = read_untyped(word) if bare else read_word(word, declared.get(name))
     if params is not None:
         values.update(_object(params, "--params"))
     if params_file is not None:
@@ -51,7 +52,7 @@ def gather(
         if not equals or not name.strip():
             raise UsageFault(f"'{assignment}' is no assignment; write -p name=value")
         name = name.strip().removeprefix("$")
-        values[name] = read_word(word, declared.get(name))
+        values[name] = read_untyped(word) if bare else read_word(word, declared.get(name))
     return values
 
 
@@ -63,6 +64,14 @@ def read_word(word: str, declared: str | None) -> Any:
         return word
     is_text = declared is not None and declared.rstrip("?") in _TEXTS
     return word if is_text and value is not None and not isinstance(value, str) else value
+
+
+def read_untyped(word: str) -> Any:
+    """A word for a parameter without a declared type: a number stays as written until the query tells its type."""
+    from omnigraph.query.params import WrittenValue
+
+    value = read_word(word, None)
+    return WrittenValue(word) if isinstance(value, bool | int | float) else value
 
 
 def _object(text: str, where: str) -> dict[str, Any]:

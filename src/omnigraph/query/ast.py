@@ -423,6 +423,8 @@ class Param:
     dim: int | None = None
     nullable: bool = False
     span: Span = field(default=NOWHERE, compare=False)
+    alternatives: tuple[str, ...] = ()
+    """Other scalars its value can be read as, where the value alone gave the type."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from omnigraph.errors import InputError, QueryNotFound
 from omnigraph.lang.spans import Source
 from omnigraph.names import did_you_mean, listing
 from omnigraph.query.ast import Param, Query, QueryFile
+from omnigraph.query.inference import infer_params
 from omnigraph.query.ir import AnyIR
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_source
@@ -30,7 +31,9 @@ def compile_query(
     source = Source(text, source_name)
     tree, _ = parse_source(source)
     query = pick_query(tree, name)
-    return lower(check_query(catalog, replace(query, params=declared) if declared else query, source))
+    if declared:
+        query = replace(query, params=infer_params(catalog, query, declared))
+    return lower(check_query(catalog, query, source))
 
 
 def pick_query(tree: QueryFile, name: str | None) -> Query:

@@ -2,6 +2,7 @@
 
 A query such as `match { … } return { … }` cannot declare its parameters. It takes their types from the values that are
 passed: a `str` is a String, an `int` an I64, a list of numbers that `nearest` compares with is a Vector of its length.
+`query.inference` refines them by the properties that the parameters are compared with.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from omnigraph.errors import Hint, ParameterError
 from omnigraph.lang.spans import Name
 from omnigraph.lang.tokens import VAR, lex
 from omnigraph.query.ast import Param
+from omnigraph.query.params import WrittenValue
 from omnigraph.query.parse_writes import BARE
 from omnigraph.types import INTEGER_RANGES
 from omnigraph.values import describe_json
@@ -57,11 +59,18 @@ def _refuse_dollar(name: Any) -> None:
 def _param(name: str, value: Any, is_vector: bool) -> Param:
     if is_vector and _is_list(value):
         return Param(Name(name), Name("Vector"), dim=len(value))
+    if isinstance(value, WrittenValue):
+        return Param(Name(name), Name(_scalar(name, value.value)), alternatives=("String",))
     if _is_list(value):
         kinds = {_scalar(name, item) for item in paced(value) if item is not None}
         kind = "F64" if kinds == {"I64", "F64"} else kinds.pop() if len(kinds) == 1 else "String"
-        return Param(Name(name), Name(kind), is_list=True)
-    return Param(Name(name), Name(_scalar(name, value)))
+        return Param(Name(name), Name(kind), is_list=True, alternatives=_ALTERNATIVES.get(kind, ()))
+    kind = _scalar(name, value)
+    return Param(Name(name), Name(kind), alternatives=_ALTERNATIVES.get(kind, ()))
+
+
+_ALTERNATIVES = {"String": ("Date", "DateTime")}
+"""What else a value of a scalar can be read as."""
 
 
 def _is_list(value: Any) -> bool:

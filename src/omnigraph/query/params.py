@@ -7,6 +7,7 @@ cannot write anything else. Both take integers as decimal strings.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,19 @@ from omnigraph.query.ir import NOW, ParamDecl
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import JS_SAFE_MAX, describe_json, is_json, read_json
 
+TEXT_SCALARS = ("String", "Date", "DateTime", "Blob")
+"""The types whose values are written as texts."""
+
 _DECIMAL = re.compile(r"-?[0-9]{1,100}")
+
+
+class WrittenValue(str):
+    """A number or truth value as it was written, for a parameter whose type decides whether it is a text."""
+
+    @property
+    def value(self) -> Any:
+        """The value that the text has as JSON."""
+        return json.loads(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,8 @@ def bind_params(
 
 
 def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:
+    if isinstance(value, WrittenValue):
+        value = str(value) if type_.scalar in TEXT_SCALARS and not type_.is_list else value.value
     if value is None or not is_json(value):
         return read_json(value, type_)
     if type_.is_list:

@@ -249,6 +249,14 @@ def test_a_text_parameter_stays_a_text(graph, say):
     assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=29", "-f", "csv")[1] == "p.age\n\n"
 
 
+def test_a_query_without_a_head_reads_values_by_the_property_they_meet(graph, say):
+    text = "match { $p: Person { name: $n } } return { count($p) as n }"
+    assert say("read", "-e", text, "-p", "n=29", "-f", "csv") == (0, "n\n1\n", "")
+    code, _, told = say("read", "-e", text)
+    assert code == 1
+    assert told.endswith("hint: pass its value: -p n=…\n")
+
+
 def test_query_text_from_the_line_and_from_stdin(graph, say, monkeypatch):
     text = "query n() { match { $p: Person } return { count($p) as n } }"
     assert say("read", "-e", text, "-f", "csv") == (0, "n\n3\n", "")

@@ -13,9 +13,18 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import ParameterError, ParseError, TypeCheckError, hint_for
+from omnigraph.query.ast import Param
 from omnigraph.query.format import format_queries
+from omnigraph.query.inference import infer_params
 from omnigraph.query.inline import inline_params, is_bare
+from omnigraph.query.params import WrittenValue
 from omnigraph.query.parser import parse_queries
+from omnigraph.schema.check import compile_schema
+
+PEOPLE = compile_schema(
+    "node Person {\n name: String @key @index\n age: I32?\n born: Date?\n seen: DateTime?\n}\n"
+    "edge Knows: Person -> Person {\n since: Date?\n}\n"
+)
 
 
 class Colour(Enum):
@@ -96,7 +105,8 @@ def test_formatting_gives_it_a_head():
 def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
     graph = og.init(
         tmp_path_factory.mktemp("inline") / "g.omni",
-        "node Person {\n name: String @key\n age: I32?\n v: Vector(2)?\n}\nnode Year {\n number: I64 @key\n}\n"
+        "node Person {\n name: String @key\n age: I32?\n born: Date?\n v: Vector(2)?\n}\n"
+        "node Year {\n number: I64 @key\n}\n"
         "edge Before: Year -> Year\nedge Knows: Person -> Person\n",
     )
     people = [{"name": "Ana", "age": 41, "v": [1, 0]}, {"name": "Bo", "age": 5, "v": [0, 1]}]
@@ -136,6 +146,72 @@ def test_bare_statements_are_mutations(graph):
     graph.mutate("update Person set { age: 5 } where name = $name", {"name": "Bo"})
 
 
+@pytest.mark.parametrize(
+    ("use", "scalar"),
+    [
+        ("$p: Person { born: $x }", "Date"),
+        ("$p: Person $p.born > $x", "Date"),
+        ("$p: Person $x <= $p.seen", "DateTime"),
+        ("$p: Person $p knows $q $q.born = $x", "Date"),
+        ("$p: Person $p $k:knows $q $k.since = $x", "Date"),
+        ("$p: Person not { $p knows $q $q.born = $x }", "Date"),
+        ("$p: Person $p.name = $x", "String"),
+        ("$p: Person $p.born = $x $p.name = $x", "String"),
+        ("$p: Person $p.age = $x", "String"),
+    ],
+)
+def test_a_text_has_the_type_of_the_property_it_meets(use, scalar):
+    (param,) = inferred(f"match {{ {use} }} return {{ $p.name }}", {"x": "1980-01-01"})
+    assert (param.type_name.text, param.is_list) == (scalar, False)
+
+
+def test_lists_and_statements():
+    (param,) = inferred("match { $p: Person $p.born in $x } return { $p.name }", {"x": ["1980-01-01"]})
+    assert (param.type_name.text, param.is_list) == ("Date", True)
+    text = "update Person set { born: $born } where seen < $seen"
+    assert [param.type_name.text for param in inferred(text, {"born": "…", "seen": "…"})] == ["Date", "DateTime"]
+    (param,) = inferred("upsert Person { name: $n } new { born: $b }", {"b": "1980-01-01"})
+    assert param.type_name.text == "Date"
+
+
+@pytest.mark.parametrize(
+    ("use", "scalar"),
+    [
+        ("$p: Person { name: $x }", "String"),
+        ("$p: Person { age: $x }", "I64"),
+        ("$p: Person $p.name starts_with $x", "String"),
+        ("$p: Person search($p.name, $x)", "String"),
+        ("$p: Person id($p) = $x", "String"),
+    ],
+)
+def test_a_number_as_written_is_a_text_where_a_text_is_met(use, scalar):
+    (param,) = inferred(f"match {{ {use} }} return {{ $p.name }}", {"x": WrittenValue("7")})
+    assert param.type_name.text == scalar
+    (number,) = inferred(f"match {{ {use} }} return {{ $p.name }}", {"x": 7})
+    assert number.type_name.text == "I64"
+
+
+def inferred(text: str, given: dict[str, object]) -> tuple[Param, ...]:
+    return infer_params(PEOPLE, parse_queries(text).queries[0], inline_params(text, given))
+
+
+def test_values_read_by_the_property_they_meet(graph):
+    graph.mutate("update Person set { born: $born } where name = $name", {"name": "Ana", "born": "1980-01-01"})
+    text = "match { $p: Person $p.born < $d } return { $p.name }"
+    assert graph.query(text, {"d": "1990-01-01"}).to_pylist() == [{"p.name": "Ana"}]
+    with pytest.raises(ParameterError, match=r"parameter 'd' \(Date\)"):
+        graph.query(text, {"d": "last week"})
+    graph.mutate('insert Person { name: "123" }')
+    by_name = "match { $p: Person { name: $n } } return { $p.name }"
+    assert graph.query(by_name, {"n": WrittenValue("123")}).to_pylist() == [{"p.name": "123"}]
+    with pytest.raises(TypeCheckError):
+        graph.query(by_name, {"n": 123})
+    by_age = "match { $p: Person { age: $n } } return { $p.name }"
+    assert graph.query(by_age, {"n": WrittenValue("41")}).to_pylist() == [{"p.name": "Ana"}]
+    graph.mutate('delete Person where name = "123"')
+    graph.mutate('update Person set { born: null } where name = "Ana"')
+
+
 def test_the_ends_of_an_edge_are_integers_where_the_key_is_one(graph):
     graph.mutate("insert Year { number: 1901 }")
     graph.mutate("insert Before { from: 1900, to: 1901 }")
@@ -173,7 +249,7 @@ def test_parameters_given_twice_or_of_the_wrong_kind(graph):
 
 
 def test_get(graph):
-    assert graph.get("Person", "Ana") == {"id": "Ana", "age": 41, "name": "Ana", "v": [1.0, 0.0]}
+    assert graph.get("Person", "Ana") == {"id": "Ana", "age": 41, "born": None, "name": "Ana", "v": [1.0, 0.0]}
     assert graph.get("Year", 1900) == {"id": "1900", "number": 1900}
     assert graph.get("Person", "nobody") is None
     assert graph.get("Person", "Ana", at=graph.commits()[-1].id) is None

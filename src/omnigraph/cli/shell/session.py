@@ -18,7 +18,7 @@ from omnigraph.cli.changes import change_lines, property_lines, shown
 from omnigraph.cli.config import FORMATS
 from omnigraph.cli.formats import ReadTarget, text_lines
 from omnigraph.cli.output import plural, utc
-from omnigraph.cli.params import read_word
+from omnigraph.cli.params import read_untyped, read_word
 from omnigraph.cli.shell.statements import WORDS, is_word
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
@@ -289,7 +289,7 @@ class Session:
             name, equals, value = word.partition("=")
             if not equals:
                 raise InputError(f"'{word}' is no assignment", hint="write ':set name=value'")
-            self.params[name.removeprefix("$")] = read_word(value, None)
+            self.params[name.removeprefix("$")] = read_untyped(value)
         for name, value in self.params.items():
             yield f"${name} = {cell(value)}"
 

@@ -219,6 +219,11 @@ def test_files_parameters_and_plans(session, tmp_path):
     assert said(session, ":format csv", ":run one name=Bo").endswith("p.age\n17")
     assert said(session, ":set name=Ana") == "$name = Ana"
     assert said(session, ":run one").endswith("p.age\n41")
+    assert said(session, ":set name=29", ":run one").endswith("p.age"), "a declared text stays one"
+    bare = "match { $p: Person { name: $who } } return { $p.age }"
+    assert said(session, bare).endswith("hint: set its value: ':set who=…'")
+    assert said(session, ":set who=29 name=Ana", bare).endswith("p.age")
+    assert said(session, "status").endswith("':help' lists the commands")
     assert "scan    $p: Person" in said(session, ":explain one")
     assert "total" in said(session, ":profile one")
     assert said(session, ":explain match { $p: Person } return { $p.name }").startswith("query inline()")

@@ -1,0 +1,117 @@
+"""Types of the parameters of a query without a head, by the properties they are compared with or assigned to.
+
+A value alone does not always tell its type: `1980-01-01` in JSON is a text, and `29` on a command line can be a text or
+a number. Where every use of such a parameter has a property of one type, the parameter has that type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+
+from omnigraph.lang.spans import Name
+from omnigraph.query import ast
+from omnigraph.query.functions import TEXT
+from omnigraph.schema.catalog import Catalog
+
+_ENDS = ("from", "to")
+_Types = Mapping[str, tuple[str, ...]]
+"""Variable → the names of the types that it can have."""
+
+
+def infer_params(catalog: Catalog, query: ast.Query, declared: tuple[ast.Param, ...]) -> tuple[ast.Param, ...]:
+    """The parameters, each with the type of the properties it meets where its value can be read as that type."""
+    if not any(param.alternatives for param in declared):
+        return declared
+    met: dict[str, set[str]] = {}
+    for name, scalar in _uses(_Walk(catalog, _variables(catalog, query)), query.body):
+        met.setdefault(name, set()).add(scalar)
+    return tuple(_inferred(param, met.get(param.name.text, set())) for param in declared)
+
+
+def _inferred(param: ast.Param, met: set[str]) -> ast.Param:
+    if len(met) == 1 and met <= set(param.alternatives):
+        return replace(param, type_name=Name(next(iter(met))))
+    return param
+
+
+def _variables(catalog: Catalog, query: ast.Query) -> _Types:
+    """The types of the variables: of a binding as written, else those at the ends of the edges."""
+    bound: dict[str, tuple[str, ...]] = {}
+    ends: dict[str, tuple[str, ...]] = {}
+    for node in _nodes(query.body):
+        if isinstance(node, ast.Binding):
+            bound[node.var.text] = (node.type.text, *(name.text for name in node.also))
+        elif isinstance(node, ast.Hop):
+            found = [catalog.find_edge(name.text) for name in (node.edge, *node.also)]
+            edges = [edge for edge in found if edge is not None]
+            if node.edge_var is not None:
+                bound[node.edge_var.text] = tuple(edge.name for edge in edges)
+            at_ends = tuple(end for edge in edges for end in (edge.from_type, edge.to_type))
+            ends |= {node.left.text: at_ends, node.right.text: at_ends}
+    return ends | bound
+
+
+class _Walk:
+    """Looks up the scalar types of properties."""
+
+    def __init__(self, catalog: Catalog, variables: _Types) -> None:
+        self._types = {**catalog.interfaces, **catalog.edges, **catalog.nodes}
+        self._variables = variables
+
+    def of_type(self, type_name: str, property_: str) -> str | None:
+        """The scalar of a property."""
+        type_ = self._types.get(type_name)
+        found = type_.properties.get(property_) if type_ is not None else None
+        return found.type.scalar if found is not None else None
+
+    def of_expr(self, expr: ast.Expr, row: str | None) -> str | None:
+        """The scalar of `$x.p`, of a bare name that is a property of the row, or of `id($x)`; None if it varies."""
+        match expr:
+            case ast.PropertyOf():
+                types = self._variables.get(expr.var.text, ())
+                scalars = {self.of_type(name, expr.property.text) for name in types} - {None}
+                return scalars.pop() if len(scalars) == 1 else None
+            case ast.Word() if row is not None:
+                return self.of_type(row, expr.name) or ("String" if expr.name in _ENDS else None)
+            case ast.Call("id"):
+                return "String"
+        return None
+
+
+def _uses(walk: _Walk, node: object, row: str | None = None) -> Iterator[tuple[str, str]]:
+    """Every parameter that meets a property, with the scalar of that property; `row` is the type of a statement."""
+    match node:
+        case ast.Binding():
+            for match_ in node.matches:
+                yield from _pair(match_.value, walk.of_type(node.type.text, match_.property.text))
+            return
+        case ast.Insert() | ast.Update() | ast.Delete() | ast.Upsert():
+            row = node.type.text
+        case ast.Assign():
+            yield from _pair(node.value, walk.of_expr(ast.Word(node.property.text), row))
+        case ast.Compare():
+            yield from _pair(node.right, walk.of_expr(node.left, row))
+            yield from _pair(node.left, walk.of_expr(node.right, row))
+        case ast.Call() if node.function in TEXT | {"bm25"}:
+            yield from _pair(node.arguments[1], "String")
+    for part in _parts(node):
+        yield from _uses(walk, part, row)
+
+
+def _pair(value: ast.Expr, scalar: str | None) -> Iterator[tuple[str, str]]:
+    if isinstance(value, ast.Var) and scalar is not None:
+        yield value.name, scalar
+
+
+def _nodes(node: object) -> Iterator[object]:
+    yield node
+    for part in _parts(node):
+        yield from _nodes(part)
+
+
+def _parts(node: object) -> Iterator[object]:
+    if isinstance(node, tuple):
+        yield from node
+    elif is_dataclass(node):
+        yield from (getattr(node, part.name) for part in fields(node))
