@@ -10,7 +10,7 @@ import json
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal
 
 WIDTH_DEFAULT = 100
@@ -166,3 +166,15 @@ def _prefix(text: str, width: int) -> str:
         if used > width:
             return text[:place]
     return text
+
+
+def brief_repr(instance: Any, hidden: Iterable[str] = ()) -> str:
+    """The repr of a dataclass without the hidden fields and those that have their default value."""
+    left_out = set(hidden)
+    shown: list[str] = []
+    for one in fields(instance):
+        value = getattr(instance, one.name)
+        default = one.default_factory() if one.default_factory is not MISSING else one.default
+        if one.name not in left_out and (default is MISSING or value != default):
+            shown.append(f"{one.name}={value!r}")
+    return f"{type(instance).__name__}({', '.join(shown)})"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from omnigraph.errors import InputError, RecordError
+from omnigraph.text_table import brief_repr
 from omnigraph.versioning.records import Commit
 from omnigraph.versioning.transaction import Transaction
 
@@ -63,6 +64,9 @@ class LoadResult:
     notes: tuple[str, ...] = ()
     repeated: bool = False
     """Whether a load with the same job id was made before; then this is its result, and nothing was loaded now."""
+
+    def __repr__(self) -> str:
+        return brief_repr(self, ("rejected",))
 
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""

@@ -19,6 +19,7 @@ from omnigraph.operations.merge_schema import SchemaMerge
 from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.resolution import Resolve, Rules
 from omnigraph.storage import layout
+from omnigraph.text_table import brief_repr
 from omnigraph.versioning.diff import Identity, by_identity
 from omnigraph.versioning.history import merge_bases, reachable
 from omnigraph.versioning.merge import Conflict, Resolution, Row, VirtualBase, decide_row
@@ -44,6 +45,9 @@ class MergeResult:
     branch_delete_error: str | None = None
     schema_steps: tuple[str, ...] = ()
     """How the merge changed the schema of the target, one line for each change."""
+
+    def __repr__(self) -> str:
+        return brief_repr(self)
 
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""

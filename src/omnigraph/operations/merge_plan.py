@@ -86,6 +86,15 @@ class MergePlan:
     schema: SchemaMerge | None = None
     conflicts: list[Conflict] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        tables = self.to_json()["tables"].values()
+        counts = {name: sum(table[name] for table in tables) for name in ("inserted", "updated", "deleted")}
+        steps = len(self.schema.steps) if self.schema is not None else 0
+        for count, what in ((steps, "schema step"), (len(self.conflicts), "conflict")):
+            counts[what if count == 1 else f"{what}s"] = count
+        listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        return f"<MergePlan {self.outcome}: {listed or 'no changes'}>"
+
     @property
     def schema_changes(self) -> bool:
         """Whether the target gets another schema."""

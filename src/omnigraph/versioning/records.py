@@ -18,6 +18,7 @@ import pyarrow as pa
 from omnigraph.errors import Damaged, Hint
 from omnigraph.storage.layout import is_table_folder
 from omnigraph.storage.ledger import SCHEMA
+from omnigraph.text_table import brief_repr
 
 MAIN = "main"
 RECLAIM_PREFIX = "reclaim:"
@@ -163,6 +164,11 @@ class Head:
     owner: str | None = None
     pins: tuple[Pin, ...] = ()
 
+    def __repr__(self) -> str:
+        return brief_repr(
+            self, ("incarnation", "parent_commit_id", "manifest_version", "schema_hash", "created_us", "since", "pins")
+        )
+
     @property
     def created_at(self) -> datetime:
         """The time it was made, in UTC."""
@@ -179,6 +185,9 @@ class Tag:
     actor: str | None = None
     message: str | None = None
     pins: tuple[Pin, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief_repr(self, ("created_us", "pins"))
 
     @property
     def created_at(self) -> datetime:

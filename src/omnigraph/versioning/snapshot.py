@@ -52,6 +52,9 @@ class Snapshot:
         self.companions: dict[Any, Any] = {}
         """What readers keep beside it, by who they are; small things only."""
 
+    def __repr__(self) -> str:
+        return f"Snapshot(branch={self.branch!r}, commit_id={self.commit_id!r}, version={self.version})"
+
     @cached_property
     def commit(self) -> Commit:
         """The commit this is."""
