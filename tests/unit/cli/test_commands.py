@@ -457,6 +457,21 @@ def test_a_commit_is_taken_back(graph, say):
     assert say("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n18\n"
 
 
+def test_points_and_schema_changes_are_named(graph, say):
+    assert say("tag", "create", "v1")[0] == 0
+    assert say("branch", "create", "rev")[0] == 0
+    for command in (["diff", "main", "rve"], ["export", "--at", "rve"], ["commit", "show", "rve"]):
+        err = say(*command)[2]
+        assert err.startswith("error: there is no branch, tag or commit 'rve'\nhint: did you mean 'rev'? a point is a ")
+    commit_id = document(say("commit", "show", "v1", "--json"))["graph_commit_id"]
+    assert document(say("revert", "v1", "--preview", "--json"))["reverted_commit_id"] == commit_id
+    Path("more.pg").write_text(SCHEMA + "\nnode Place {\n    name: String @key\n}\n")
+    assert say("schema", "apply", "--schema", "more.pg", "--branch", "rev")[0] == 0
+    assert say("diff", "main", "rev")[1] == "schema: add node type Place\n0 changes\n"
+    assert document(say("diff", "main", "rev", "--json"))["schema_steps"] == ["add node type Place"]
+    assert say("branch", "merge", "rev")[1].splitlines()[1:] == ["  schema: add node type Place"]
+
+
 def test_tags(graph, say):
     code, out, _ = say("tag", "create", "first", "--quiet", "-m", "as it began", "--as", "ana")
     head = document(say("commit", "list", "--json", "--limit", "1"))["commits"][0]["graph_commit_id"]
