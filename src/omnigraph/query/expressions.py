@@ -328,6 +328,8 @@ class ExpressionChecker:
         for side, other in ((expr.left, right), (expr.right, left)):
             if hint is None and isinstance(side, ast.Literal):
                 hint = literal_hint(side, other.type)
+            if hint is None and left.type.is_list == right.type.is_list:
+                hint = self.other_value(side, other.type)
         in_match = not isinstance(expr.left, ast.Word)
         if hint is None and in_match and left.type.is_list != right.type.is_list:
             whole, item = (expr.left, expr.right) if left.type.is_list else (expr.right, expr.left)
@@ -368,6 +370,12 @@ class ExpressionChecker:
             return near or pass_value(name)
         plain = replace(type_, nullable=False, enum_values=None)
         return f"declare it in the query's parentheses: '${name}: {plain}'"
+
+    def other_value(self, expr: ast.Expr, wanted: PropertyType) -> str | None:
+        """What to do about a parameter of a query without a head whose value is not of the type that is wanted."""
+        if not self.bare or not isinstance(expr, ast.Var) or expr.name not in self.params:
+            return None
+        return f"pass a value of type {replace(wanted, nullable=False, enum_values=None)} for '${expr.name}'"
 
     def refuse_blob(self, expr: ast.Expr, checked: ir.Expr) -> None:
         """T24: a Blob is never a value a query reads."""

@@ -269,9 +269,8 @@ class MutationChecker:
             return ir.Const(None, type_)
         text_for_blob = type_.scalar == "Blob" and checked.type.is_text
         if not text_for_blob and not compatible(checked.type, type_):
-            raise type_fault(
-                "T7", f"cannot assign {self.expressions.shown(expr, checked)} to {what} ({type_})", expr.span
-            )
+            message = f"cannot assign {self.expressions.shown(expr, checked)} to {what} ({type_})"
+            raise type_fault("T7", message, expr.span, self.expressions.other_value(expr, type_))
         return checked
 
     # -- where -----------------------------------------------------------------------------------

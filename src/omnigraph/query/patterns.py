@@ -63,5 +63,6 @@ def _value(checker: ExpressionChecker, owner: NodeType, property_: Property, mat
     assert isinstance(checked, ir.ParamRef)
     if checked.type.scalar == "Vector" or not compatible(checked.type, wanted):
         shown = checker.shown(value, checked)
-        raise type_fault("T7", f"cannot match {what} ({type_}) with {shown}", value.span)
+        hint = checker.other_value(value, wanted)
+        raise type_fault("T7", f"cannot match {what} ({type_}) with {shown}", value.span, hint)
     return checked

@@ -204,8 +204,15 @@ def test_values_read_by_the_property_they_meet(graph):
     graph.mutate('insert Person { name: "123" }')
     by_name = "match { $p: Person { name: $n } } return { $p.name }"
     assert graph.query(by_name, {"n": WrittenValue("123")}).to_pylist() == [{"p.name": "123"}]
-    with pytest.raises(TypeCheckError):
+    with pytest.raises(TypeCheckError) as caught:
         graph.query(by_name, {"n": 123})
+    assert caught.value.hint == "pass a value of type String for '$n'"
+    with pytest.raises(TypeCheckError) as caught:
+        graph.query("match { $p: Person $p.age = $n } return { $p.name }", {"n": "five"})
+    assert caught.value.hint == "pass a value of type I32 for '$n'"
+    with pytest.raises(TypeCheckError) as caught:
+        graph.mutate('update Person set { age: $n } where name = "Bo"', {"n": True})
+    assert caught.value.hint == "pass a value of type I32 for '$n'"
     by_age = "match { $p: Person { age: $n } } return { $p.name }"
     assert graph.query(by_age, {"n": WrittenValue("41")}).to_pylist() == [{"p.name": "Ana"}]
     graph.mutate('delete Person where name = "123"')
