@@ -118,7 +118,7 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
         )
     if is_missing(error):
         return Damaged(
-            f"{what}: a file that should be there is missing ({text})",
+            f"{what}: a file of the table is missing",
             code="missing_file",
             hint=Hint(
                 "restore it from a copy of the graph; verify() lists what is affected",

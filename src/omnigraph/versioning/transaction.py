@@ -504,6 +504,7 @@ def write(
         return earlier
     bound = options.if_commit is not None or bool(options.expected_versions)
     for attempt in range(WRITE_TRIES):
+        transaction: Transaction | None = None
         try:
             with repository.ledger.queue() if attempt or repository.is_contended(options.branch) else nullcontext():
                 check_cancelled()
@@ -511,12 +512,23 @@ def write(
                 prepare(transaction)
                 check_cancelled()
                 return transaction.commit()
-        except HeadMoved:
+        except (HeadMoved, Damaged) as error:
+            if isinstance(error, Damaged) and not _is_outdated(transaction, error):
+                raise
             repository.note_lost_race(options.branch)
             if bound or attempt == WRITE_TRIES - 1:
                 raise
             pause(attempt)
     raise AssertionError("the loop returns or raises")
+
+
+def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
+    """Whether files are missing because the branch moved on and a cleanup removed the version the write began on."""
+    if transaction is None or error.code not in ("missing_file", "version_reclaimed"):
+        return False
+    snapshot = transaction.snapshot
+    head = transaction.repository.state().find_head(transaction.options.branch)
+    return head is not None and head.commit_id != snapshot.commit_id
 
 
 def find_earlier(repository: Repository, options: WriteOptions, state: State) -> Commit | None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import omnigraph as og
 from omnigraph.errors import Damaged, InputError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.indexes import IndexSpec, index_names
@@ -539,3 +540,24 @@ def test_a_branch_at_a_commit_that_was_collected_is_refused(tmp_path):
     with pytest.raises(Damaged, match="was reclaimed or lost"):
         repository.create_branch("late", at=old.id)
     assert repository.branches() == ["main"]
+
+
+def test_an_optimize_whose_version_was_collected_starts_over(tmp_path):
+    """The branch moves on, and a cleanup removes the version that an optimize is building indexes for."""
+    graph = og.init(tmp_path / "g", "node Item { name: String @key }", sync=False, environ={})
+    for number in range(6):
+        graph.load([{"type": "Item", "data": {"name": f"n{number}"}}], mode="append")
+    done: list[str] = []
+
+    def collect() -> None:
+        if not done:
+            done.append("once")
+            other = og.open(tmp_path / "g", sync=False, environ={})
+            other.mutate('insert Item { name: "late" }')
+            cleanup(other._repository, keep=1, confirm=True, grace=NO_GRACE)
+
+    with arm("optimize.compacted", collect):
+        graph.optimize()
+    assert done
+    assert graph.query("match { $i: Item } return { count($i) as n }").to_pylist() == [{"n": 7}]
+    assert graph.verify() == []
