@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -279,6 +280,8 @@ def _ask(
         run.uri = words.pop(0)
     if words and alias is None:
         raise UsageFault(f"'{words[0]}' is one word too many; parameters are given as -p name=value")
+    if run.uri is not None and alias is None and _is_assignment(run.uri):
+        raise UsageFault(f"'{run.uri}' is not a graph; parameters are given as -p {run.uri}")
     source, picked = _find_query(
         run, alias.query if alias else file, text, (alias and alias.query_name) or name, changes
     )
@@ -292,8 +295,10 @@ def _ask(
         words=words,
         bare=picked.is_bare,
     )
-    # A query without a head takes its parameters from the values that are given.
-    for unknown in [] if is_bare(text or "") else [name for name in given if name not in declared]:
+    if is_bare(text or ""):
+        _remark_on_unused(text or "", given)
+        return Asked(picked, source, given, run.storage(alias.graph if alias else None), alias)
+    for unknown in [name for name in given if name not in declared]:
         near = closest(unknown, declared)
         takes = f"it takes {listing(declared)}" if declared else "it takes none"
         remark(
@@ -302,6 +307,22 @@ def _ask(
             + (f"did you mean '{near}'?" if near else takes),
         )
     return Asked(picked, source, given, run.storage(alias.graph if alias else None), alias)
+
+
+def _is_assignment(word: str) -> bool:
+    """True if a word has the form NAME=VALUE."""
+    return re.match(r"\$?[A-Za-z_]\w*=", word) is not None
+
+
+def _remark_on_unused(text: str, given: Mapping[str, Any]) -> None:
+    """Warn of values that a query without a head does not mention; its parameters are the values that are given."""
+    from omnigraph.lang.tokens import VAR, lex
+
+    used = {token.text[1:] for token in lex(text).tokens if token.kind == VAR}
+    for name in given:
+        if name not in used:
+            near = closest(name, used)
+            remark("warning", f"the query does not use '${name}'" + (f"; did you mean '{near}'?" if near else ""))
 
 
 def _find_query(

@@ -8,12 +8,15 @@ import typer
 
 from omnigraph.cli import completion
 from omnigraph.cli.ask import commit_point, point
+from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json, remark
 from omnigraph.cli.progress import working
 from omnigraph.cli.resolve import Preview, Resolve, print_plan, resolutions
 
-app = typer.Typer(no_args_is_help=True, help="Create, list, delete and merge branches.", rich_markup_mode=None)
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Create, list, delete and merge branches.", rich_markup_mode=None
+)
 
 
 @app.command("create")

@@ -15,6 +15,7 @@ from omnigraph.cli.ask import commit_point, point
 from omnigraph.cli.colours import PLAIN, Colours, colours
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import writing
+from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Branch, Invocation, Json, is_graph, takes_graph
 from omnigraph.cli.output import plural, print_json, utc
 from omnigraph.cli.pager import print_paged
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from omnigraph.versioning.diff import RowChange
     from omnigraph.versioning.feed import ChangePage
 
-app = typer.Typer(no_args_is_help=True, help="Follow a branch: every change since a cursor.", rich_markup_mode=None)
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Follow a branch: every change since a cursor.", rich_markup_mode=None
+)
 
 KINDS, OPS = ("node", "edge"), ("insert", "update", "delete")
 Kinds = Annotated[list[str] | None, typer.Option("--kind", metavar="KIND", help="Only node, or only edge.")]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.config import FILE_NAME
+from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import read_text
 from omnigraph.cli.invocation import Address, Invocation, Json, takes_config
 from omnigraph.cli.output import print_json, remark
@@ -51,8 +52,15 @@ query:
 @takes_config
 def init_command(
     run: Invocation,
-    uri: Annotated[str, typer.Argument(metavar="URI", help="Where: a folder or s3://bucket/prefix.")],
-    schema: Annotated[str, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg); '-' reads stdin.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[SCHEMA] URI", help="The schema (.pg), instead of --schema; and a folder or s3://bucket/prefix."
+        ),
+    ],
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg); '-' reads stdin.")
+    ] = None,
     scaffold: Annotated[
         bool, typer.Option("--scaffold/--no-scaffold", help=f"Write an {FILE_NAME} if there is none.")
     ] = True,
@@ -60,10 +68,11 @@ def init_command(
 ) -> None:
     """Create an empty graph from a schema.
 
-    omnigraph init --schema people.pg ./my.omni
+    omnigraph init people.pg ./my.omni
     """
     from omnigraph.graph import init
 
+    schema, uri = _schema_and_address(words, schema)
     address = Address(uri, "the URI")
     if address.is_server:
         raise InputError("a graph is created in storage, not on a server", hint="give a folder or s3://bucket/prefix")
@@ -79,6 +88,16 @@ def init_command(
         print(f"created {path}")
     elif scaffold:
         _remark_on_default(run, uri)
+
+
+def _schema_and_address(words: list[str], schema: str | None) -> tuple[str, str]:
+    given = words if schema is None else [schema, *words]
+    if len(given) != 2:
+        raise UsageFault("name one schema and one graph: omnigraph init SCHEMA.pg URI, or --schema SCHEMA.pg URI")
+    file, uri = given
+    if schema is None and uri.endswith(".pg"):
+        raise UsageFault(f"the graph comes last: omnigraph init {uri} {file}")
+    return file, uri
 
 
 def _remark_on_default(run: Invocation, uri: str) -> None:

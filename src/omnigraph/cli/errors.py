@@ -25,12 +25,17 @@ from omnigraph.errors import (
     PreconditionFailed,
     hint_for,
 )
+from omnigraph.names import did_you_mean
 
 FAILED, USAGE, LOST_PRECONDITION, INTERRUPTED, BROKEN_PIPE = 1, 2, 4, 130, 141
 
 
 class UsageFault(typer.BadParameter):
     """A command line that cannot be meant; nothing was attempted."""
+
+    def __init__(self, message: str, *, hint: str | None = None, ctx: Any = None) -> None:
+        super().__init__(message, ctx=ctx)
+        self.hint = hint
 
     def format_message(self) -> str:
         """The message as it is."""
@@ -99,12 +104,32 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
 def report_usage(error: typer.TyperException) -> int:
     """Print what is wrong with a command line, and how the command is used."""
     context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        # A group without a subcommand: the message is its help.
+        print(error.format_message(), file=sys.stderr)
+        return USAGE
     paint = colours(sys.stderr)
-    print(paint.diagnostic(f"error: {error.format_message()}"), file=sys.stderr)
+    option = getattr(error, "option_name", None)
+    message, hint = error.format_message(), getattr(error, "hint", None)
+    if context is not None and option is not None and type(error).__name__ == "NoSuchOption":
+        message, hint = f"there is no option '{option}'", _option_hint(context, option)
+    print(paint.diagnostic(f"error: {message}"), file=sys.stderr)
     if context is not None:
         print(context.get_usage().replace("Usage:", "usage:"), file=sys.stderr)
-        print(paint.diagnostic(f"hint: '{context.command_path} --help' explains it"), file=sys.stderr)
+        hint = hint or f"'{context.command_path} --help' explains it"
+        print(paint.diagnostic(f"hint: {hint}"), file=sys.stderr)
     return USAGE
+
+
+_OPTION_HINTS = {
+    ("load", "--type"): "a file's name is its type (Film.csv); a JSONL record names its own",
+    ("ingest", "--type"): "a file's name is its type (Film.csv); a JSONL record names its own",
+}
+
+
+def _option_hint(context: Any, option: str) -> str | None:
+    known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
+    return _OPTION_HINTS.get((context.info_name, option)) or did_you_mean(option, known)
 
 
 def report_defect(error: Exception, *, as_json: bool) -> int:

@@ -21,7 +21,7 @@ _SUFFIXES = (".pg", ".gq")
 def fmt_command(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help="Files (.pg, .gq) or directories; '-' formats stdin to stdout."),
+        typer.Argument(metavar="FILE", help="Files (.pg, .gq) or directories; '-' formats stdin to stdout."),
     ],
     check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 if a file would change.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,

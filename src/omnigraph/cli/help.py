@@ -4,10 +4,80 @@ from __future__ import annotations
 
 from typing import Any
 
-from typer.core import TyperGroup
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.names import did_you_mean
+
+_ELSEWHERE = {
+    "checkout": "every command takes the branch as --branch NAME; 'omnigraph branch create NAME' creates one",
+    "switch": "every command takes the branch as --branch NAME; 'omnigraph branch create NAME' creates one",
+    "commits": "'omnigraph log' shows the commits",
+    "branches": "'omnigraph branch list' lists the branches",
+    "tags": "'omnigraph tag list' lists the tags",
+    "import": "'omnigraph load FILE --mode merge' loads files",
+    "match": "'omnigraph read -e 'match { … } return { … }'' runs a query",
+    "select": "'omnigraph read -e 'match { … } return { … }'' runs a query",
+    "insert": "'omnigraph change -e 'insert …'' changes the graph",
+    "update": "'omnigraph change -e 'update …'' changes the graph",
+    "reset": "'omnigraph revert ID' takes a commit back",
+}
+"""Commands of other programs, and the command to use."""
 
 
-class Program(TyperGroup):
+class Command(TyperCommand):
+    """A command whose usage line shows its words as the reference does."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The options and the words."""
+        words = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "argument"]
+        return [self.options_metavar or "", *map(usage_word, words)]
+
+
+def usage_word(parameter: Any) -> str:
+    """An argument in a usage line; a metavar of several words stands as it is."""
+    name = parameter.metavar or parameter.name
+    if " " in name:
+        return str(name)
+    name = name if parameter.required else f"[{name}]"
+    return f"{name}..." if parameter.nargs == -1 else str(name)
+
+
+def use_command_class(app: typer.Typer) -> None:
+    """Give every command of a program the class `Command`."""
+    for command in app.registered_commands:
+        command.cls = Command
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            use_command_class(group.typer_instance)
+
+
+class Group(TyperGroup):
+    """A group of commands that says where a command is found that it does not have."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names."""
+        name = args[0]
+        if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            raise UsageFault(f"there is no command '{ctx.command_path} {name}'", hint=self._hint(ctx, name), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def _hint(self, ctx: Any, name: str) -> str | None:
+        found = {known: self.get_command(ctx, known) for known in self.list_commands(ctx)}
+        visible = [known for known, command in found.items() if command is not None and not command.hidden]
+        near = did_you_mean(name, visible)
+        if near:
+            return near
+        if "create" in visible:
+            return f"'{ctx.command_path} create {name}' creates one, '{ctx.command_path} list' lists them"
+        if name in _ELSEWHERE and ctx.parent is None:
+            return _ELSEWHERE[name]
+        nested = [known for known in visible if name in getattr(found[known], "commands", ())]
+        return "write " + " or ".join(f"'{ctx.command_path} {known} {name}'" for known in nested) if nested else None
+
+
+class Program(Group):
     """The root: commands in sections, and `query lint` beside `query`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

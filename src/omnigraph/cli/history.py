@@ -10,6 +10,7 @@ from omnigraph.cli.ask import commit_point, point
 from omnigraph.cli.changes import commit_changes_command, plain, property_lines, shown
 from omnigraph.cli.colours import colours
 from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.output import print_json, utc
 from omnigraph.errors import NotFound
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.versioning.records import Commit
 
-app = typer.Typer(no_args_is_help=True, help="List and show commits.", rich_markup_mode=None)
+app = typer.Typer(cls=Group, no_args_is_help=True, help="List and show commits.", rich_markup_mode=None)
 app.command("changes")(commit_changes_command)
 
 TypeName = Annotated[str, typer.Argument(metavar="TYPE", help="A node or edge type.")]
@@ -66,7 +67,7 @@ def show_command(
         return
     for key, value in document.items():
         if value not in (None, [], {}):
-            print(f"{key}: {cell(value)}")
+            print(f"{key}: {utc(value) if key == 'created_at' else cell(value)}")
 
 
 def _open(run: Invocation, branch: str | None, at: str | None) -> Graph:

@@ -315,6 +315,16 @@ def takes_config(command: Callable[..., None]) -> Callable[..., None]:
 
 
 Declared = Mapping[str, tuple[Any, Any]]
+_BRANCH_OPTIONS = {
+    "branch merge": "--into",
+    "branch create": "--from",
+    "log": "--branch",
+    "status": "--branch",
+    "revert": "--branch",
+    "shell": "--branch",
+    "export": "--branch",
+}
+"""Command → the option that names a branch."""
 
 
 def _declare(command: Callable[..., None], words: Declared, options: Declared) -> Callable[..., None]:
@@ -345,6 +355,10 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
             if named.get("uri") is not None and swapped is not None:
                 others = " ".join([*(word for word in typed if word is not swapped), named["uri"]])
                 error.hint = redact(f"the graph comes last: omnigraph {path} {others} {swapped}")
+            elif path in _BRANCH_OPTIONS and is_plain_word(named.get("uri")):
+                error.hint = (
+                    f"the last word is the graph; to name a branch, write {_BRANCH_OPTIONS[path]} {named['uri']}"
+                )
             raise
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
@@ -357,6 +371,11 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     assert first.annotation is Invocation, f"{command.__name__} is to take an Invocation first"
     return run
+
+
+def is_plain_word(word: str | None) -> bool:
+    """True if a word has no sign of a path or an address."""
+    return word is not None and not any(sign in word for sign in (os.sep, "://", "."))
 
 
 def existing_folder(word: object) -> bool:

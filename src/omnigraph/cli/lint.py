@@ -72,9 +72,10 @@ def _print(report: LintReport) -> None:
         for warning in result.warnings:
             print(f"warn   {result.name}: {warning}")
     for finding in report.findings:
-        print(f"{finding.severity}  {finding.code} {finding.message}")
-        for diagnostic in finding.diagnostics:
-            print(diagnostic.render())
+        texts = [diagnostic.render() for diagnostic in finding.diagnostics] or [finding.message]
+        print(f"{finding.severity}  {finding.code} {texts[0]}")
+        for text in texts[1:]:
+            print(text)
     queries = plural(len(report.results), "query", "queries")
     errors, warnings, infos = report.errors, report.warnings, report.infos
     print(f"lint: {queries}, {plural(errors, 'error')}, {plural(warnings, 'warning')}, {plural(infos, 'info')}")

@@ -15,7 +15,7 @@ import typer
 from omnigraph.cli import completion
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import STDIN
-from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph_by_option
 from omnigraph.cli.output import plural, print_json, remark
 from omnigraph.cli.progress import working
 from omnigraph.cli.where import Conf, Engine, Master, Remote, check_engine, spark_options
@@ -37,9 +37,13 @@ Data = Annotated[
         help="A .jsonl, .csv, .parquet or .arrow file, a folder or glob; '-' reads JSONL from stdin; may be repeated.",
     ),
 ]
-File = Annotated[
-    str | None, typer.Argument(metavar="FILE", help="A file to load, instead of --data.", show_default=False)
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE]... [URI]", help="The files to load, instead of --data; and the graph.", show_default=False
+    ),
 ]
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz")
 Rejects = Annotated[
     str | None,
     typer.Option(
@@ -70,10 +74,10 @@ JobId = Annotated[
 ]
 
 
-@takes_graph
+@takes_graph_by_option
 def load_command(
     run: Invocation,
-    file: File = None,
+    words: Words = None,
     data: Data = None,
     mode: Annotated[
         str | None,
@@ -104,7 +108,7 @@ def load_command(
 
     omnigraph load people.jsonl --mode merge ./my.omni
     """
-    files = _files(run, file, data)
+    files = _files(run, words, data)
     if mode is None:
         raise UsageFault("say how to load: --mode merge (add or update), append (add only) or overwrite")
     _check_words(mode, missing, embed, engine)
@@ -129,22 +133,32 @@ def load_command(
     print(f"load {address.uri} branch={on} mode={mode}: {nodes}, {edges}")
 
 
-def _files(run: Invocation, file: str | None, data: list[str] | None) -> list[str]:
-    """The files to load: those of --data, else the first word; the graph is the last word."""
+def _files(run: Invocation, words: list[str] | None, data: list[str] | None) -> list[str]:
+    """The files to load: those of --data, else the words; the graph is the last word unless that names a data file."""
+    words = list(words or ())
     if data:
-        if file is not None and run.uri is not None:
-            raise UsageFault(f"--data names the files, and '{file}' is one more word; the graph is the only other one")
-        run.uri = run.uri or file
+        if len(words) > 1:
+            raise UsageFault(f"--data names the files, and '{words[0]}' is one more word; the graph is the only other")
+        run.uri = words[0] if words else None
         return data
-    if file is None or (run.uri is None and is_graph(file)):
-        raise UsageFault(f"which file? write: omnigraph {run.command} FILE {file or '[URI]'}")
-    return [file]
+    if len(words) > 1 and run.uri_option is None and is_graph(words[0]) and not _is_data(words[0]):
+        raise UsageFault(f"the graph comes last: omnigraph {run.command} {' '.join(words[1:])} {words[0]}")
+    if words and not _is_data(words[-1]) and (is_graph(words[-1]) or len(words) > 1):
+        run.uri = words.pop()
+    if not words:
+        raise UsageFault(f"which file? write: omnigraph {run.command} FILE {run.uri or '[URI]'}")
+    return words
 
 
-@takes_graph
+def _is_data(word: str) -> bool:
+    """True if a word has the form of a data file: stdin, a pattern or a known suffix."""
+    return word == STDIN or word.lower().endswith(_SUFFIXES) or any(sign in word for sign in "*?")
+
+
+@takes_graph_by_option
 def ingest_command(
     run: Invocation,
-    file: File = None,
+    words: Words = None,
     data: Data = None,
     branch: Branch = None,
     from_branch: Annotated[
@@ -167,7 +181,7 @@ def ingest_command(
 
     omnigraph ingest may.jsonl --branch intake/may ./my.omni
     """
-    files = _files(run, file, data)
+    files = _files(run, words, data)
     _check_words(mode, missing, embed, engine)
     address = run.storage()
     on, base = run.branch(branch), run.branch(from_branch)

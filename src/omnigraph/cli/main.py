@@ -31,7 +31,7 @@ from omnigraph.cli import (
     tags,
 )
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
-from omnigraph.cli.help import Program
+from omnigraph.cli.help import Program, use_command_class
 from omnigraph.cli.invocation import Actor_, Config_, Everywhere, Quiet_, Yes_
 from omnigraph.cli.shell import command as shell
 from omnigraph.cli.told import tell_what_takes_long
@@ -107,6 +107,7 @@ app.command("verify", rich_help_panel=OPERATE)(maintain.verify_command)
 app.command("config", rich_help_panel=OPERATE)(settings.config_command)
 app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)
 app.command("version", rich_help_panel=OPERATE)(settings.version_command)
+use_command_class(app)
 
 
 def main() -> None:

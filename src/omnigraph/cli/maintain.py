@@ -66,7 +66,7 @@ def cleanup_command(
         raise UsageFault("--confirm and --dry-run exclude each other")
     age = read_duration(older_than) if older_than is not None else None
     address = run.storage()
-    words = [f"keep {plural(keep, 'version')}"] if keep is not None else []
+    words = [f"keep {plural(keep, 'commit')} of each branch"] if keep is not None else []
     words += [f"drop anything older than {older_than}"] if older_than is not None else []
     policy = ", ".join(words)
     if confirm:
@@ -155,6 +155,7 @@ def verify_command(
             print(f"problem  {problem.where}: {problem.what}")
         for problem in remarks:
             remark("note", f"{problem.where}: {problem.what}")
-        print(f"verify {address.uri}: " + (plural(len(problems), "problem") if problems else "sound"))
+        sound = "sound; every recorded digest matches" if deep else "sound"
+        print(f"verify {address.uri}: " + (plural(len(problems), "problem") if problems else sound))
     if problems:
         raise typer.Exit(FAILED)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from omnigraph.cli.help import usage_word
+
 START, END = "<!-- commands: written by the program -->", "<!-- end of commands -->"
 
 
@@ -46,9 +48,9 @@ def _section(path: tuple[str, ...], command: Any, shared: frozenset[str]) -> lis
             lines += [" ".join(paragraph.split()), ""]
     words = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
-    usage = " ".join(_word(parameter) for parameter in words)
+    usage = " ".join(usage_word(parameter) for parameter in words)
     lines += [f"`{title} [OPTIONS]{' ' + usage if usage else ''}`", ""]
-    rows = [(f"`{_word(parameter)}`", parameter.help or "") for parameter in words]
+    rows = [(f"`{usage_word(parameter)}`", parameter.help or "") for parameter in words]
     rows += [
         (", ".join(f"`{spelling}`" for spelling in _spellings(option)), option.help or "")
         for option in options
@@ -57,12 +59,6 @@ def _section(path: tuple[str, ...], command: Any, shared: frozenset[str]) -> lis
     if rows:
         lines += ["| | |", "|---|---|", *(f"| {_escaped(left)} | {_escaped(right)} |" for left, right in rows), ""]
     return lines
-
-
-def _word(parameter: Any) -> str:
-    name = (parameter.metavar or parameter.name).strip("[]")
-    name = f"{name}…" if parameter.nargs == -1 else name
-    return name if parameter.required else f"[{name}]"
 
 
 def _spellings(option: Any) -> list[str]:

@@ -10,7 +10,8 @@ import typer
 
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.files import read_text
-from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.help import Group
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
 from omnigraph.cli.output import plural, print_json, remark
 
 if TYPE_CHECKING:
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
     from omnigraph.schema.steps import Step
 
 app = typer.Typer(
-    no_args_is_help=True, help="Check schemas, show, plan and apply changes of them.", rich_markup_mode=None
+    cls=Group, no_args_is_help=True, help="Check schemas, show, plan and apply changes of them.", rich_markup_mode=None
 )
 DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Let drops also remove older versions of the data.")]
+
+
+File = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="The schema (.pg), instead of --schema.", show_default=False)
+]
 
 
 @app.command("check")
@@ -63,6 +69,7 @@ def show_command(run: Invocation, branch: Branch = None, as_json: Json = False) 
 @takes_graph
 def plan_command(
     run: Invocation,
+    file: File = None,
     schema: Annotated[
         str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")
     ] = None,
@@ -84,6 +91,8 @@ def plan_command(
     from omnigraph.schema.migrate import plan_between
 
     about: dict[str, Any]
+    if from_file is None and to_file is None:
+        schema = _schema_file(run, file, schema)
     if from_file is not None and to_file is not None and schema is None:
         old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
         warn_of_annotations(new)
@@ -97,7 +106,7 @@ def plan_command(
         plan = graph.plan_schema(text, allow_data_loss=allow_data_loss)
         about, title = {"uri": address.uri}, address.uri
     else:
-        raise UsageFault("give --schema FILE and a graph, or --from FILE and --to FILE without one")
+        raise UsageFault("give a schema FILE and a graph, or --from FILE and --to FILE without one")
     if as_json:
         print_json({**about, **plan.to_json()})
         return
@@ -111,7 +120,10 @@ def plan_command(
 @takes_graph
 def apply_command(
     run: Invocation,
-    schema: Annotated[str, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")],
+    file: File = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")
+    ] = None,
     branch: Branch = None,
     allow_data_loss: DataLoss = False,
     message: Message = None,
@@ -119,10 +131,13 @@ def apply_command(
 ) -> None:
     """Make this the schema of a branch, tables and all, as one commit.
 
-    omnigraph schema apply --schema people.pg ./my.omni
+    omnigraph schema apply people.pg ./my.omni
     """
     from omnigraph.schema.check import compile_schema
 
+    schema = _schema_file(run, file, schema)
+    if schema is None:
+        raise UsageFault("which schema? write: omnigraph schema apply FILE [URI]")
     address = run.storage()
     text = read_text(schema)
     warn_of_annotations(compile_schema(text, schema))
@@ -140,6 +155,16 @@ def apply_command(
     print(f"manifest version: {result.manifest_version}")
     _print_steps(result.steps)
     _remark_on_drops(result)
+
+
+def _schema_file(run: Invocation, file: str | None, schema: str | None) -> str | None:
+    """The schema that the option or the first word names; the graph is the last word."""
+    if schema is None and file is not None and (run.uri is not None or not is_graph(file)):
+        return file
+    if file is not None and run.uri is not None:
+        raise UsageFault(f"--schema names the file, and '{file}' is one more word; the graph is the only other one")
+    run.uri = run.uri or file
+    return schema
 
 
 def warn_of_annotations(catalog: Catalog) -> None:

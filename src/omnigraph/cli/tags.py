@@ -7,10 +7,13 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.ask import point
+from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.output import print_json, utc
 
-app = typer.Typer(no_args_is_help=True, help="Name points of history; a cleanup keeps them.", rich_markup_mode=None)
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Name points of history; a cleanup keeps them.", rich_markup_mode=None
+)
 
 
 @app.command("create")
@@ -48,12 +51,10 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
     if as_json:
         print_json({"tags": [tag.to_json() for tag in tags]})
         return
+    width = max((len(tag.name) for tag in tags), default=0)
     for tag in tags:
-        print(
-            "  ".join(
-                [tag.name, tag.commit_id, utc(tag.created_us), *(part for part in (tag.actor, tag.message) if part)]
-            )
-        )
+        about = [part for part in (tag.actor, tag.message) if part]
+        print("  ".join([f"{tag.name:<{width}}", tag.commit_id, utc(tag.created_us), *about]))
 
 
 @app.command("delete")

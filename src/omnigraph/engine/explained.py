@@ -132,7 +132,7 @@ class Explained:
             ms = sum(step.ms for step in done)
             return f"{done[-1].rows:>{_ROWS},}{guess:>{_GUESS}}{ms:>{_MS}.2f}  {how}"
 
-        total = f"{rows:,} rows in {elapsed_ms:.2f} ms at commit {self._snapshot.commit_id}"
+        total = f"{rows:,} row{'' if rows == 1 else 's'} in {elapsed_ms:.2f} ms at commit {self._snapshot.commit_id}"
         return f"{explain(self._plan, beside)}  total   {total}\n"
 
 

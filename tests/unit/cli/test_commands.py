@@ -644,7 +644,7 @@ def test_upkeep(graph, say):
     assert say("cleanup", "--quiet")[0] == 2
     code, out, err = say("cleanup", "--keep", "2", "--older-than", "0")
     assert (code, out) == (0, "")
-    assert err.startswith("cleanup preview for g.omni: keep 2 versions, drop anything older than 0; ")
+    assert err.startswith("cleanup preview for g.omni: keep 2 commits of each branch, drop anything older than 0; ")
     assert err.endswith("rerun with --confirm\n")
     preview = document(say("cleanup", "--keep", "2", "--json"))
     assert (preview["confirmed"], preview["tables"], preview["keep_versions"]) == (False, [], 2)
@@ -656,7 +656,7 @@ def test_upkeep(graph, say):
 
 
 def test_verify_deep_names_a_damaged_file(graph, say):
-    assert say("verify", "--deep") == (0, "verify g.omni: sound\n", "")
+    assert say("verify", "--deep") == (0, "verify g.omni: sound; every recorded digest matches\n", "")
     sound = document(say("verify", "--deep", "--json"))
     assert (sound["sound"], sound["problems"], sound["remarks"]) == (True, [], [])
     path = next(Path("g.omni").glob("nodes/*/data/*.lance"))
@@ -837,11 +837,11 @@ def test_usage_faults_say_how_it_is_meant(folder, say):
     code, out, err = say("load", "--data", "x.jsonl")
     assert (code, out) == (2, "")
     assert err == (
-        "error: say how to load: --mode merge (add or replace), append (add only) or overwrite\n"
-        "usage: omnigraph load [OPTIONS] [URI]\nhint: 'omnigraph load --help' explains it\n"
+        "error: say how to load: --mode merge (add or update), append (add only) or overwrite\n"
+        "usage: omnigraph load [OPTIONS] [FILE]... [URI]\nhint: 'omnigraph load --help' explains it\n"
     )
-    assert say("load", "--mode", "merge")[2].startswith("error: Missing option '--data'")
-    assert "Did you mean 'branch'?" in say("brnch", "list")[2]
+    assert say("load", "--mode", "merge")[2].startswith("error: which file? write: omnigraph load FILE [URI]")
+    assert "did you mean 'branch'?" in say("brnch", "list")[2]
 
 
 def test_a_defect_is_no_traceback(graph, say, monkeypatch):
@@ -932,6 +932,90 @@ def test_hints_use_the_words_of_the_command_line(graph, say):
     assert "hint: --from main creates it, as do 'omnigraph ingest' and 'omnigraph branch create intake'" in missing
     near = say("load", "people.jsonl", "--mode", "merge", "-b", "mian")[2]
     assert "hint: did you mean 'main'? --from main creates it" in near
+
+
+def test_several_files_are_loaded_at_once(graph, say):
+    Path("Person.csv").write_text("name,age\nCy,50\n")
+    Path("Knows.csv").write_text("from,to\nCy,Ana\n")
+    for words in (["Person.csv", "Knows.csv"], ["Person.csv", "Knows.csv", "g.omni"]):
+        code, out, err = say("load", *words, "--mode", "merge", "--quiet")
+        assert (code, out.endswith(": 1 node in 1 type, 1 edge in 1 type\n")) == (0, True), err
+    assert "there is no graph at" in say("load", "Person.csv", "typo.omni", "--mode", "merge")[2]
+    first = say("load", "g.omni", "Person.csv", "--mode", "merge")
+    assert (first[0], "the graph comes last: omnigraph load Person.csv g.omni" in first[2]) == (2, True)
+
+
+def test_a_word_that_is_not_a_graph_gets_the_option_that_takes_it(graph, say):
+    say("branch", "create", "x")
+    assert (
+        "hint: the last word is the graph; to name a branch, write --into main"
+        in say("branch", "merge", "x", "main")[2]
+    )
+    code, _, err = say("read", "-q", "q.gq", "-n", "one", "name=Bo")
+    assert (code, "'name=Bo' is not a graph; parameters are given as -p name=Bo" in err) == (2, True)
+
+
+def test_a_schema_is_a_word(graph, say):
+    Path("next.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?"))
+    assert say("init", "s.pg", "second.omni", "--quiet")[:2] == (0, "created graph second.omni\n")
+    assert say("schema", "plan", "next.pg", "second.omni")[1].endswith("- add property Person.town: String?\n")
+    assert "applied: yes" in say("schema", "apply", "next.pg")[1]
+    assert "applied: yes" in say("schema", "apply", "--schema", "next.pg", "second.omni")[1]
+    for words in (["init", "s.pg"], ["init", "third.omni", "s.pg"], ["schema", "apply", "second.omni"]):
+        assert say(*words)[0] == 2, words
+    assert say("schema", "apply", "--schema", "next.pg", "next.pg", "second.omni")[0] == 2
+    assert not Path("third.omni").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["checkout", "rev"], "every command takes the branch as --branch NAME"),
+        (["merge", "rev"], "write 'omnigraph branch merge'"),
+        (["branch", "rev"], "'omnigraph branch create rev' creates one"),
+        (["tag", "v3"], "'omnigraph tag create v3' creates one"),
+        (["brnach"], "did you mean 'branch'?"),
+        (["load", "--type", "Film"], "a file's name is its type (Film.csv)"),
+        (["load", "--mod", "merge"], "did you mean '--mode'?"),
+    ],
+)
+def test_an_unknown_command_or_option_gets_a_hint(folder, say, words, hint):
+    code, out, err = say(*words)
+    assert (code, out) == (2, "")
+    assert f"\nhint: {hint}" in err
+
+
+@pytest.mark.parametrize("words", [[], ["branch"]])
+def test_a_group_without_a_command_prints_its_help_once(folder, say, words):
+    code, _, err = say(*words)
+    assert code == 2
+    assert err.startswith("Usage: omnigraph ")
+    assert (err.lower().count("usage:"), "error:" in err) == (1, False)
+
+
+def test_usage_lines_have_no_braces(folder, say):
+    assert say("diff", "--help")[1].startswith("Usage: omnigraph diff [OPTIONS] FROM [TO] [URI]\n")
+    assert say("init", "--help")[1].startswith("Usage: omnigraph init [OPTIONS] [SCHEMA] URI\n")
+
+
+def test_a_value_that_a_query_without_a_head_does_not_use(graph, say):
+    code, _, err = say(
+        "read", "-e", "match { $p: Person { name: $name } } return { $p.age }", "-p", "name=Bo", "-p", "nam=1"
+    )
+    assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
+
+
+def test_times_counts_and_columns_of_lists(graph, say):
+    commit = document(say("commit", "list", "--json"))["commits"][0]["graph_commit_id"]
+    (created,) = [line for line in say("commit", "show", commit)[1].splitlines() if line.startswith("created_at: ")]
+    assert created.startswith("created_at: 20")
+    assert created.endswith("Z")
+    for name in ("v1", "release-1"):
+        say("tag", "create", name)
+    assert len({line.index(f"  {commit}") for line in say("tag", "list")[1].splitlines()}) == 1
+    profile = say("explain", "-q", "q.gq", "-n", "one", "--profile", "-p", "name=Bo")[1]
+    assert "total   1 row in " in profile
+    assert say("verify", "--deep", "--quiet")[1] == "verify g.omni: sound; every recorded digest matches\n"
 
 
 def test_a_limited_diff_says_how_many_there_are(graph, say):
