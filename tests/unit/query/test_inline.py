@@ -262,5 +262,5 @@ def test_get(graph):
     assert graph.get("Person", "Ana", at=graph.commits()[-1].id) is None
     with pytest.raises(og.errors.TypeNotFound):
         graph.get("Persn", "Ana")
-    with pytest.raises(og.errors.InputError, match="an id is a text, not a bool"):
+    with pytest.raises(og.errors.InputError, match="an id is a str or an int, not bool"):
         graph.get("Person", True)
