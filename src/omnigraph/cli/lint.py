@@ -64,15 +64,15 @@ def _print(report: LintReport) -> None:
     for result in report.results:
         if result.diagnostics:
             first, *more = result.diagnostics
-            print(f"error  {result.name}: {first.render()}")
+            print(f"error  {result.name}: {first.render('cli')}")
             for diagnostic in more:
-                print(diagnostic.render())
+                print(diagnostic.render("cli"))
         else:
             print(f"ok     {result.name} ({result.kind})")
         for warning in result.warnings:
             print(f"warn   {result.name}: {warning}")
     for finding in report.findings:
-        texts = [diagnostic.render() for diagnostic in finding.diagnostics] or [finding.message]
+        texts = [diagnostic.render("cli") for diagnostic in finding.diagnostics] or [finding.message]
         print(f"{finding.severity}  {finding.code} {texts[0]}")
         for text in texts[1:]:
             print(text)
