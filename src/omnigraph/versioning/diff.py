@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import Damaged
 from omnigraph.storage.difference import EVERYTHING, IdRange, StoredRows, all_rows, difference
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.equality import differing, same_rows
@@ -270,10 +271,16 @@ def diff_snapshots(
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> Iterator[RowChange]:
     """Every row that differs, tables by key, rows by id; `wanted` chooses tables by their keys."""
-    for pair in table_pairs(before, after):
-        if pair.moved and wanted(pair.key):
-            for changes in diff_pair(pair, before, after, columns).ranges():
-                yield from changes.rows()
+    try:
+        for pair in table_pairs(before, after):
+            if pair.moved and wanted(pair.key):
+                for changes in diff_pair(pair, before, after, columns).ranges():
+                    yield from changes.rows()
+    except Damaged as error:
+        removed = before.find_removed() or after.find_removed() if error.code == "version_reclaimed" else None
+        if removed is None:
+            raise
+        raise removed from error
 
 
 def _at(rows: pa.Table, places: np.ndarray[Any, Any]) -> list[dict[str, Any]]:

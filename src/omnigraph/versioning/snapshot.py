@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.errors import TypeNotFound
+from omnigraph.errors import Damaged, TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.records import MAIN, Commit, EmbeddingSpace, Pin, SchemaRecord
@@ -82,6 +82,18 @@ class Snapshot:
     def open(self, pinned: PinnedTable) -> Table:
         """Open a table this or a related snapshot pins."""
         return self._repository.tables.open(*pinned.place)
+
+    def find_removed(self) -> Damaged | None:
+        """The error that names this version, if a table of it was removed."""
+        for key, table in self.tables.items():
+            if not self._repository.tables.has_version(*table.place):
+                return Damaged(
+                    f"version {self.version} (commit {self.commit_id}) cannot be read: the data of '{key}' was removed "
+                    "by a cleanup, or lost",
+                    code="version_reclaimed",
+                    hint="a cleanup removes old versions; read a newer commit, and tag a commit to keep it",
+                )
+        return None
 
     def entity(self, key: str, id_: str) -> dict[str, Any] | None:
         """One row by id, or None."""

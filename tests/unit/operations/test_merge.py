@@ -653,6 +653,11 @@ def test_a_base_that_is_gone_is_told_with_what_to_do(tmp_path):
         graph.merge("side")
     assert caught.value.code == "version_reclaimed"
     assert caught.value.hint == "a cleanup removes old versions; read a newer commit"
+    with pytest.raises(
+        Damaged, match=r"^version \d+ \(commit \w+\) cannot be read: the data of 'node:Person' was"
+    ) as named:
+        list(graph.diff(repository.state().get_head("side").fork_commit_id, "main"))
+    assert (named.value.code, "nodes/" in str(named.value)) == ("version_reclaimed", False)
     assert rows(graph) == before
 
 
