@@ -30,6 +30,8 @@ _DENIED = (
 )
 """Words by which object stores and their clients refuse a caller; no file has such a name."""
 
+_NO_CREDENTIALS = ("credentialsnotloaded", "no providers in chain provided credentials")
+_SOURCE_LINE = re.compile(r",?\s*[^\s,()]+\.rs:\d+(:\d+)?")
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9.]{1,80})\s*</Code>")
 _MESSAGE = re.compile(r"<Message>\s*([^<]{1,300})")
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"})
@@ -94,5 +96,7 @@ def _reason(error: BaseException) -> str:
     code, message = _CODE.search(text), _MESSAGE.search(text)
     if code is not None:
         return redact(f"{code[1]}: {message[1].strip()}" if message else code[1])
-    lines = text.strip().splitlines()
+    if any(word in text.lower() for word in _NO_CREDENTIALS):
+        return "no credentials were found"
+    lines = _SOURCE_LINE.sub("", text).strip().splitlines()
     return redact(lines[0])[:_SHOWN] if lines else type(error).__name__

@@ -177,3 +177,15 @@ def test_a_missing_read_permission_is_reported_as_one(tmp_path):
     assert "no permission to read" in message
     assert "read permission" in hint
     assert "write" not in message + hint
+
+
+def test_missing_credentials_are_reported_without_the_text_of_the_client():
+    text = (
+        "LanceError(IO): Generic N/A error: LanceError(IO): Failed to get AWS credentials: CredentialsNotLoaded("
+        'CredentialsNotLoaded { source: Some("no providers in chain provided credentials") }), '
+        "/src/lance-io/src/object_store/providers/aws.rs:630:30"
+    )
+    error = object_store_error(RuntimeError(text), "s3://bucket/graph")
+    assert str(error) == "no access to 's3://bucket/graph': no credentials were found"
+    other = object_store_error(RuntimeError("connection refused, /src/lance-io/src/client.rs:3:1"), "s3://bucket/graph")
+    assert str(other) == "'s3://bucket/graph' cannot be reached: connection refused"
