@@ -106,7 +106,7 @@ class Side:
 
 def stored(graph: Graph, at: str) -> Rows:
     """What a branch or commit of a graph holds."""
-    snapshot = graph._point(at)
+    snapshot = graph.snapshot(at=at)
     tables = {key: snapshot.table(key).read().to_pylist() for key in ("node:N", "edge:E")}
     return {key: {row["id"]: row for row in rows} for key, rows in tables.items()}
 
