@@ -11,7 +11,9 @@ import functools
 import gc
 import inspect
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -288,15 +290,36 @@ class Invocation:
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Import something large: that makes many objects and no garbage, so nobody need look for any, then or later."""
+    """Import large modules: without garbage collection, which would find nothing, and without interrupts.
+
+    An interrupt inside the initialisation of an extension module can be discarded there; it is raised afterwards.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with _interrupts_later():
+            yield
         gc.freeze()
     finally:
         if collecting:
             gc.enable()
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold an interrupt back until the end of the block."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if received:
+        raise KeyboardInterrupt
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
