@@ -1,0 +1,39 @@
+"""Interrupts that arrive while modules are imported."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from omnigraph.cli.invocation import without_collecting
+
+
+def test_an_interrupt_during_an_import_is_raised_after_it():
+    before = signal.getsignal(signal.SIGINT)
+    finished = []
+
+    def interrupted_import() -> None:
+        with without_collecting():
+            signal.raise_signal(signal.SIGINT)
+            finished.append("import")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_import()
+    assert finished == ["import"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_another_thread_imports_without_touching_the_handler():
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def work() -> None:
+        with without_collecting():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]
