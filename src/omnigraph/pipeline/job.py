@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from omnigraph.engine.constraints import rules_of
 from omnigraph.engine.delta import Rule
+from omnigraph.errors import Conflict
 from omnigraph.operations.embedding import ColumnEmbedder, GraphEmbedder
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
@@ -32,6 +33,10 @@ _EMBED_SETTINGS = (
     "OPENROUTER_API_KEY",
 )
 """How the variables begin that settle embeddings; nothing else of the driver's environment travels."""
+
+
+NOTE = "job.json"
+"""The file in the folder of a job that exists while the job is open."""
 
 
 def embed_settings(environ: Mapping[str, str]) -> dict[str, str]:
@@ -85,6 +90,16 @@ class Job:
     def files(self) -> ObjectStore:
         """The store its files are in."""
         return self.store.objects
+
+    def check_open(self) -> None:
+        """Raise `Conflict` if the job has ended, and remove its folder, which a late task may have created again.
+
+        The note of a job is the first file its removal deletes. A task that still finds the note after its own files
+        are noted leaves them to that removal.
+        """
+        if self.files.read(f"{self.folder}/{NOTE}") is None:
+            self.files.delete_folder(self.folder)
+            raise Conflict("the load of this task has ended; its files are removed", hint="load the rows again")
 
     @property
     def store(self) -> TableStore:

@@ -20,7 +20,7 @@ from omnigraph.engine.embed import fill_vectors
 from omnigraph.engine.records import AnyType, Faults, Part, Records, Rows
 from omnigraph.engine.tabular import find_type, read_arrow, read_table_file
 from omnigraph.engine.upsert import Places, is_loose, match_columns, with_ids
-from omnigraph.errors import Damaged, OmniGraphError, RecordError, StorageError
+from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
 from omnigraph.operations.load import renamed, rows_of
 from omnigraph.operations.originals import line_records, part_records
 from omnigraph.pipeline.deals import Deal, write_deal
@@ -28,7 +28,7 @@ from omnigraph.pipeline.findings import Fault, Finding, Raised, position_of
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.splits import Reading, Split, count_lines, texts_of
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.fragments import NewPiece, write_pieces
+from omnigraph.storage.fragments import NewPiece, delete_files, write_pieces
 from omnigraph.versioning.ids import new_ulids, system_clock
 
 WRITTEN = "written"
@@ -173,6 +173,7 @@ def stage_chunks(
         raise
     except OmniGraphError as error:
         done.shape = Raised.of(error)
+    job.check_open()
     done.lines = lines()
     done.faults = [Fault.of(number, error) for error in faults.found]
     done.notes = faults.notes
@@ -360,11 +361,17 @@ class _Nothing:
 
 
 def note_pieces(job: Job, key: str, pieces: Sequence[NewPiece]) -> None:
-    """Leave a note of files written, for whoever cleans up if the driver dies."""
+    """Record the files of a task for the removal of its job. If the job has ended, remove them here."""
     files = [file for piece in pieces for file in piece.files]
-    if files:
-        document = {"table": job.pins[key][0], "files": files}
-        job.files.write(job.new_name("pieces"), json.dumps(document).encode())
+    if not files:
+        return
+    folder = job.pins[key][0]
+    job.files.write(job.new_name("pieces"), json.dumps({"table": folder, "files": files}).encode())
+    try:
+        job.check_open()
+    except Conflict:
+        delete_files(job.store, folder, files)
+        raise
 
 
 def made_ids(count: int) -> pa.Array:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from omnigraph.errors import OmniGraphError
+from omnigraph.pipeline.job import NOTE
 from omnigraph.storage import layout
 from omnigraph.storage.fragments import delete_files
 from omnigraph.storage.garbage import referenced_files
@@ -28,7 +29,6 @@ from omnigraph.versioning.leases import Lease, is_alive
 from omnigraph.versioning.recovery import Recovered
 from omnigraph.versioning.repository import Repository
 
-_NOTE = "job.json"
 _KEPT = "kept.json"
 _SILENT = timedelta(hours=1)
 """How long a job without a readable note must not have written anything before it is removed."""
@@ -59,7 +59,7 @@ class Note:
         self._files = object_store(repository.location, sync=repository.tables.sync)
         self._kept: set[str] = set()
         self.folder = layout.staging_folder(job_id)
-        self._lease = Lease(self._files, f"{self.folder}/{_NOTE}", {})
+        self._lease = Lease(self._files, f"{self.folder}/{NOTE}", {})
 
     def __enter__(self) -> Self:
         self._lease.start()
@@ -111,17 +111,17 @@ def _sweep_job(
 
 
 def _is_running(files: ObjectStore, folder: str, written_at: datetime, now: datetime, problems: list[str]) -> bool:
-    name = f"{folder}/{_NOTE}"
+    name = f"{folder}/{NOTE}"
     try:
         note = _read(files, name)
     except _Damaged as error:
-        problems.append(f"'{_NOTE}' {error}")
+        problems.append(f"'{NOTE}' {error}")
         note = None
     if note is None:
         # The note is damaged, or the job was removed and a task of it still wrote: its files tell whether it lives.
         return now - written_at < _SILENT
     if not isinstance(note, Mapping):
-        problems.append(f"'{_NOTE}' is not the note of a job")
+        problems.append(f"'{NOTE}' is not the note of a job")
         return now - written_at < _SILENT
     renewed_at = files.written_at(name)
     return renewed_at is None or is_alive(note, renewed_at, now)
@@ -130,7 +130,7 @@ def _is_running(files: ObjectStore, folder: str, written_at: datetime, now: date
 def announce(repository: Repository, job_id: str, seconds_max: float) -> None:
     """Write the note of a job whose publisher starts later; it is valid for `seconds_max`."""
     files = object_store(repository.location, sync=repository.tables.sync)
-    files.write(f"{layout.staging_folder(job_id)}/{_NOTE}", json.dumps({"lease_s": seconds_max}).encode())
+    files.write(f"{layout.staging_folder(job_id)}/{NOTE}", json.dumps({"lease_s": seconds_max}).encode())
 
 
 def discard(repository: Repository, job_id: str) -> None:
@@ -157,7 +157,11 @@ def _kept_files(files: ObjectStore, folder: str, problems: list[str]) -> Collect
 def _remove_job(
     repository: Repository, files: ObjectStore, folder: str, kept: Collection[str] | None, problems: list[str]
 ) -> None:
-    """Remove the unused files that tasks of a job wrote beside the tables, then the job's folder."""
+    """Remove the unused files that tasks of a job wrote beside the tables, then the job's folder.
+
+    The note of the job goes first: a task that is still running then removes its own files (`Job.check_open`).
+    """
+    files.delete(f"{folder}/{NOTE}")
     if kept is not None:
         known = {row.folder for row in repository.state().tables.values()}
         written: dict[str, set[str]] = {}

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import ConstraintViolation, ExpectedVersionMismatch, KeyConflict
+from omnigraph.errors import Conflict, ConstraintViolation, ExpectedVersionMismatch, KeyConflict
 from omnigraph.graph import Graph
 from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.load import begin_job, load_source
@@ -21,7 +21,7 @@ from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.stage import stage_rows
 from omnigraph.pipeline.staging import FileSource, RowSource
-from omnigraph.pipeline.sweep import Note, sweep
+from omnigraph.pipeline.sweep import Note, discard, sweep
 from omnigraph.versioning.transaction import WriteOptions
 from support.writes import SHELVES, beside, ids_of, new_graph, reopened, rows_of, shelf
 
@@ -188,6 +188,20 @@ def test_a_running_job_is_left_alone(graph):
         assert sweep(graph._repository).removed == []
         assert (Path(graph.uri) / note.folder / "job.json").exists()
     assert leftovers(graph) == []
+
+
+def test_a_task_that_outlives_its_job_removes_its_files(graph):
+    before = data_files(graph)
+    job = begin_job(graph._repository, "main", "append", {}, seconds_max=60)
+
+    def rows():
+        yield from pa.table({"code": ["late"]}).to_batches()
+        discard(graph._repository, job.id)
+
+    with pytest.raises(Conflict, match="has ended"):
+        stage_rows(job, 0, "Shelf", rows())
+    assert leftovers(graph) == []
+    assert data_files(graph) == before
 
 
 def test_what_tasks_wrote_after_their_job_was_swept_goes_when_it_is_old(graph):
