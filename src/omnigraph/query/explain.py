@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from omnigraph.lang.layout import quote
+from omnigraph.lang.comment_printer import quote
 from omnigraph.query import ir
 from omnigraph.values import spell_float, write_json
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from omnigraph.lang.layout import Printer, quote
+from omnigraph.lang.comment_printer import Printer, quote
 from omnigraph.lang.spans import NOWHERE, Source, Span
 from omnigraph.query.ast import (
     ANY_EDGE,

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import cast
 
 from omnigraph.errors import ValueFormatError
+from omnigraph.lang.comment_printer import quote
 from omnigraph.lang.cursor import decode_string, name_of
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.lang.layout import quote
-from omnigraph.lang.parsing import FileParser
+from omnigraph.lang.error_recovery import FileParser
 from omnigraph.lang.spans import Name, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, END, LOWER, PUNCT, STRING, UPPER, VAR, Token
 from omnigraph.names import did_you_mean

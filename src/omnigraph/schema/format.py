@@ -6,7 +6,7 @@ though it carries none for the catalog.
 
 from __future__ import annotations
 
-from omnigraph.lang.layout import Printer, quote
+from omnigraph.lang.comment_printer import Printer, quote
 from omnigraph.lang.spans import Source
 from omnigraph.schema.ast import (
     Annotation,

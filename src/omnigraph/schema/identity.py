@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from omnigraph.errors import SchemaChangeError
-from omnigraph.lang.layout import quote
+from omnigraph.lang.comment_printer import quote
 from omnigraph.names import did_you_mean
 from omnigraph.schema.catalog import (
     AnyType,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from omnigraph.lang.cursor import Cursor, decode_string, name_of
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.lang.parsing import FileParser
+from omnigraph.lang.error_recovery import FileParser
 from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
 from omnigraph.names import did_you_mean

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnigraph.lang.layout import quote
+from omnigraph.lang.comment_printer import quote
 from omnigraph.schema.catalog import Check, Constraint, Note, Range, TypeKind, constraint_to_json
 from omnigraph.types import PropertyType
 from omnigraph.values import spell_float

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from omnigraph.lang.comment_printer import INDENT, WIDTH, Printer, quote
 from omnigraph.lang.cursor import decode_string
-from omnigraph.lang.layout import INDENT, WIDTH, Printer, quote
 from omnigraph.lang.spans import Source, Span
 from omnigraph.lang.tokens import lex
 
