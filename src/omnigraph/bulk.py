@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.embedding.jsonl_rows import Selector
 from omnigraph.embedding.offline import EmbedReport, RequestedMode
-from omnigraph.embedding.rows import Selector
 from omnigraph.embedding.specification import Specification
 from omnigraph.engine.csv_text import check_delimiter
 from omnigraph.engine.embed import Embedder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.embedding import limits
+from omnigraph.embedding import rate_limit
 from omnigraph.pipeline.embed import Embedded, EmbedJob, embed_split
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Split
@@ -14,7 +14,7 @@ MINUTE_S = 2.5
 
 def embed_in_a_hurry(job: EmbedJob, split: Split) -> Embedded:
     """Embed a split; the limits are those of a shorter minute."""
-    limits.MINUTE_S = MINUTE_S
+    rate_limit.MINUTE_S = MINUTE_S
     return embed_split(job, split)
 
 

@@ -65,7 +65,7 @@ def embed_command(
     if run.uri or run.uri_option or run.target or branch:
         raise UsageFault("files are embedded without a graph; --in-graph embeds a graph's")
     from omnigraph.bulk import BulkOptions, embed_file
-    from omnigraph.embedding.rows import parse_selector
+    from omnigraph.embedding.jsonl_rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
 
     if reembed_all and clean:

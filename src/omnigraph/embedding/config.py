@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from omnigraph.embedding.limits import NO_LIMITS, Limits
 from omnigraph.embedding.local import choose_model
+from omnigraph.embedding.rate_limit import NO_LIMITS, Limits
 from omnigraph.errors import EmbeddingError, ModelMismatch
 
 Provider = Literal["gemini", "openai", "openai-compatible", "mock", "local"]

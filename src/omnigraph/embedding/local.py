@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from omnigraph.embedding.hashing import fnv1a, mix
 from omnigraph.embedding.mock import mock_vectors
+from omnigraph.embedding.static_vectors import installed_word_vectors, read_word_vectors
 from omnigraph.embedding.vectors import NORM_MIN, Vectors, normalised, norms
-from omnigraph.embedding.words import installed_word_vectors, read_word_vectors
 from omnigraph.errors import EmbeddingError
 
 HASHED_MODEL = "local-hashed-ngrams-v1"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from omnigraph.embedding.client import EmbeddingClient
-from omnigraph.embedding.rows import EntityRow, Selector, is_selected, parse_row, row_text
+from omnigraph.embedding.jsonl_rows import EntityRow, Selector, is_selected, parse_row, row_text
 from omnigraph.embedding.specification import Specification
 from omnigraph.embedding.vectors import Vectors
 from omnigraph.errors import EmbeddingError, InputError, ModelMismatch, OmniGraphError

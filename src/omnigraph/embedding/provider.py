@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from omnigraph.embedding.calls import Abandoned, Caller, TryFailed
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.limits import Pace, tokens_of
+from omnigraph.embedding.rate_limit import Pace, tokens_of
+from omnigraph.embedding.retry import Abandoned, Caller, TryFailed
 from omnigraph.embedding.transport import Transport
 from omnigraph.embedding.vectors import BadVector, Vectors, checked
 from omnigraph.embedding.wire import GeminiWire, OpenAIWire, Role, Wire, WrongAnswer, error_text

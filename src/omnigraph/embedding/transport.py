@@ -23,7 +23,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any
 from urllib.parse import urlsplit
 
-from omnigraph.embedding.calls import WAIT_MAX_S, TryFailed
+from omnigraph.embedding.retry import WAIT_MAX_S, TryFailed
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import get_config
-from omnigraph.embedding.limits import share_settings
+from omnigraph.embedding.jsonl_rows import Selector
 from omnigraph.embedding.offline import (
     Counts,
     EmbedReport,
@@ -29,7 +29,7 @@ from omnigraph.embedding.offline import (
     check_model,
     line_error,
 )
-from omnigraph.embedding.rows import Selector
+from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.embedding.specification import Specification
 from omnigraph.errors import InputError, StorageError
 from omnigraph.pipeline.findings import Raised

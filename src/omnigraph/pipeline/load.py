@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from omnigraph.embedding.limits import share_settings
+from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.engine.upsert import check_missing
 from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedding import ColumnEmbedder, GraphEmbedder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from omnigraph.embedding import config, limits
+from omnigraph.embedding import config
 from omnigraph.errors import EmbeddingError, ModelMismatch
 
 PAGE = (Path(__file__).parents[3] / "docs" / "embeddings.md").read_text(encoding="utf-8")

@@ -10,8 +10,8 @@ import pytest
 
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import EmbeddingConfig
+from omnigraph.embedding.jsonl_rows import parse_selector
 from omnigraph.embedding.mock import mock_vectors
-from omnigraph.embedding.rows import parse_selector
 from omnigraph.embedding.specification import Specification, TypeTarget
 from omnigraph.errors import EmbeddingError, InputError, ModelMismatch, OmniGraphError, StorageError
 from omnigraph.pipeline.embed import embed_lines

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from omnigraph.embedding.rows import Selector, is_selected, parse_row, parse_selector, render, row_text
+from omnigraph.embedding.jsonl_rows import Selector, is_selected, parse_row, parse_selector, render, row_text
 from omnigraph.embedding.specification import TypeTarget
 from omnigraph.errors import InputError
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from omnigraph.embedding.config import BASE_URL_VARIABLE, DEADLINE_VARIABLE, MODEL_VARIABLE, EmbeddingConfig
-from omnigraph.embedding.limits import Pace
+from omnigraph.embedding.rate_limit import Pace
 from omnigraph.errors import EmbeddingError
 
 T = TypeVar("T")

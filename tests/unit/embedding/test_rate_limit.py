@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from omnigraph.embedding.config import get_config
-from omnigraph.embedding.limits import (
+from omnigraph.embedding.rate_limit import (
     AT_ONCE_VARIABLE,
     MINUTE_S,
     NO_LIMITS,

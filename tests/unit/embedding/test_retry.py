@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from omnigraph.embedding.calls import Abandoned, Caller, TryFailed
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.limits import Limits, Pace
+from omnigraph.embedding.rate_limit import Limits, Pace
+from omnigraph.embedding.retry import Abandoned, Caller, TryFailed
 from omnigraph.errors import EmbeddingError
 
 
