@@ -36,7 +36,7 @@ from omnigraph.review import row_id
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
-from omnigraph.schema.text import SchemaText, picture_of
+from omnigraph.schema.notebook_view import SchemaText, picture_of
 from omnigraph.storage.files import read_source
 from omnigraph.versioning import maintenance, recovery, verify
 from omnigraph.versioning.records import MAIN

@@ -29,7 +29,7 @@ from omnigraph.schema.catalog import (
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity, shape_hash
 from omnigraph.schema.migrate import plan_schema
-from omnigraph.schema.steps import (
+from omnigraph.schema.migration_steps import (
     AddConstraint,
     AddProperty,
     AddType,

@@ -13,7 +13,7 @@ from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, new_identity, resolve_identity, shape_hash
 from omnigraph.schema.merge import MergedSchema, merge_schemas
 from omnigraph.schema.migrate import plan_schema, plan_steps
-from omnigraph.schema.steps import UnsupportedChange
+from omnigraph.schema.migration_steps import UnsupportedChange
 from omnigraph.schema.unparse import unparse
 from support.schemas import random_fork, schema_forks, schema_texts
 

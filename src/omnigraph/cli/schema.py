@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.operations.migrate import SchemaApplyResult
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.migrate import SchemaPlan
-    from omnigraph.schema.steps import Step
+    from omnigraph.schema.migration_steps import Step
 
 app = typer.Typer(
     cls=Group, no_args_is_help=True, help="Check schemas, show, plan and apply changes of them.", rich_markup_mode=None

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from omnigraph.operations.migrate import read_ir
 from omnigraph.schema.catalog import SYSTEM_FIELDS
+from omnigraph.schema.document import IREdge, IRNode
 from omnigraph.schema.identity import SchemaIR
-from omnigraph.schema.ir import IREdge, IRNode
 from omnigraph.schema.migrate import plan_steps
-from omnigraph.schema.steps import UnsupportedChange
+from omnigraph.schema.migration_steps import UnsupportedChange
 from omnigraph.versioning.diff import Identity
 from omnigraph.versioning.records import SchemaRecord
 from omnigraph.versioning.snapshot import Snapshot

@@ -15,7 +15,7 @@ from omnigraph.schema.catalog import Catalog, constraint_columns
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.merge import MergedSchema, merge_schemas
 from omnigraph.schema.migrate import plan_steps
-from omnigraph.schema.steps import AddProperty, DropProperty, RenameProperty, Step, UnsupportedChange
+from omnigraph.schema.migration_steps import AddProperty, DropProperty, RenameProperty, Step, UnsupportedChange
 from omnigraph.storage.numbered import evolved
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.diff import Identity

@@ -16,7 +16,15 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.migrate import SchemaPlan, plan_schema
-from omnigraph.schema.steps import AddProperty, AddType, DropProperty, DropType, RenameProperty, RenameType, Step
+from omnigraph.schema.migration_steps import (
+    AddProperty,
+    AddType,
+    DropProperty,
+    DropType,
+    RenameProperty,
+    RenameType,
+    Step,
+)
 from omnigraph.storage import layout
 from omnigraph.storage.garbage import remove_versions
 from omnigraph.storage.numbered import evolved

@@ -36,7 +36,7 @@ from omnigraph.schema.catalog import (
     TypeKind,
     constraint_to_json,
 )
-from omnigraph.schema.ir import (
+from omnigraph.schema.document import (
     IDENTITY_MAX,
     KINDS,
     IREdge,
@@ -46,9 +46,9 @@ from omnigraph.schema.ir import (
     IRType,
     note_order,
 )
-from omnigraph.schema.ir_builder import Numbers, build_parts
-from omnigraph.schema.ir_parser import At, parse_edge, parse_interface, parse_node
-from omnigraph.schema.ir_rules import check_parts
+from omnigraph.schema.document_builder import Numbers, build_parts
+from omnigraph.schema.document_parser import At, parse_edge, parse_interface, parse_node
+from omnigraph.schema.document_rules import check_parts
 
 IR_VERSION = 2
 

@@ -31,8 +31,7 @@ from omnigraph.schema.catalog import (
     constraint_order,
 )
 from omnigraph.schema.check import compile_schema
-from omnigraph.schema.identity import SchemaIR, shape_hash
-from omnigraph.schema.ir import (
+from omnigraph.schema.document import (
     KINDS,
     IRConstraint,
     IREdge,
@@ -43,9 +42,10 @@ from omnigraph.schema.ir import (
     IRType,
     Ref,
 )
-from omnigraph.schema.ir_builder import Numbers, build_parts
+from omnigraph.schema.document_builder import Numbers, build_parts
+from omnigraph.schema.identity import SchemaIR, shape_hash
 from omnigraph.schema.migrate import plan_steps
-from omnigraph.schema.steps import UnsupportedChange, spell_note
+from omnigraph.schema.migration_steps import UnsupportedChange, spell_note
 from omnigraph.schema.unparse import unparse
 from omnigraph.types import PropertyType
 

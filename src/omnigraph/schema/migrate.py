@@ -16,10 +16,9 @@ from typing import Any
 
 from omnigraph.schema.annotations import TEXTS, misspelt
 from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Note
+from omnigraph.schema.document import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
-from omnigraph.schema.ir import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
-from omnigraph.schema.rename_hints import rename_hints
-from omnigraph.schema.steps import (
+from omnigraph.schema.migration_steps import (
     AddConstraint,
     AddProperty,
     AddType,
@@ -36,6 +35,7 @@ from omnigraph.schema.steps import (
     spell_constraint,
     spell_note,
 )
+from omnigraph.schema.rename_hints import rename_hints
 
 REQUIRED_PROPERTY_ADDED = "OG-MF-103"
 PROPERTY_TYPE_CHANGED = "OG-MF-106"

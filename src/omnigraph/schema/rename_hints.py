@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from omnigraph.names import closest
+from omnigraph.schema.document import KINDS, IRProperty, IRType
 from omnigraph.schema.identity import SchemaIR
-from omnigraph.schema.ir import KINDS, IRProperty, IRType
 from omnigraph.types import PropertyType
 
 

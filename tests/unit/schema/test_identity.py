@@ -12,6 +12,7 @@ import pytest
 from omnigraph.errors import SchemaChangeError
 from omnigraph.schema.catalog import Key
 from omnigraph.schema.check import compile_schema
+from omnigraph.schema.document import IDENTITY_MAX
 from omnigraph.schema.identity import (
     SchemaIR,
     catalog_of,
@@ -20,7 +21,6 @@ from omnigraph.schema.identity import (
     shape_hash,
     shape_json,
 )
-from omnigraph.schema.ir import IDENTITY_MAX
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 

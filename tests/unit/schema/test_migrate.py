@@ -11,7 +11,7 @@ from omnigraph.schema.catalog import Check, Index, Key, Note, Range, Unique
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import new_identity, resolve_identity
 from omnigraph.schema.migrate import OFFLINE_DOMAIN, plan_between, plan_schema
-from omnigraph.schema.steps import (
+from omnigraph.schema.migration_steps import (
     AddConstraint,
     AddProperty,
     AddType,

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from omnigraph.errors import SchemaChangeError
 from omnigraph.schema.catalog import Cardinality, Check, Constraint, Index, Key, Note, Range, Unique
-from omnigraph.schema.ir import (
+from omnigraph.schema.document import (
     IDENTITY_MAX,
     Column,
     IRConstraint,

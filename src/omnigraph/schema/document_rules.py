@@ -23,7 +23,7 @@ from omnigraph.schema.catalog import (
     Unique,
     constraint_order,
 )
-from omnigraph.schema.ir import (
+from omnigraph.schema.document import (
     IRConstraint,
     IREdge,
     IREmbed,
@@ -36,7 +36,7 @@ from omnigraph.schema.ir import (
     SystemField,
     note_order,
 )
-from omnigraph.schema.ir_parser import bad_document
+from omnigraph.schema.document_parser import bad_document
 from omnigraph.schema.patterns import why_bad_pattern
 
 

@@ -23,7 +23,7 @@ from omnigraph.schema.catalog import (
     TypeKind,
     constraint_columns,
 )
-from omnigraph.schema.ir import (
+from omnigraph.schema.document import (
     IDENTITY_MAX,
     KINDS,
     Column,
