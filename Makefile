@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 		echo "error: '$(PYTHON) -m venv' failed (hint: a distribution may keep it in a package of its own, such as python3-venv)"; exit 1; }
 	@echo "setting up $(VENV) (the first time takes some minutes) …"
 	@$(BIN)/python -m pip install --use-pep517 --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
-	@$(BIN)/python -m omnigraph.spark.first_start || echo "note: everything but Spark works here"
+	@$(BIN)/python -m omnigraph.spark.warm_up || echo "note: everything but Spark works here"
 	@touch $@
 
 demo: $(READY) ## the whole story: init, load, search, branch, merge, time travel

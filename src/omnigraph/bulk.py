@@ -176,7 +176,7 @@ def _load_frames(
     repository: Repository, data: Mapping[str, Any], mode: str, options: WriteOptions, bulk: BulkOptions, **more: Any
 ) -> LoadResult:
     """Load frames of Spark, on their own session."""
-    from omnigraph.spark.frames import frame_source, is_frame, session_of  # noqa: PLC0415
+    from omnigraph.spark.dataframe_input import frame_source, is_frame, session_of  # noqa: PLC0415
     from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415
 
     if not all(map(is_frame, data.values())):

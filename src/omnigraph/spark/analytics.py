@@ -19,7 +19,7 @@ from omnigraph.operations.analytics import check_weight, wrong_weights
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.spark.actions import run_action
+from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.scans import Scan
 from omnigraph.storage.fragments import stored_pieces
 

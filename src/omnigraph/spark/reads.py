@@ -15,7 +15,7 @@ from omnigraph.operations.catalogs import Catalogs
 from omnigraph.operations.read import Plans, get_read, result_of
 from omnigraph.pipeline.runner import Watch
 from omnigraph.query.params import bind_params
-from omnigraph.spark.plans import run_on_spark
+from omnigraph.spark.dataframe_lowering import run_on_spark
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.spark.session import SessionOptions, find_active, session_for
 from omnigraph.versioning.repository import Repository

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.pipeline.runner import Watch, give_back_memory
-from omnigraph.spark.actions import run_action
+from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.pipeline.job import Job
-from omnigraph.spark.columns import spark_ddl, to_wire
+from omnigraph.spark.arrow_interop import spark_ddl, to_wire
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.storage.fragments import read_stored, stored_pieces
 from omnigraph.storage.tables import FRAGMENT_ROWS
@@ -26,7 +26,7 @@ from omnigraph.versioning.snapshot import Snapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from omnigraph.spark.evaluation import Conditions
+    from omnigraph.spark.arrow_udfs import Conditions
 
 Pieces = tuple[tuple[int, int], ...]
 """Some pieces of a table, each with the number of its first row."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import InputError, SparkError
 from omnigraph.redaction import redact_uri
-from omnigraph.spark.classes import archive_options
+from omnigraph.spark.cds_archive import archive_options
 from omnigraph.spark.java import find_java
 
 if TYPE_CHECKING:

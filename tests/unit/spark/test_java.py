@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.errors import SparkError
 from omnigraph.spark import java as module
-from omnigraph.spark.classes import archive_options
+from omnigraph.spark.cds_archive import archive_options
 from omnigraph.spark.java import Java, find_java
 
 

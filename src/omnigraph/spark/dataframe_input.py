@@ -19,8 +19,8 @@ from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import Watch
 from omnigraph.pipeline.stage import Staged, stage_rows
 from omnigraph.pipeline.staging import RowSource
-from omnigraph.spark.actions import run_action
-from omnigraph.spark.columns import as_given
+from omnigraph.spark.arrow_interop import as_given
+from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.runner import SparkRunner, use_one_thread
 from omnigraph.storage.sources import BlobSources
 from omnigraph.versioning.records import MAIN

@@ -23,7 +23,7 @@ from omnigraph.engine.search import Searcher
 from omnigraph.pipeline.job import Job
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog
-from omnigraph.spark.columns import from_wire, to_wire
+from omnigraph.spark.arrow_interop import from_wire, to_wire
 from omnigraph.spark.runner import use_one_thread
 
 

@@ -18,8 +18,8 @@ from omnigraph.engine.integer_sums import overflow
 from omnigraph.engine.watch import checkpoint
 from omnigraph.errors import OmniGraphError, SparkError
 from omnigraph.pipeline.runner import Progress, Watch
+from omnigraph.spark.aggregates import overflow_type
 from omnigraph.spark.session import is_connect
-from omnigraph.spark.totals import overflow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

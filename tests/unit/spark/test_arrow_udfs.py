@@ -10,8 +10,8 @@ import pytest
 import omnigraph as og
 from omnigraph.pipeline.job import Job
 from omnigraph.query import ir
-from omnigraph.spark.columns import to_wire
-from omnigraph.spark.evaluation import Column, Conditions, Step, by_id, props_of
+from omnigraph.spark.arrow_interop import to_wire
+from omnigraph.spark.arrow_udfs import Column, Conditions, Step, by_id, props_of
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.fragments import stored_pieces
 from omnigraph.types import ObjectType, PropertyType

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.query import ir
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.spark.columns import spark_name
+from omnigraph.spark.arrow_interop import spark_name
 from omnigraph.types import INTEGER_RANGES, PropertyType
 
 _OVERFLOW = re.compile(r"omnigraph-overflow-([IU]64)")

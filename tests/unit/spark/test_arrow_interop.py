@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.schema.check import compile_schema
-from omnigraph.spark.columns import as_given, from_wire, quoted, spark_ddl, spark_name, to_wire, wire_schema
+from omnigraph.spark.arrow_interop import as_given, from_wire, quoted, spark_ddl, spark_name, to_wire, wire_schema
 
 
 def listed(type_: pa.DataType) -> pa.DataType:

@@ -1,6 +1,6 @@
 """The first start of Spark on a machine, for its own sake: later ones find the archive of its classes.
 
-`python -m omnigraph.spark.first_start` is a step of a set-up, where half a minute more does not matter. Without it,
+`python -m omnigraph.spark.warm_up` is a step of a set-up, where half a minute more does not matter. Without it,
 whoever starts Spark first waits twice as long as everybody after.
 """
 

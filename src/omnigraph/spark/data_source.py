@@ -40,7 +40,7 @@ from omnigraph.pipeline.stage import Staged, stage_rows
 from omnigraph.pipeline.staging import RowSource
 from omnigraph.pipeline.sweep import discard
 from omnigraph.schema.arrow import table_schema
-from omnigraph.spark.columns import as_given, spark_ddl, spark_name
+from omnigraph.spark.arrow_interop import as_given, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of

@@ -25,9 +25,9 @@ from omnigraph.query import ir
 from omnigraph.query.ast import ANONYMOUS
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
-from omnigraph.spark.actions import run_action
-from omnigraph.spark.columns import from_wire, spark_name
-from omnigraph.spark.evaluation import (
+from omnigraph.spark.aggregates import total_of, total_type
+from omnigraph.spark.arrow_interop import from_wire, spark_name
+from omnigraph.spark.arrow_udfs import (
     Column,
     Conditions,
     Step,
@@ -39,9 +39,9 @@ from omnigraph.spark.evaluation import (
     seen_by,
     shown_in,
 )
+from omnigraph.spark.cancellable_action import run_action
+from omnigraph.spark.hops import Pairs, edge_pairs, reached
 from omnigraph.spark.scans import Scan
-from omnigraph.spark.totals import total_of, total_type
-from omnigraph.spark.walks import Pairs, edge_pairs, reached
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,7 +7,7 @@ import pytest
 from omnigraph.errors import InputError
 from omnigraph.query.compile import compile_query
 from omnigraph.schema.check import compile_schema
-from omnigraph.spark.plans import run_on_spark
+from omnigraph.spark.dataframe_lowering import run_on_spark
 
 SCHEMA = """
 node A { name: String @key  text: String? @index  place: Vector(2)? }
