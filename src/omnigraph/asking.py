@@ -20,8 +20,8 @@ from omnigraph.engine.watch import Cancellation
 from omnigraph.engine.work import Limits
 from omnigraph.errors import Hint, InputError
 from omnigraph.notebook.tables import Preformatted
-from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.embedding import GraphEmbedder
+from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.embedder import GraphEmbedder
 from omnigraph.operations.paging import read_page
 from omnigraph.operations.read import Plans, read
 from omnigraph.pipeline.runner import Watch

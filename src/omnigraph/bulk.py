@@ -28,7 +28,7 @@ from omnigraph.engine.embed import Embedder
 from omnigraph.engine.tabular import table_bytes
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.load import ExceedsMemory, file_kind, load
 from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.diff import DiffResult, diff_files

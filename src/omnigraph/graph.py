@@ -25,11 +25,11 @@ from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
 from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
 from omnigraph.operations.create import create_graph
-from omnigraph.operations.fill import FillResult, fill_missing
+from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
-from omnigraph.operations.networks import to_networkx
+from omnigraph.operations.networkx_export import to_networkx
 from omnigraph.pipeline.runner import Watch
 from omnigraph.pipeline.sweep import sweep
 from omnigraph.review import row_id
@@ -265,7 +265,7 @@ class Graph(Asking):
         )
 
     def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
-        """The graph as a `networkx.MultiDiGraph`; see `operations.networks` for its shape."""
+        """The graph as a `networkx.MultiDiGraph`; see `operations.networkx_export` for its shape."""
         snapshot = self.snapshot(branch, at)
         return to_networkx(snapshot, self._catalogs.of(snapshot), types)
 

@@ -12,13 +12,13 @@ from typing import Any
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
 from omnigraph.names import did_you_mean
-from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.columns import document, names_in, schema_difference, shown_names
+from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.column_mapping import document, names_in, schema_difference, shown_names
+from omnigraph.operations.conflict_rules import Resolve
 from omnigraph.operations.export import export_rows
 from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.merge_tasks import RunRanges
-from omnigraph.operations.resolution import Resolve
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.values import is_unicode
 from omnigraph.versioning.branches import check_text

@@ -22,7 +22,7 @@ from omnigraph.engine.data import DataCache, Numbers
 from omnigraph.engine.pending import Pending
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.versioning.repository import Repository

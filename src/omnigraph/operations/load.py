@@ -34,8 +34,8 @@ from omnigraph.engine.records import (
 from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.engine.upsert import check_missing, fold, is_loose, match_columns, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError, RecordError
-from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.embedding import ColumnEmbedder
+from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.operations.originals import line_records, part_records
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from omnigraph.errors import Conflict as ConflictError
 from omnigraph.errors import Hint, InputError, MergeConflict, OmniGraphError
+from omnigraph.operations.conflict_rules import Resolve, Rules
 from omnigraph.operations.merge_plan import MergeOutcome, MergePlan, plan_snapshots
 from omnigraph.operations.merge_schema import SchemaMerge
 from omnigraph.operations.merge_tasks import RunRanges
-from omnigraph.operations.resolution import Resolve, Rules
 from omnigraph.storage import layout
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.diff import Identity, by_identity

@@ -18,10 +18,10 @@ from omnigraph.engine.constraints import violations
 from omnigraph.engine.delta import Delta, TableDelta, Violation
 from omnigraph.engine.pending import CommittedRows
 from omnigraph.errors import InputError
-from omnigraph.operations.columns import document, names_in
+from omnigraph.operations.column_mapping import document, names_in
+from omnigraph.operations.conflict_rules import Rules
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
-from omnigraph.operations.resolution import Rules
 from omnigraph.storage.staging import Change
 from omnigraph.versioning.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.equality import same_column

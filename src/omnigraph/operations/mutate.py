@@ -17,8 +17,8 @@ from omnigraph.engine.mutate import Counts, MutationRun
 from omnigraph.engine.result import Result
 from omnigraph.engine.shape import Shape, shape_of
 from omnigraph.errors import Hint, InputError
-from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.embedding import ColumnEmbedder
+from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.query import ir
 from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params

@@ -19,7 +19,7 @@ from omnigraph.engine.run import Execution
 from omnigraph.engine.watch import watching
 from omnigraph.engine.work import NO_LIMITS, Limits
 from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import EmbedText, Plans, embedding_at, get_read, result_of
 from omnigraph.query import ir
 from omnigraph.query.params import bind_params

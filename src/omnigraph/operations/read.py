@@ -23,7 +23,7 @@ from omnigraph.engine.shape import shape_of
 from omnigraph.engine.watch import watching
 from omnigraph.engine.work import NO_LIMITS, Limits, Work
 from omnigraph.errors import Hint, InputError
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.query import ir
 from omnigraph.query.ast import Param
 from omnigraph.query.compile import compile_query

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.errors import InputError
+from omnigraph.operations.conflict_rules import Resolve, Rules
 from omnigraph.operations.merge import conflict_error, publish_schema_copy
 from omnigraph.operations.merge_plan import MergePlan, plan_snapshots
-from omnigraph.operations.resolution import Resolve, Rules
 from omnigraph.versioning.changes import commit_pair
 from omnigraph.versioning.history import reachable
 from omnigraph.versioning.records import Commit

@@ -12,7 +12,7 @@ from uuid import uuid4
 from omnigraph.engine.constraints import rules_of
 from omnigraph.engine.delta import Rule
 from omnigraph.errors import Conflict
-from omnigraph.operations.embedding import ColumnEmbedder, GraphEmbedder
+from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.storage import layout

@@ -14,7 +14,7 @@ from typing import Any
 from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.engine.upsert import check_missing
 from omnigraph.errors import Conflict, Damaged, HeadMoved
-from omnigraph.operations.embedding import ColumnEmbedder, GraphEmbedder
+from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load import ensure_branch, on_new_branch
 from omnigraph.operations.load_result import LoadResult, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.pipeline.deals import numbers_in

@@ -11,7 +11,7 @@ from omnigraph.engine.watch import watching
 from omnigraph.engine.work import Limits
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean, listing
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import Plans, get_read, result_of
 from omnigraph.pipeline.runner import Watch
 from omnigraph.query.params import bind_params

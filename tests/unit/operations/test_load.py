@@ -18,7 +18,7 @@ from omnigraph.errors import (
     RecordError,
 )
 from omnigraph.graph import Graph
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.load import load
 from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.versioning.transaction import WriteOptions

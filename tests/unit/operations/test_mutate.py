@@ -20,7 +20,7 @@ from omnigraph.errors import (
     TypeCheckError,
 )
 from omnigraph.graph import Graph
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.versioning.transaction import WriteOptions

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.errors import InputError, ParameterError, QueryNotFound, TypeCheckError
 from omnigraph.graph import Graph
-from omnigraph.operations.catalogs import Catalogs
+from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import Plans
 from support.reads import Held
 from support.writes import edge, new_graph, node

@@ -18,8 +18,8 @@ from omnigraph.engine.embed import UNCONFIGURED, Embedder, Remembered, fill_vect
 from omnigraph.engine.pending import Pending
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
-from omnigraph.operations.catalogs import Catalogs
-from omnigraph.operations.embedding import ColumnEmbedder
+from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.transaction import Transaction, WriteOptions, write
