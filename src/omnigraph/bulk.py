@@ -37,7 +37,7 @@ from omnigraph.pipeline.export import ExportResult, Format, export_files
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Progress, Runner, Watch
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.files import find_files, get_file, inflates_beyond, is_compressed
 from omnigraph.storage.location import check_path

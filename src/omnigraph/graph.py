@@ -30,8 +30,8 @@ from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.networkx_export import to_networkx
+from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.pipeline.runner import Watch
-from omnigraph.pipeline.sweep import sweep
 from omnigraph.review import row_id
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog

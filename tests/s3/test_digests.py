@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import bulk
-from omnigraph.pipeline.sweep import Note, sweep
+from omnigraph.pipeline.orphan_jobs import Note, sweep
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import bucket_store, object_store
 from omnigraph.versioning import maintenance

@@ -13,7 +13,7 @@ from omnigraph.pipeline.embed import embed_lines
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SparkRunner
 from omnigraph.storage.files import get_file
 from omnigraph.versioning.transaction import WriteOptions

@@ -17,7 +17,7 @@ from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.versioning.transaction import WriteOptions
 
 MODES = ("append", "merge", "overwrite")

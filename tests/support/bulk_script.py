@@ -15,7 +15,7 @@ import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SessionOptions, SparkRunner, load, open_session
 from omnigraph.versioning.transaction import WriteOptions
 from support.killing import ONCE, KillingRunner

@@ -10,7 +10,7 @@ from typing import Any
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Split
-from omnigraph.pipeline.stage import Staged, stage
+from omnigraph.pipeline.stage_task import Staged, stage
 
 ONCE = "die-once"
 """In the graph's folder: who is to die, and whoever removes this file sees to it.

@@ -113,7 +113,7 @@ def read_duration(text: str) -> timedelta:
 def recover_command(run: Invocation, as_json: Json = False) -> None:
     """Settle what crashed writers left behind; opening a graph for writing does it too."""
     address = run.storage()
-    from omnigraph.pipeline.sweep import sweep
+    from omnigraph.pipeline.orphan_jobs import sweep
     from omnigraph.versioning.recovery import recover
     from omnigraph.versioning.repository import Repository
 

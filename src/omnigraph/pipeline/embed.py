@@ -32,10 +32,10 @@ from omnigraph.embedding.offline import (
 from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.embedding.specification import Specification
 from omnigraph.errors import InputError, StorageError
-from omnigraph.pipeline.findings import Raised
 from omnigraph.pipeline.job import embed_settings
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Split, cut_lines, own_lines
+from omnigraph.pipeline.violations import Raised
 from omnigraph.storage.files import DataFile
 
 Connect = Callable[[Mapping[str, str]], EmbeddingClient]

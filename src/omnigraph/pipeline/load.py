@@ -17,15 +17,15 @@ from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load import ensure_branch, on_new_branch
 from omnigraph.operations.load_result import LoadResult, Reject, check_mode, finished, load_notes, note_result
-from omnigraph.pipeline.deals import numbers_in
-from omnigraph.pipeline.findings import split_of
+from omnigraph.pipeline.finalize_task import LoseWork, SettleWork, Thinned, finish
 from omnigraph.pipeline.job import Job, Mode, embed_settings
-from omnigraph.pipeline.rounds import Judging, Outcome
+from omnigraph.pipeline.orphan_jobs import Note, announce, sweep
 from omnigraph.pipeline.runner import Runner, shares
-from omnigraph.pipeline.settle import LoseWork, SettleWork, Thinned, finish
+from omnigraph.pipeline.shuffle import numbers_in
 from omnigraph.pipeline.splits import SPLIT_BYTES
-from omnigraph.pipeline.staging import Source, Staging, stage_input
-from omnigraph.pipeline.sweep import Note, announce, sweep
+from omnigraph.pipeline.staged_input import Source, Staging, stage_input
+from omnigraph.pipeline.validation_driver import Judging, Outcome
+from omnigraph.pipeline.violations import split_of
 from omnigraph.storage.fragments import NewPiece, Prepared
 from omnigraph.storage.staging import Change
 from omnigraph.values import Fetch

@@ -35,10 +35,10 @@ from omnigraph.errors import Conflict, InputError
 from omnigraph.names import did_you_mean
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import begin_job, load_source
+from omnigraph.pipeline.orphan_jobs import discard
 from omnigraph.pipeline.runner import InlineRunner
-from omnigraph.pipeline.stage import Staged, stage_rows
-from omnigraph.pipeline.staging import RowSource
-from omnigraph.pipeline.sweep import discard
+from omnigraph.pipeline.stage_task import Staged, stage_rows
+from omnigraph.pipeline.staged_input import RowSource
 from omnigraph.schema.arrow import table_schema
 from omnigraph.spark.arrow_interop import as_given, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns

@@ -17,8 +17,8 @@ from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import Watch
-from omnigraph.pipeline.stage import Staged, stage_rows
-from omnigraph.pipeline.staging import RowSource
+from omnigraph.pipeline.stage_task import Staged, stage_rows
+from omnigraph.pipeline.staged_input import RowSource
 from omnigraph.spark.arrow_interop import as_given
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.runner import SparkRunner, use_one_thread

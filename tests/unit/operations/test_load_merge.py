@@ -15,7 +15,7 @@ from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.storage.tables import Table
 from omnigraph.versioning.transaction import Transaction, WriteOptions
 from support.writes import edge, ends_of, new_graph, node, reopened, rows_of

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.pipeline import stage
+from omnigraph.pipeline import stage_task
 from support.bulk import Twins
 
 SCHEMA = """
@@ -39,8 +39,8 @@ def test_in_portions_that_fit_memory(twins, tmp_path, monkeypatch, set_aside):
     sizes = [10, 0, 300, 5, 5, 2_000, 1, 1, 1, 1, 700, 0, 0, 0, 3, 3]
     for number, size in enumerate(sizes):
         (tmp_path / "photos" / str(number)).write_bytes(bytes([number]) * size)
-    monkeypatch.setattr(stage, "_FETCHED_ROWS", 2)
-    monkeypatch.setattr(stage, "_FETCHED_BYTES", 1_000)
+    monkeypatch.setattr(stage_task, "_FETCHED_ROWS", 2)
+    monkeypatch.setattr(stage_task, "_FETCHED_BYTES", 1_000)
     lines = photos(tmp_path, [str(n) for n in range(len(sizes))])
     if set_aside:
         lines[5:5] = photos(tmp_path, ["gone"])

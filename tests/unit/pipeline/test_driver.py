@@ -17,11 +17,11 @@ from omnigraph.errors import Conflict, ConstraintViolation, ExpectedVersionMisma
 from omnigraph.graph import Graph
 from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.load import begin_job, load_source
+from omnigraph.pipeline.orphan_jobs import Note, discard, sweep
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.stage import stage_rows
-from omnigraph.pipeline.staging import FileSource, RowSource
-from omnigraph.pipeline.sweep import Note, discard, sweep
+from omnigraph.pipeline.stage_task import stage_rows
+from omnigraph.pipeline.staged_input import FileSource, RowSource
 from omnigraph.versioning.transaction import WriteOptions
 from support.writes import SHELVES, beside, ids_of, new_graph, reopened, rows_of, shelf
 

@@ -14,7 +14,7 @@ import omnigraph as og
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.staging import FileSource
+from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.versioning import maintenance, transaction
 from omnigraph.versioning.transaction import WriteOptions
 

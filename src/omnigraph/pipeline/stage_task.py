@@ -23,10 +23,10 @@ from omnigraph.engine.upsert import Places, is_loose, match_columns, with_ids
 from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
 from omnigraph.operations.load import renamed, rows_of
 from omnigraph.operations.originals import line_records, part_records
-from omnigraph.pipeline.deals import Deal, write_deal
-from omnigraph.pipeline.findings import Fault, Finding, Raised, position_of
 from omnigraph.pipeline.job import Job
+from omnigraph.pipeline.shuffle import Deal, write_deal
 from omnigraph.pipeline.splits import Reading, Split, count_lines, texts_of
+from omnigraph.pipeline.violations import Fault, Finding, Raised, position_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import NewPiece, delete_files, write_pieces
 from omnigraph.versioning.ids import new_ulids, system_clock

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from omnigraph.engine.delta import Delta, Part, TableDelta, Violation
 from omnigraph.engine.upsert import Places
 from omnigraph.operations.load import not_admitted, repeated_ids
-from omnigraph.pipeline.deals import Deal, Sieve, read_parts, write_deal, write_parts
-from omnigraph.pipeline.findings import COMMITTED, Finding, position_of
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.stage import POSITION, WRITTEN
+from omnigraph.pipeline.shuffle import Deal, Sieve, read_parts, write_deal, write_parts
+from omnigraph.pipeline.stage_task import POSITION, WRITTEN
+from omnigraph.pipeline.violations import COMMITTED, Finding, position_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import read_stored

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.pipeline.complete import read_placed
-from omnigraph.pipeline.findings import place_of
+from omnigraph.pipeline.complete_task import read_placed
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.judge import ROW_ID, read_lost
-from omnigraph.pipeline.stage import POSITION, note_pieces
+from omnigraph.pipeline.stage_task import POSITION, note_pieces
+from omnigraph.pipeline.validate_task import ROW_ID, read_lost
+from omnigraph.pipeline.violations import place_of
 from omnigraph.storage.fragments import NewPiece, read_piece, without_rows, write_pieces
 
 

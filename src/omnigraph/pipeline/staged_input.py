@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from omnigraph.errors import RecordError
-from omnigraph.pipeline.deals import Deal
-from omnigraph.pipeline.findings import Raised, place_of, split_of
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.shuffle import Deal
 from omnigraph.pipeline.splits import Input, Split
-from omnigraph.pipeline.stage import Staged, StagedTable, locate, originals, stage
+from omnigraph.pipeline.stage_task import Staged, StagedTable, locate, originals, stage
+from omnigraph.pipeline.violations import Raised, place_of, split_of
 from omnigraph.storage.fragments import NewPiece
 
 

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 from omnigraph.engine.delta import Part
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed, lacks
-from omnigraph.pipeline.complete import Completed, complete, match, read_placed
-from omnigraph.pipeline.deals import Deal
-from omnigraph.pipeline.findings import Finding, rank
+from omnigraph.pipeline.complete_task import Completed, complete, match, read_placed
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.judge import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
 from omnigraph.pipeline.runner import shares
-from omnigraph.pipeline.stage import GIVEN_IDS, LOOSE, POSITION, RECORDS, WRITTEN, Staged
-from omnigraph.pipeline.staging import Staging
+from omnigraph.pipeline.shuffle import Deal
+from omnigraph.pipeline.stage_task import GIVEN_IDS, LOOSE, POSITION, RECORDS, WRITTEN, Staged
+from omnigraph.pipeline.staged_input import Staging
+from omnigraph.pipeline.validate_task import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
+from omnigraph.pipeline.violations import Finding, rank
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import stored_pieces
 from omnigraph.versioning.snapshot import Snapshot

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.pipeline.deals import Sieve, buckets_of, hash_texts
+from omnigraph.pipeline.shuffle import Sieve, buckets_of, hash_texts
 
 TEXTS = ["", "a", "ab", "a\0", "abcdefgh", "abcdefghi", "é", "€" * 9, "x" * 40, "x" * 41]
 AGREED = [0, 810, 772, 542]

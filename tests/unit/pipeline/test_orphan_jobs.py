@@ -14,11 +14,11 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import Conflict, HeadMoved, OmniGraphError
 from omnigraph.pipeline.load import begin_job, load_source
+from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
-from omnigraph.pipeline.stage import stage_rows
-from omnigraph.pipeline.staging import FileSource, RowSource
-from omnigraph.pipeline.sweep import sweep
+from omnigraph.pipeline.stage_task import stage_rows
+from omnigraph.pipeline.staged_input import FileSource, RowSource
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.garbage import remove
 from omnigraph.versioning import leases

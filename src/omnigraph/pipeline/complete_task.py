@@ -18,12 +18,10 @@ from omnigraph.engine.delta import MADE, one_array
 from omnigraph.engine.embed import fill_vectors
 from omnigraph.engine.upsert import Folded, Places, fold, with_ids
 from omnigraph.errors import OmniGraphError
-from omnigraph.pipeline import stage
-from omnigraph.pipeline.deals import Deal, read_parts, write_parts
-from omnigraph.pipeline.findings import Finding, Raised
+from omnigraph.pipeline import stage_task
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.judge import ADDRESS, MET, ROW_ID, STORED, Sheet, in_order, read_sheet, write_lost
-from omnigraph.pipeline.stage import (
+from omnigraph.pipeline.shuffle import Deal, read_parts, write_parts
+from omnigraph.pipeline.stage_task import (
     LOOSE,
     MASK,
     POSITION,
@@ -35,6 +33,8 @@ from omnigraph.pipeline.stage import (
     note_pieces,
     row_findings,
 )
+from omnigraph.pipeline.validate_task import ADDRESS, MET, ROW_ID, STORED, Sheet, in_order, read_sheet, write_lost
+from omnigraph.pipeline.violations import Finding, Raised
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import NewPiece, write_pieces
@@ -173,9 +173,9 @@ class _Bucket:
         hits = self.met.take(one_array(place.take(pa.array(order[: replaces.sum()]))))
         row_ids = hits[ROW_ID].to_pylist()
         table = self.job.table(self.key)
-        for start in range(0, len(order), stage.PIECE_ROWS):
-            some = rows.take(pa.array(order[start : start + stage.PIECE_ROWS]))
-            pieces = write_pieces(table, some, row_ids[start : start + stage.PIECE_ROWS])
+        for start in range(0, len(order), stage_task.PIECE_ROWS):
+            some = rows.take(pa.array(order[start : start + stage_task.PIECE_ROWS]))
+            pieces = write_pieces(table, some, row_ids[start : start + stage_task.PIECE_ROWS])
             note_pieces(self.job, self.key, pieces)
             made.pieces += pieces
         made.placed = self._placed(folded, positions, order, row_ids)
