@@ -34,9 +34,9 @@ from omnigraph.storage.durable import sync_files
 from omnigraph.storage.layout import manifest_file
 from omnigraph.storage.ledger import SCHEMA as MANIFEST_SCHEMA
 from omnigraph.storage.staging import Change
-from omnigraph.versioning.records import SchemaRecord, TableSpec
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 NODE = pa.schema([pa.field("id", pa.utf8(), nullable=False), pa.field("name", pa.utf8())])
 EDGE = pa.schema([pa.field(name, pa.utf8(), nullable=False) for name in ("id", "src", "dst")])

@@ -13,7 +13,7 @@ import numpy as np
 import omnigraph as og
 from bench.search.corpus import DAYS, LIMIT, Corpus, Question, questions
 from omnigraph.storage.staging import Change
-from omnigraph.versioning.transaction import write
+from omnigraph.versioning.write.transaction import write
 
 Answer = Callable[[Question], list[int]]
 System = dict[str, Answer]

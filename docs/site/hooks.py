@@ -23,7 +23,7 @@ API_PAGES = (
     "omnigraph.graph",
     "omnigraph.aio.AsyncGraph",
     "omnigraph.engine.result.Result",
-    "omnigraph.versioning.snapshot.Snapshot",
+    "omnigraph.versioning.model.snapshot.Snapshot",
     "omnigraph.engine.watch.Cancellation",
     "omnigraph.errors",
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.aio import AsyncGraph, aopen
     from omnigraph.engine.watch import Cancellation
     from omnigraph.graph import Graph, init, open
-    from omnigraph.versioning.snapshot import Snapshot
+    from omnigraph.versioning.model.snapshot import Snapshot
 
 __all__ = [
     "AsyncGraph",
@@ -44,7 +44,7 @@ _HOMES = {
     "Result": "omnigraph.engine.result",
     "init": "omnigraph.graph",
     "open": "omnigraph.graph",
-    "Snapshot": "omnigraph.versioning.snapshot",
+    "Snapshot": "omnigraph.versioning.model.snapshot",
     "spark": "omnigraph.spark",
 }
 

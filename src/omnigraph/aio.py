@@ -27,9 +27,9 @@ from omnigraph.engine.watch import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
-from omnigraph.versioning.changeset import ChangeSet
-from omnigraph.versioning.ids import new_ulid, system_clock
-from omnigraph.versioning.transaction import GeneratedKey
+from omnigraph.versioning.compare.changeset import ChangeSet
+from omnigraph.versioning.model.ids import new_ulid, system_clock
+from omnigraph.versioning.write.transaction import GeneratedKey
 
 _AT_ONCE = 256
 """How many items one trip to a thread brings."""

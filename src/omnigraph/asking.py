@@ -32,8 +32,8 @@ from omnigraph.storage.files import read_source
 from omnigraph.storage.sources import BlobSources
 from omnigraph.transfer import Transfer
 from omnigraph.values import Fetch
-from omnigraph.versioning.repository import At, Repository
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import At, Repository
 
 Place = str | os.PathLike[str]
 Params = Mapping[str, Any]

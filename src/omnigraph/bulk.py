@@ -43,9 +43,9 @@ from omnigraph.storage.files import find_files, get_file, inflates_beyond, is_co
 from omnigraph.storage.location import check_path
 from omnigraph.storage.objects import LocalObjects
 from omnigraph.values import Fetch
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import WriteOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -38,13 +38,14 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.notebook_view import SchemaText, picture_of
 from omnigraph.storage.files import read_source
-from omnigraph.versioning import maintenance, recovery, verify
-from omnigraph.versioning.records import MAIN
-from omnigraph.versioning.repository import At, Repository
-from omnigraph.versioning.rows import to_dicts
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import WriteOptions
-from omnigraph.versioning.verify import EdgeEnds, Expected
+from omnigraph.versioning.compare.rows import to_dicts
+from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.upkeep import maintenance, verify
+from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected
+from omnigraph.versioning.write import recovery
+from omnigraph.versioning.write.repository import At, Repository
+from omnigraph.versioning.write.transaction import WriteOptions
 
 
 class Graph(Asking):

@@ -21,18 +21,18 @@ from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.values import is_unicode
-from omnigraph.versioning.branches import check_text
-from omnigraph.versioning.changes import Block, ChangeFilter
-from omnigraph.versioning.changeset import ChangeSet
-from omnigraph.versioning.diff import RowChange, diff_snapshots
-from omnigraph.versioning.entity import Blame, EntityChange, EntityHistory
-from omnigraph.versioning.feed import MIB, ChangePage, Feed, PageLimits, read_block
-from omnigraph.versioning.history import merge_bases
-from omnigraph.versioning.records import Commit, Head, Tag
-from omnigraph.versioning.repository import At, Point, Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.tags import create_tag, delete_tag
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.compare.changeset import ChangeSet
+from omnigraph.versioning.compare.diff import RowChange, diff_snapshots
+from omnigraph.versioning.feed.commit_changes import Block, ChangeFilter
+from omnigraph.versioning.feed.feed import MIB, ChangePage, Feed, PageLimits, read_block
+from omnigraph.versioning.feed.row_history import Blame, EntityChange, EntityHistory
+from omnigraph.versioning.model.ancestry import merge_bases
+from omnigraph.versioning.model.manifest_rows import Commit, Head, Tag
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.ref_names import check_text
+from omnigraph.versioning.write.repository import At, Point, Repository
+from omnigraph.versioning.write.tags import create_tag, delete_tag
+from omnigraph.versioning.write.transaction import WriteOptions
 
 
 class Review:

@@ -17,10 +17,10 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.review import Review
 from omnigraph.storage.files import writing
 from omnigraph.values import Fetch
-from omnigraph.versioning.changes import ChangeFilter
-from omnigraph.versioning.records import MAIN
-from omnigraph.versioning.repository import At
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.feed.commit_changes import ChangeFilter
+from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.write.repository import At
+from omnigraph.versioning.write.transaction import WriteOptions
 
 
 class Transfer(Review):

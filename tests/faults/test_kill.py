@@ -17,8 +17,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import GraphExists, GraphNotFound
 from omnigraph.storage.failpoints import NAMES
-from omnigraph.versioning import maintenance
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.upkeep import maintenance
+from omnigraph.versioning.write.repository import Repository
 from support.store import Worker, add_pair, check_sound, check_usable, collect, new_graph, repository_of, seeds, settle
 from support.storm import storm
 

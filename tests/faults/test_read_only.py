@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import InputError
-from omnigraph.versioning import maintenance
+from omnigraph.versioning.upkeep import maintenance
 from support.graphs import files_below
 from support.store import Worker, add_pair, new_graph, repository_of
 

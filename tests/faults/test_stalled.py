@@ -12,9 +12,9 @@ import pytest
 import omnigraph as og
 from omnigraph.storage import ledger
 from omnigraph.storage.failpoints import arm
-from omnigraph.versioning import maintenance
-from omnigraph.versioning.recovery import recover
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.upkeep import maintenance
+from omnigraph.versioning.write.recovery import recover
+from omnigraph.versioning.write.repository import Repository
 from support.store import Worker, add_pair, check_sound, new_graph, seeds
 
 

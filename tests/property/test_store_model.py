@@ -29,10 +29,10 @@ from hypothesis.stateful import (
 from omnigraph.errors import BranchExists, BranchNotFound, Damaged
 from omnigraph.storage.indexes import IndexSpec
 from omnigraph.storage.staging import Change
-from omnigraph.versioning.maintenance import cleanup, optimize
-from omnigraph.versioning.records import SchemaRecord, TableSpec
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.verify import verify
+from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
+from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
+from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write.repository import Repository
 from support.graphs import PERSON_SCHEMA, Ticks, change, open_repository
 
 KEYS = ("node:A", "node:B")

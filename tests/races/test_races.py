@@ -19,7 +19,7 @@ from omnigraph.errors import GraphExists
 from omnigraph.graph import Graph
 from omnigraph.storage import creation
 from omnigraph.storage.failpoints import NAMES, arm
-from omnigraph.versioning.recovery import audit_rows
+from omnigraph.versioning.write.recovery import audit_rows
 from support.racing import acknowledged, on_many_branches, on_one_branch, race, racing
 from support.store import (
     COUNTER,

@@ -18,7 +18,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.versioning.maintenance import cleanup
+from omnigraph.versioning.upkeep.maintenance import cleanup
 from support.store import repository_of
 
 SCHEMA = """\

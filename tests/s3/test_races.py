@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.graph import Graph
-from omnigraph.versioning.recovery import audit_rows
+from omnigraph.versioning.write.recovery import audit_rows
 from support.racing import acknowledged, on_many_branches, on_one_branch, race, racing
 from support.s3 import S3
 from support.store import (

@@ -16,7 +16,7 @@ from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SparkRunner
 from omnigraph.storage.files import get_file
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.hurry import HurriedRunner
 from support.provider import running
 

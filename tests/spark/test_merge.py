@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.graph import Graph
-from omnigraph.versioning import diff
+from omnigraph.versioning.compare import diff
 from support.merge_model import SCHEMA, Side, empty, shown, stored
 
 

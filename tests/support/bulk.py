@@ -18,7 +18,7 @@ from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.write.transaction import WriteOptions
 
 MODES = ("append", "merge", "overwrite")
 SCHEMA = """

@@ -17,7 +17,7 @@ from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SessionOptions, SparkRunner, load, open_session
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.killing import ONCE, KillingRunner
 from support.writes import SHELVES, beside, shelf, write_jsonl
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 from omnigraph.storage.location import Location
 from omnigraph.storage.staging import Change, stage
 from omnigraph.storage.tables import TableStore
-from omnigraph.versioning.records import Commit, SchemaRecord, TableSpec
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.model.manifest_rows import Commit, SchemaRecord, TableSpec
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 PERSON = "node:Person"
 KNOWS = "edge:Knows"

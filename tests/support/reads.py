@@ -20,7 +20,7 @@ from omnigraph.graph import Graph, init
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
-from omnigraph.versioning.ids import system_clock
+from omnigraph.versioning.model.ids import system_clock
 from support import reads_functions, reads_paths
 from support.oracle import World, read_date, read_datetime, round_f32
 from support.reads_nested import computed, gathered, made

@@ -27,12 +27,12 @@ from omnigraph.operations.create import create_graph
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import VARIABLE
 from omnigraph.storage.staging import Change
-from omnigraph.versioning import maintenance
-from omnigraph.versioning.ids import system_clock
-from omnigraph.versioning.records import Commit
-from omnigraph.versioning.recovery import Recovered, audit_rows, recover
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.model.ids import system_clock
+from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.upkeep import maintenance
+from omnigraph.versioning.write.recovery import Recovered, audit_rows, recover
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 if TYPE_CHECKING:
     # Workers write without it, and start in half the time.

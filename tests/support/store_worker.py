@@ -23,9 +23,9 @@ from omnigraph.errors import Conflict, OmniGraphError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.garbage import remove_versions
 from omnigraph.storage.staging import Change, stage
-from omnigraph.versioning import maintenance
-from omnigraph.versioning.recovery import recover
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.upkeep import maintenance
+from omnigraph.versioning.write.recovery import recover
+from omnigraph.versioning.write.repository import Repository
 from support.store import ITEM, SCHEMA, add_pair, increment, repository_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.graph import Graph
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.write.repository import Repository
 
 SHELVES = "node Shelf { code: String @key  note: String?  cap: I32? }\nedge Beside: Shelf -> Shelf\n"
 """The schema of the worked cases of the loader's specification."""

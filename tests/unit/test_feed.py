@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 import omnigraph as og
-from omnigraph.versioning import maintenance
+from omnigraph.versioning.upkeep import maintenance
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n    note: String?\n}\n\nedge Knows: Person -> Person\n"
 

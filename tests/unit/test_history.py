@@ -8,7 +8,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.storage import places
-from omnigraph.versioning import diff, maintenance
+from omnigraph.versioning.compare import diff
+from omnigraph.versioning.upkeep import maintenance
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n    town: String?\n}\n\nedge Knows: Person -> Person\n"
 

@@ -7,7 +7,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import CommitNotFound, InputError
-from omnigraph.versioning.points import commit_with_prefix
+from omnigraph.versioning.model.points import commit_with_prefix
 
 SCHEMA = "node Film {\n    id_no: I64 @key\n    title: String?\n}\n"
 

@@ -22,10 +22,10 @@ from omnigraph.cli.pager import print_paged
 from omnigraph.text_table import compact
 
 if TYPE_CHECKING:
-    from omnigraph.versioning.changes import Block
-    from omnigraph.versioning.changeset import ChangeSet
-    from omnigraph.versioning.diff import RowChange
-    from omnigraph.versioning.feed import ChangePage
+    from omnigraph.versioning.compare.changeset import ChangeSet
+    from omnigraph.versioning.compare.diff import RowChange
+    from omnigraph.versioning.feed.commit_changes import Block
+    from omnigraph.versioning.feed.feed import ChangePage
 
 app = typer.Typer(
     cls=Group, no_args_is_help=True, help="Follow a branch: every change since a cursor.", rich_markup_mode=None

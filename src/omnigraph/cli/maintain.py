@@ -114,8 +114,8 @@ def recover_command(run: Invocation, as_json: Json = False) -> None:
     """Settle what crashed writers left behind; opening a graph for writing does it too."""
     address = run.storage()
     from omnigraph.pipeline.orphan_jobs import sweep
-    from omnigraph.versioning.recovery import recover
-    from omnigraph.versioning.repository import Repository
+    from omnigraph.versioning.write.recovery import recover
+    from omnigraph.versioning.write.repository import Repository
 
     repository = Repository.open(address.uri, environ=run.environ)
     settled = [*recover(repository), *sweep(repository).problems]

@@ -14,7 +14,7 @@ from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.work import Profile, Step
 from omnigraph.query import ir
 from omnigraph.query.explain import Part, explain
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 _ROWS, _GUESS, _MS = 12, 12, 10
 

@@ -27,7 +27,7 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
 from omnigraph.values import Fetch, derive_id, managed_blob, read_blob, read_json, spell_key
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 _ID = PropertyType("String")
 

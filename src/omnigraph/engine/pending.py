@@ -17,7 +17,7 @@ from omnigraph.engine.filters import Test, sql_in
 from omnigraph.engine.selection import Selection
 from omnigraph.storage.staging import Change
 from omnigraph.storage.tables import Table
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 _IN_LIST_MAX = 2_000
 

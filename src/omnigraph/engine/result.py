@@ -21,7 +21,7 @@ from omnigraph.notebook.tables import table as html_table
 from omnigraph.text_table import TableStyle, table_lines, terminal_width
 from omnigraph.types import PropertyType
 from omnigraph.values import format_date, format_datetime, write_json
-from omnigraph.versioning.rows import python_values, with_instants
+from omnigraph.versioning.compare.rows import python_values, with_instants
 
 _HTML_ROWS = 50
 _TEXT_ROWS = 20

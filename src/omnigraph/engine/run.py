@@ -25,7 +25,7 @@ from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.watch import Watch, watching
 from omnigraph.engine.work import NO_LIMITS, Limits, Profile, Work
 from omnigraph.query import ir
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 _ROWS_AT_ONCE = 65_536
 """The properties of a result with more rows than this are fetched as they are asked for."""

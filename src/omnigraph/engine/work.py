@@ -13,7 +13,7 @@ from omnigraph.engine.watch import Cancellation, Watch
 from omnigraph.errors import Hint, LimitReached
 from omnigraph.query import ir
 from omnigraph.schema.catalog import Catalog, UnionType
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

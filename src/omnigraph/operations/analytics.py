@@ -25,9 +25,9 @@ from omnigraph.names import did_you_mean
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 Algorithm = Literal["pagerank", "components", "degrees"]
 Type = TypeVar("Type", NodeType, EdgeType)

@@ -6,7 +6,7 @@ from threading import Lock
 
 from omnigraph.operations.create import read_catalog
 from omnigraph.schema.catalog import Catalog
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 
 class Catalogs:

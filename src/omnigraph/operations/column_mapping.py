@@ -11,9 +11,9 @@ from omnigraph.schema.document import IREdge, IRNode
 from omnigraph.schema.identity import SchemaIR
 from omnigraph.schema.migrate import plan_steps
 from omnigraph.schema.migration_steps import UnsupportedChange
-from omnigraph.versioning.diff import Identity
-from omnigraph.versioning.records import SchemaRecord
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.compare.diff import Identity
+from omnigraph.versioning.model.manifest_rows import SchemaRecord
+from omnigraph.versioning.model.snapshot import Snapshot
 
 TableNames = Mapping[Identity, Mapping[str, str]]
 """Table → its columns here, and what they are called there."""

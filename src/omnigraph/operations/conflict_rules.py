@@ -21,7 +21,7 @@ from omnigraph.names import did_you_mean
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
 from omnigraph.values import managed_blob, read_json
-from omnigraph.versioning.merge import Resolution, Row, Rule, Side
+from omnigraph.versioning.compare.three_way import Resolution, Row, Rule, Side
 
 Choice = Resolution | Mapping[str, Any] | None
 Resolve = Resolution | Mapping[str, Choice] | None

@@ -12,9 +12,9 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity
 from omnigraph.storage.files import read_source
-from omnigraph.versioning.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.records import SchemaRecord, TableSpec
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
+from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
+from omnigraph.versioning.write.repository import Repository
 
 
 def create_graph(

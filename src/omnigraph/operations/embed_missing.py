@@ -21,8 +21,8 @@ from omnigraph.names import did_you_mean
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.schema.catalog import Catalog, NodeType
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from omnigraph.embedding.config import find_config
 from omnigraph.engine.embed import UNCONFIGURED, Embedder, Unconfigured
 from omnigraph.errors import EmbeddingMismatch, InputError
 from omnigraph.schema.catalog import Catalog
-from omnigraph.versioning.records import EmbeddingSpace
-from omnigraph.versioning.transaction import Transaction
+from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
+from omnigraph.versioning.write.transaction import Transaction
 
 ALLOW_MIXED = "OMNIGRAPH_EMBED_ALLOW_MIXED"
 """The setting that permits vectors of different models in one column."""

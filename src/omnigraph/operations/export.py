@@ -17,7 +17,7 @@ import pyarrow as pa
 from omnigraph.errors import TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 
 def export_records(

@@ -42,9 +42,9 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files import DataFile, find_files, inflate, is_compressed
 from omnigraph.storage.staging import Change
 from omnigraph.values import Fetch
-from omnigraph.versioning.ids import new_ulids
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.model.ids import new_ulids
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 Tables = dict[str, list[Part]]
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from omnigraph.errors import InputError, RecordError
 from omnigraph.text_table import brief_repr
-from omnigraph.versioning.records import Commit
-from omnigraph.versioning.transaction import Transaction
+from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.write.transaction import Transaction
 
 Mode = Literal["overwrite", "append", "merge"]
 MODES: tuple[Mode, ...] = ("overwrite", "append", "merge")

@@ -20,14 +20,14 @@ from omnigraph.operations.merge_schema import SchemaMerge
 from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.storage import layout
 from omnigraph.text_table import brief_repr
-from omnigraph.versioning.diff import Identity, by_identity
-from omnigraph.versioning.history import merge_bases, reachable
-from omnigraph.versioning.merge import Conflict, Resolution, Row, VirtualBase, decide_row
-from omnigraph.versioning.records import MAIN, Commit
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.rows import to_dicts
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.compare.diff import Identity, by_identity
+from omnigraph.versioning.compare.rows import to_dicts
+from omnigraph.versioning.compare.three_way import Conflict, Resolution, Row, VirtualBase, decide_row
+from omnigraph.versioning.model.ancestry import merge_bases, reachable
+from omnigraph.versioning.model.manifest_rows import MAIN, Commit
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 _RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 

@@ -23,9 +23,10 @@ from omnigraph.operations.conflict_rules import Rules
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.storage.staging import Change
-from omnigraph.versioning.diff import Identity, TableDiff, by_identity
-from omnigraph.versioning.equality import same_column
-from omnigraph.versioning.merge import (
+from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
+from omnigraph.versioning.compare.equality import same_column
+from omnigraph.versioning.compare.rows import to_dicts
+from omnigraph.versioning.compare.three_way import (
     Conflict,
     ConflictKind,
     Resolution,
@@ -38,10 +39,9 @@ from omnigraph.versioning.merge import (
     override_rows,
     take_changes,
 )
-from omnigraph.versioning.records import Pin
-from omnigraph.versioning.rows import to_dicts
-from omnigraph.versioning.snapshot import PinnedTable, Snapshot
-from omnigraph.versioning.transaction import Transaction
+from omnigraph.versioning.model.manifest_rows import Pin
+from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.write.transaction import Transaction
 
 MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 VirtualBases = Callable[[Identity, SchemaMerge], VirtualBase | None]

@@ -18,10 +18,10 @@ from omnigraph.schema.migrate import plan_steps
 from omnigraph.schema.migration_steps import AddProperty, DropProperty, RenameProperty, Step, UnsupportedChange
 from omnigraph.storage.numbered import evolved
 from omnigraph.storage.tables import Table
-from omnigraph.versioning.diff import Identity
-from omnigraph.versioning.merge import Conflict
-from omnigraph.versioning.records import SchemaRecord
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.compare.diff import Identity
+from omnigraph.versioning.compare.three_way import Conflict
+from omnigraph.versioning.model.manifest_rows import SchemaRecord
+from omnigraph.versioning.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

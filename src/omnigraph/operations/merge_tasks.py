@@ -17,8 +17,8 @@ from omnigraph.storage.difference import IdRange
 from omnigraph.storage.location import Location
 from omnigraph.storage.store_pool import pooled_store
 from omnigraph.storage.tables import Table, TableStore
-from omnigraph.versioning.diff import Names, TableDiff, split_ids
-from omnigraph.versioning.merge import Rule, TableMerge, VirtualBase, merge_changes, take_changes
+from omnigraph.versioning.compare.diff import Names, TableDiff, split_ids
+from omnigraph.versioning.compare.three_way import Rule, TableMerge, VirtualBase, merge_changes, take_changes
 
 
 @dataclass(frozen=True)

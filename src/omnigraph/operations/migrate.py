@@ -29,10 +29,10 @@ from omnigraph.storage import layout
 from omnigraph.storage.garbage import remove_versions
 from omnigraph.storage.numbered import evolved
 from omnigraph.storage.staging import Change, stage
-from omnigraph.versioning.records import MAIN, SchemaRecord
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.model.manifest_rows import MAIN, SchemaRecord
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
 from omnigraph.values import Fetch
-from omnigraph.versioning.ids import new_ulid
-from omnigraph.versioning.records import Commit
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import GeneratedKey, Transaction, WriteOptions, write
+from omnigraph.versioning.model.ids import new_ulid
+from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import GeneratedKey, Transaction, WriteOptions, write
 
 COUNTS, ROWS = "affected", "returned"
 """Where a commit that can be asked for again keeps its counts, and the query's name and rows."""

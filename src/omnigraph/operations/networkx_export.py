@@ -8,7 +8,7 @@ from typing import Any
 from omnigraph.errors import InputError
 from omnigraph.operations.export import export_records
 from omnigraph.schema.catalog import Catalog
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 
 def to_networkx(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None) -> Any:

@@ -23,9 +23,9 @@ from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import EmbedText, Plans, embedding_at, get_read, result_of
 from omnigraph.query import ir
 from omnigraph.query.params import bind_params
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.tokens import read_token, short_id, write_token
+from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, UnionType
-from omnigraph.versioning.ids import Clock
-from omnigraph.versioning.records import EmbeddingSpace
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.ids import Clock
+from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
+from omnigraph.versioning.model.snapshot import Snapshot
 
 _PLANS_MAX = 512
 EmbedText = Callable[[str, int, str, str, str | None, Sequence[EmbeddingSpace]], "np.ndarray[Any, Any]"]

@@ -13,12 +13,12 @@ from omnigraph.errors import InputError
 from omnigraph.operations.conflict_rules import Resolve, Rules
 from omnigraph.operations.merge import conflict_error, publish_schema_copy
 from omnigraph.operations.merge_plan import MergePlan, plan_snapshots
-from omnigraph.versioning.changes import commit_pair
-from omnigraph.versioning.history import reachable
-from omnigraph.versioning.records import Commit
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.feed.commit_changes import commit_pair
+from omnigraph.versioning.model.ancestry import reachable
+from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 
 @dataclass(frozen=True)

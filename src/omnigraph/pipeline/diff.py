@@ -1,6 +1,6 @@
 """Diff as a job: a task per range of a table's ids compares it and writes what changed as a file.
 
-The comparison is `versioning.diff`'s, range by range, as when one process does it. Each file holds the changes of one
+The comparison is `versioning.compare.diff`'s, range by range, as when one process does it. Each file holds the changes of one
 range, ids ascending, as JSON lines in the form every surface shows; files by name are in the order of tables and ids.
 """
 
@@ -20,10 +20,10 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.storage.difference import IdRange
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import object_store
-from omnigraph.versioning.diff import ROWS_MAX, Names, TableDiff, diff_pair, split_ids, table_pairs
-from omnigraph.versioning.ids import new_ulid
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.compare.diff import ROWS_MAX, Names, TableDiff, diff_pair, split_ids, table_pairs
+from omnigraph.versioning.model.ids import new_ulid
+from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.write.repository import Repository
 
 SUMMARY = "_diff.json"
 Side = tuple[str, int, str] | None

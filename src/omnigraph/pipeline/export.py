@@ -26,9 +26,9 @@ from omnigraph.storage.fragments import read_stored, stored_pieces
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import object_store
 from omnigraph.values import format_date, format_datetime
-from omnigraph.versioning.ids import new_ulid
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.ids import new_ulid
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
 
 Format = Literal["jsonl", "parquet", "csv", "arrow"]
 FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "csv", "arrow")

@@ -21,7 +21,7 @@ from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.store_pool import pooled_store
 from omnigraph.storage.tables import Table, TableStore
 from omnigraph.values import Fetch
-from omnigraph.versioning.records import EmbeddingSpace
+from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
 
 Mode = Literal["overwrite", "append", "merge"]
 _EMBED_SETTINGS = (

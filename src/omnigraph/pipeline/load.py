@@ -29,10 +29,10 @@ from omnigraph.pipeline.violations import split_of
 from omnigraph.storage.fragments import NewPiece, Prepared
 from omnigraph.storage.staging import Change
 from omnigraph.values import Fetch
-from omnigraph.versioning.ids import new_ulid
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.model.ids import new_ulid
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 BUCKET_BYTES = 2 * SPLIT_BYTES
 """How much text the keys of one bucket stand for, about: a judge then needs no more memory than a reader."""

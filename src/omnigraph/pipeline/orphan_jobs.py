@@ -24,10 +24,10 @@ from omnigraph.storage import layout
 from omnigraph.storage.fragments import delete_files
 from omnigraph.storage.garbage import referenced_files
 from omnigraph.storage.objects import ObjectStore, object_store
-from omnigraph.versioning.fencing import fence, is_operation_id
-from omnigraph.versioning.leases import Lease, is_alive
-from omnigraph.versioning.recovery import Recovered
-from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.write.fencing import fence, is_operation_id
+from omnigraph.versioning.write.leases import Lease, is_alive
+from omnigraph.versioning.write.recovery import Recovered
+from omnigraph.versioning.write.repository import Repository
 
 _KEPT = "kept.json"
 _SILENT = timedelta(hours=1)

@@ -29,7 +29,7 @@ from omnigraph.pipeline.splits import Reading, Split, count_lines, texts_of
 from omnigraph.pipeline.violations import Fault, Finding, Raised, position_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import NewPiece, delete_files, write_pieces
-from omnigraph.versioning.ids import new_ulids, system_clock
+from omnigraph.versioning.model.ids import new_ulids, system_clock
 
 WRITTEN = "written"
 RECORDS = "records"

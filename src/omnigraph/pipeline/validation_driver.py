@@ -26,7 +26,7 @@ from omnigraph.pipeline.validate_task import MET, STORED, Judged, PartPlace, Sca
 from omnigraph.pipeline.violations import Finding, rank
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.fragments import stored_pieces
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
 
 LOOKED_UP_ROWS_MAX = 4_000_000
 """Up to here a task holds all written ids of a table, some 50 bytes each, and deals only the rows that have one."""

@@ -45,9 +45,9 @@ from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.fragments import stored_pieces
-from omnigraph.versioning.records import MAIN
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import WriteOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

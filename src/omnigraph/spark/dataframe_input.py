@@ -23,9 +23,9 @@ from omnigraph.spark.arrow_interop import as_given
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.runner import SparkRunner, use_one_thread
 from omnigraph.storage.sources import BlobSources
-from omnigraph.versioning.records import MAIN
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import WriteOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

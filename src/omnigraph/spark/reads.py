@@ -18,8 +18,8 @@ from omnigraph.query.params import bind_params
 from omnigraph.spark.dataframe_lowering import run_on_spark
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.spark.session import SessionOptions, find_active, session_for
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

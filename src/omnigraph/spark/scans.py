@@ -20,8 +20,8 @@ from omnigraph.spark.arrow_interop import spark_ddl, to_wire
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.storage.fragments import read_stored, stored_pieces
 from omnigraph.storage.tables import FRAGMENT_ROWS
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

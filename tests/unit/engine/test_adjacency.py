@@ -19,7 +19,7 @@ from omnigraph.engine.walks import reach, reach_counts
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
 from omnigraph.storage.staging import Change
-from omnigraph.versioning.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 from support.writes import edge, new_graph, node
 
 SCHEMA = "node A { name: String @key }\nnode B { name: String @key }\nedge Loop: A -> A\nedge To: A -> B\n"

@@ -12,7 +12,7 @@ import pytest
 import omnigraph as og
 from omnigraph import bulk
 from omnigraph.errors import EmbeddingMismatch, InputError
-from omnigraph.versioning.records import EmbeddingSpace
+from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
 
 SCHEMA = """
 node Note {

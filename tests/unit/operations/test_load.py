@@ -21,7 +21,7 @@ from omnigraph.graph import Graph
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.load import load
 from omnigraph.operations.load_result import LoadResult, Reject
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.writes import (
     SHELVES,
     FakeEmbedder,

@@ -10,7 +10,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import Damaged
 from omnigraph.storage.garbage import remove_versions
-from omnigraph.versioning.maintenance import cleanup
+from omnigraph.versioning.upkeep.maintenance import cleanup
 from support.store import repository_of
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\n\nedge Knows: Person -> Person\n"

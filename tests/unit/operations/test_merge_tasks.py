@@ -9,8 +9,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.operations.merge import merge_branch, preview_merge
-from omnigraph.versioning import diff
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.compare import diff
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.merge_model import SCHEMA, Side, empty, shown, stored
 
 

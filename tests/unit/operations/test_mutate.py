@@ -23,7 +23,7 @@ from omnigraph.graph import Graph
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.mutate import MutationResult, mutate
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.writes import (
     FakeEmbedder,
     edge,

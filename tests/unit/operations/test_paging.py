@@ -8,8 +8,8 @@ from itertools import chain
 import pytest
 
 from omnigraph.errors import CommitNotFound, InputError, NotFound, PageCursorRejected, PageGone
-from omnigraph.versioning import maintenance
-from omnigraph.versioning.tokens import write_token
+from omnigraph.versioning.feed.cursors import write_token
+from omnigraph.versioning.upkeep import maintenance
 from support.writes import new_graph, node, reopened
 
 SCHEMA = "node P { k: I64 @key  text: String? @index  g: I32?  v: Vector(2)? }\nedge E: P -> P"

@@ -22,7 +22,7 @@ from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.stage_task import stage_rows
 from omnigraph.pipeline.staged_input import FileSource, RowSource
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.writes import SHELVES, beside, ids_of, new_graph, reopened, rows_of, shelf
 
 

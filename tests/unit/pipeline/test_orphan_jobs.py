@@ -21,11 +21,11 @@ from omnigraph.pipeline.stage_task import stage_rows
 from omnigraph.pipeline.staged_input import FileSource, RowSource
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.garbage import remove
-from omnigraph.versioning import leases
-from omnigraph.versioning.ids import system_clock
-from omnigraph.versioning.recovery import recover
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.model.ids import system_clock
+from omnigraph.versioning.write import leases
+from omnigraph.versioning.write.recovery import recover
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.writes import SHELVES, beside, ids_of, new_graph, reopened, shelf
 
 

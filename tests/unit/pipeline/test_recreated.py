@@ -10,7 +10,7 @@ from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.write.transaction import WriteOptions
 
 SCHEMA = "node Item {\n  name: String @key\n  count: I64\n}\n"
 READ = "query q() { match { $i: Item } return { $i.name as name, $i.count as count } order { $i.name } }"

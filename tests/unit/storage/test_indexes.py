@@ -11,7 +11,7 @@ from omnigraph.storage import indexes as indexes_module
 from omnigraph.storage.indexes import IndexSpec, index_names, stage_indexes, uncovered_rows
 from omnigraph.storage.numbered import compacted
 from omnigraph.storage.staging import Change
-from omnigraph.versioning.maintenance import _improve, _Plan
+from omnigraph.versioning.upkeep.maintenance import _improve, _Plan
 from support.graphs import files_below, new_line
 
 WIDTH = 8

@@ -10,8 +10,8 @@ from omnigraph.engine.data import TableData
 from omnigraph.storage import ledger, tables
 from omnigraph.storage.ledger import LedgerVersion
 from omnigraph.storage.tables import Table
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.state import State
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.state import State
 
 SCHEMA = "node Item {\n  name: String @key\n  note: String @index\n}\n"
 COUNT = "query q() { match { $i: Item } return { count($i) as n } }"

@@ -11,14 +11,14 @@ import pytest
 
 from omnigraph.errors import Damaged, OmniGraphError, StorageError
 from omnigraph.storage.failpoints import arm
-from omnigraph.versioning import maintenance
-from omnigraph.versioning.ids import system_clock
-from omnigraph.versioning.maintenance import cleanup, optimize
-from omnigraph.versioning.records import TableSpec
-from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.tags import create_tag
-from omnigraph.versioning.transaction import write
-from omnigraph.versioning.verify import verify
+from omnigraph.versioning.model.ids import system_clock
+from omnigraph.versioning.model.manifest_rows import TableSpec
+from omnigraph.versioning.upkeep import maintenance
+from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
+from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.tags import create_tag
+from omnigraph.versioning.write.transaction import write
 from support.graphs import (
     PERSON,
     PERSON_SCHEMA,

@@ -15,8 +15,9 @@ from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
-from omnigraph.versioning import maintenance, transaction
-from omnigraph.versioning.transaction import WriteOptions
+from omnigraph.versioning.upkeep import maintenance
+from omnigraph.versioning.write import transaction
+from omnigraph.versioning.write.transaction import WriteOptions
 
 SCHEMA = """\
 node Item {

@@ -1,0 +1,1 @@
+"""Differences of snapshots and three-way merge decisions."""

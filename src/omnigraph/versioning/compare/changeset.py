@@ -1,0 +1,61 @@
+"""What differs between two points, as something to hold, count and look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from omnigraph.notebook.tables import table
+from omnigraph.versioning.compare.diff import RowChange
+
+_SHOWN = 50
+_MARKS = {"insert": "+", "update": "~", "delete": "-"}
+
+
+class ChangeSet:
+    """The changes between two points; each iteration reads them anew, none is kept."""
+
+    def __init__(
+        self, changes: Callable[[], Iterator[RowChange]], title: str = "changes", schema_steps: tuple[str, ...] = ()
+    ) -> None:
+        self._changes = changes
+        self._title = title
+        self.schema_steps = schema_steps
+        """How the schemas of the points differ, one line for each change."""
+
+    def __iter__(self) -> Iterator[RowChange]:
+        return self._changes()
+
+    def __repr__(self) -> str:
+        return f"ChangeSet({self._title})"
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many rows were inserted, updated and deleted, by table key."""
+        counted: dict[str, dict[str, int]] = {}
+        for change in self:
+            ops = counted.setdefault(change.table_key, {"insert": 0, "update": 0, "delete": 0})
+            ops[change.op] += 1
+        return counted
+
+    def _repr_html_(self) -> str:
+        changes = list(islice(self, _SHOWN + 1))
+        rows = [(_MARKS[change.op], change.table_key, change.id, _what(change)) for change in changes[:_SHOWN]]
+        steps = "".join(f"; schema: {step}" for step in self.schema_steps)
+        more = f", the first {_SHOWN}" if len(changes) > _SHOWN else f": {len(changes)}"
+        return table(("", "table", "id", "what"), rows, caption=f"{self._title}{more}{steps}")
+
+
+def _what(change: RowChange) -> str:
+    """The properties concerned, before and after."""
+    before, after = change.before or {}, change.after or {}
+    names = [name for name in change.properties if name != "id"]
+    if change.op == "update":
+        return ", ".join(f"{name}: {_short(before.get(name))} → {_short(after.get(name))}" for name in names)
+    row = after or before
+    return ", ".join(f"{name}: {_short(row[name])}" for name in names if row.get(name) is not None)
+
+
+def _short(value: Any) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"

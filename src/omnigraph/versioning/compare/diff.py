@@ -1,0 +1,295 @@
+"""Two snapshots → what changed between them, row by row.
+
+Tables pinned at the same version are skipped. Otherwise only rows stored in different places are read, and
+compared by value, so a rewrite of equal values is no change. Tables are matched by identity: a renamed type is
+the same table. Columns are matched by what `Columns` says; one that only one side has counts as null on the other.
+
+Rows stay Arrow and come in ranges of ids, so that memory follows the size of a range, not of the difference:
+only the ids of all candidates are ever held at once, and only when there are more than fit one range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import Damaged
+from omnigraph.storage.difference import EVERYTHING, IdRange, StoredRows, all_rows, difference
+from omnigraph.storage.tables import Table
+from omnigraph.versioning.compare.equality import differing, same_rows
+from omnigraph.versioning.compare.rows import to_dicts, to_plain
+from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+
+Op = Literal["insert", "update", "delete"]
+Identity = tuple[int, int]
+"""Table id and incarnation: what a type keeps through its renames."""
+
+Names = Mapping[str, str] | None
+"""A side's column → what it is compared as; one that is left out is not compared. None: under its own name."""
+
+Columns = Callable[[Snapshot, Snapshot], Mapping[Identity, Mapping[str, str]]]
+"""What the columns of each table are called on the other side; only the caller knows schemas."""
+
+ROWS_MAX = 200_000
+"""Candidates of one range."""
+_SHOWN_ROWS = 4_096
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """One row before and after; the image a side does not have is None."""
+
+    table_key: str
+    id: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+    @property
+    def op(self) -> Op:
+        """What happened to the row."""
+        if self.before is None:
+            return "insert"
+        return "delete" if self.after is None else "update"
+
+    @property
+    def properties(self) -> list[str]:
+        """The columns whose values differ."""
+        return differing(self.before, self.after)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        kind, _, type_name = self.table_key.partition(":")
+        data: dict[str, Any] = {
+            "table_key": self.table_key,
+            "kind": kind,
+            "type_name": type_name,
+            "id": self.id,
+            "op": self.op,
+            "before": to_plain(self.before),
+            "after": to_plain(self.after),
+        }
+        if kind == "edge":
+            row = self.after or self.before or {}
+            data["endpoints"] = {"src": row.get("src"), "dst": row.get("dst")}
+        return data
+
+
+@dataclass(frozen=True)
+class TableChanges:
+    """What changed in one table, or in one range of its ids; `old` and `new` are the same rows in the same order."""
+
+    key: str
+    inserted: pa.Table
+    deleted: pa.Table
+    old: pa.Table
+    new: pa.Table
+
+    @property
+    def count(self) -> int:
+        """How many rows changed."""
+        return int(self.inserted.num_rows + self.deleted.num_rows + self.new.num_rows)
+
+    @cached_property
+    def ids(self) -> pa.Array:
+        """The rows that changed, in no promised order."""
+        return pa.concat_arrays(
+            chunk for rows in (self.inserted, self.deleted, self.new) for chunk in _chunks(rows["id"])
+        )
+
+    def rows(self) -> Iterator[RowChange]:
+        """One after the other, by id; only a few are Python objects at a time."""
+        order = pc.array_sort_indices(self.ids).to_numpy()
+        ends = np.cumsum([self.inserted.num_rows, self.deleted.num_rows])
+        for start in range(0, len(order), _SHOWN_ROWS):
+            places = order[start : start + _SHOWN_ROWS]
+            part = _at(self.inserted, places[places < ends[0]])
+            gone = _at(self.deleted, places[(places >= ends[0]) & (places < ends[1])] - ends[0])
+            updated = places[places >= ends[1]] - ends[1]
+            changes = [RowChange(self.key, row["id"], None, row) for row in part]
+            changes += [RowChange(self.key, row["id"], row, None) for row in gone]
+            pairs = zip(_at(self.old, updated), _at(self.new, updated), strict=True)
+            changes += [RowChange(self.key, after["id"], before, after) for before, after in pairs]
+            yield from sorted(changes, key=lambda change: change.id)
+
+
+class TableDiff:
+    """Two versions of a table, and the rows they store in different places; a missing version has none."""
+
+    def __init__(
+        self, key: str, before: Table | None, after: Table | None, names: Names = None, after_names: Names = None
+    ) -> None:
+        assert before is not None or after is not None
+        self.key = key
+        self._names = names
+        self._after_names = after_names
+        self._before: StoredRows | None = None
+        self._after: StoredRows | None = None
+        if before is not None and after is not None:
+            if before.version != after.version:
+                self._before, self._after = difference(before, after, _unlike(before, after, names, after_names))
+        elif before is not None:
+            self._before = all_rows(before)
+        elif after is not None:
+            self._after = all_rows(after)
+
+    @property
+    def sides(self) -> list[StoredRows]:
+        """The rows that may have changed, before and after."""
+        return [side for side in (self._before, self._after) if side is not None]
+
+    def changes(self, within: IdRange = EVERYTHING) -> TableChanges:
+        """What changed in a range of ids."""
+        gone = _renamed(_read(self._before, self._after, within), self._names)
+        come = _renamed(_read(self._after, self._before, within), self._after_names)
+        return compare(self.key, gone, come)
+
+    def touches(self, ids: pa.Array, within: IdRange = EVERYTHING) -> bool:
+        """Whether any of these rows may have changed; nothing but ids is read."""
+        found = (side.read(["id"], within)["id"] for side in self.sides)
+        return any(pc.any(pc.is_in(column, value_set=ids)).as_py() for column in found)
+
+    def ranges(self) -> Iterator[TableChanges]:
+        """All that changed, range by range, ids ascending."""
+        for within in split_ids(self.sides):
+            changes = self.changes(within)
+            if changes.count:
+                yield changes
+
+
+def split_ids(sides: Sequence[StoredRows], rows_max: int = ROWS_MAX) -> list[IdRange]:
+    """Ranges that together hold every id, each with about `rows_max` of the given rows."""
+    total = sum(side.count for side in sides)
+    if total <= rows_max:
+        return [EVERYTHING]
+    ids = pa.chunked_array([chunk for side in sides for chunk in side.ids().chunks], pa.utf8())
+    places = pc.array_sort_indices(ids)[rows_max::rows_max]
+    bounds = list(dict.fromkeys(ids.take(places).to_pylist()))
+    return [IdRange(low, high) for low, high in zip([None, *bounds], [*bounds, None], strict=True)]
+
+
+def compare(key: str, gone: pa.Table, come: pa.Table) -> TableChanges:
+    """What changed, given the rows that went and the rows that came; rows in both with equal values did not."""
+    place = pc.index_in(come["id"], value_set=_one(gone["id"]))
+    fresh = pc.is_null(place)
+    old = gone.take(_one(pc.drop_null(place)))
+    new = come.filter(pc.invert(fresh))
+    changed = pa.array(~same_rows(old, new))
+    kept = np.ones(gone.num_rows, dtype=bool)
+    kept[_one(pc.drop_null(place)).to_numpy()] = False
+    return TableChanges(key, come.filter(fresh), gone.filter(pa.array(kept)), old.filter(changed), new.filter(changed))
+
+
+def _unlike(before: Table, after: Table, names: Names, after_names: Names) -> tuple[set[int], set[int]]:
+    """The columns of each side, by field id, that the other side does not store as the same column."""
+    if names is None and after_names is None:
+        return set(), set()
+    here, there = _fields(before, names), _fields(after, after_names)
+    same = {field for name, field in here.items() if there.get(name) == field}
+    return set(here.values()) - same, set(there.values()) - same
+
+
+def _fields(table: Table, names: Names) -> dict[str, int]:
+    """Column, under the name it is compared by → its field id."""
+    ids = table.field_ids
+    return ids if names is None else {names[name]: field for name, field in ids.items() if name in names}
+
+
+def _read(side: StoredRows | None, other: StoredRows | None, within: IdRange) -> pa.Table:
+    if side is not None:
+        return side.read(within=within)
+    return other.table.schema.empty_table() if other is not None else pa.table({"id": pa.array([], pa.utf8())})
+
+
+def _renamed(rows: pa.Table, names: Names) -> pa.Table:
+    if names is None:
+        return rows
+    return rows.select([name for name in rows.schema.names if name in names]).rename_columns(
+        [names[name] for name in rows.schema.names if name in names]
+    )
+
+
+# -- snapshots ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TablePair:
+    """One table in two snapshots; the key is the later one's where it has the table."""
+
+    key: str
+    identity: Identity
+    before: PinnedTable | None
+    after: PinnedTable | None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the two may hold different rows."""
+        if self.before is None or self.after is None:
+            return True
+        return self.before.pin.lance_version != self.after.pin.lance_version
+
+
+def table_pairs(before: Snapshot, after: Snapshot) -> list[TablePair]:
+    """The tables of two snapshots, matched by identity, in the order of their keys."""
+    sides = [by_identity(before), by_identity(after)]
+    pairs = []
+    for identity in {**sides[0], **sides[1]}:
+        a, b = sides[0].get(identity), sides[1].get(identity)
+        shown = b or a
+        assert shown is not None
+        pairs.append(TablePair(shown.pin.key, identity, a, b))
+    return sorted(pairs, key=lambda pair: pair.key)
+
+
+def by_identity(snapshot: Snapshot) -> dict[Identity, PinnedTable]:
+    """The tables of a snapshot by what they keep through renames."""
+    return {(table.pin.table_id, table.pin.incarnation): table for table in snapshot.tables.values()}
+
+
+def diff_pair(pair: TablePair, before: Snapshot, after: Snapshot, columns: Columns | None = None) -> TableDiff:
+    """One table of two snapshots, compared."""
+    same_names = columns is None or before.schema_hash == after.schema_hash
+    names = None if same_names or columns is None else columns(before, after).get(pair.identity)
+    return TableDiff(
+        pair.key,
+        before.open(pair.before) if pair.before is not None else None,
+        after.open(pair.after) if pair.after is not None else None,
+        names,
+    )
+
+
+def diff_snapshots(
+    before: Snapshot,
+    after: Snapshot,
+    columns: Columns | None = None,
+    *,
+    wanted: Callable[[str], bool] = lambda _: True,
+) -> Iterator[RowChange]:
+    """Every row that differs, tables by key, rows by id; `wanted` chooses tables by their keys."""
+    try:
+        for pair in table_pairs(before, after):
+            if pair.moved and wanted(pair.key):
+                for changes in diff_pair(pair, before, after, columns).ranges():
+                    yield from changes.rows()
+    except Damaged as error:
+        removed = before.find_removed() or after.find_removed() if error.code == "version_reclaimed" else None
+        if removed is None:
+            raise
+        raise removed from error
+
+
+def _at(rows: pa.Table, places: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+    return to_dicts(rows.take(pa.array(places, pa.int64())))
+
+
+def _chunks(column: pa.ChunkedArray) -> list[pa.Array]:
+    return column.chunks or [pa.array([], column.type)]
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

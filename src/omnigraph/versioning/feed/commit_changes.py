@@ -1,0 +1,193 @@
+"""What one commit changed, relative to its first parent: exact, by value, in an order that never changes.
+
+Nodes come before edges, then types by an id that survives renames, then rows by id. A commit that rewrote equal
+values, compacted or indexed changed nothing. Tables whose pin the commit did not move are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import Conflict
+from omnigraph.versioning.compare.diff import Columns, Identity, Op, RowChange, TablePair, diff_pair, table_pairs
+from omnigraph.versioning.compare.rows import to_plain
+from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import Repository
+
+_KIND_RANK = {"node": 0, "edge": 1}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row that a commit inserted, updated or deleted."""
+
+    type_id: str
+    """Opaque; stays when the type is renamed."""
+    row: RowChange
+
+    @property
+    def kind(self) -> str:
+        """`node` or `edge`."""
+        return self.row.table_key.partition(":")[0]
+
+    @property
+    def type_name(self) -> str:
+        """The type's name at the commit."""
+        return self.row.table_key.partition(":")[2]
+
+    @property
+    def id(self) -> str:
+        """The row."""
+        return self.row.id
+
+    @property
+    def op(self) -> Op:
+        """What happened to it."""
+        return self.row.op
+
+    @property
+    def before(self) -> dict[str, Any] | None:
+        """The row before the commit."""
+        return self.row.before
+
+    @property
+    def after(self) -> dict[str, Any] | None:
+        """The row the commit left."""
+        return self.row.after
+
+    @property
+    def place(self) -> tuple[int, str, str]:
+        """What changes are ordered by; no two of a commit have the same."""
+        return _KIND_RANK[self.kind], self.type_id, self.id
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show; an image that is not there is left out."""
+        data: dict[str, Any] = {
+            "kind": self.kind,
+            "type": {"id": self.type_id, "name": self.type_name},
+            "id": self.id,
+            "op": self.op,
+        }
+        if self.before is not None:
+            data["before"] = to_plain(self.before)
+        if self.after is not None:
+            data["after"] = to_plain(self.after)
+        return data
+
+
+@dataclass(frozen=True)
+class ChangeFilter:
+    """Which changes are wanted; an absent list restricts nothing, and all lists must agree."""
+
+    kinds: frozenset[str] | None = None
+    types: frozenset[str] | None = None
+    ops: frozenset[str] | None = None
+
+    @classmethod
+    def of(
+        cls, kinds: Sequence[str] | None = None, types: Sequence[str] | None = None, ops: Sequence[str] | None = None
+    ) -> ChangeFilter:
+        """A filter from lists."""
+        return cls(*(None if chosen is None else frozenset(chosen) for chosen in (kinds, types, ops)))
+
+    def has_table(self, key: str) -> bool:
+        """Whether any change of a table can be wanted."""
+        kind, _, name = key.partition(":")
+        return (self.kinds is None or kind in self.kinds) and (self.types is None or name in self.types)
+
+    def has_op(self, op: str) -> bool:
+        """Whether changes of this sort are wanted."""
+        return self.ops is None or op in self.ops
+
+    def to_json(self) -> dict[str, list[str] | None]:
+        """The filter in one spelling, whatever the order it was given in."""
+        sides = {"kinds": self.kinds, "types": self.types, "ops": self.ops}
+        return {name: None if chosen is None else sorted(chosen) for name, chosen in sides.items()}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A commit and the changes it made, or those of them that fit a page."""
+
+    commit: Commit
+    changes: tuple[Change, ...]
+    schema_changed: bool = False
+    page: str | None = None
+    """Brings the rest, when this is not all."""
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        commit = self.commit
+        return {
+            "cause": {
+                "graph_commit_id": commit.id,
+                "parent_commit_id": commit.parent_id,
+                "merged_parent_commit_id": commit.merged_parent_id,
+                "authored_branch": commit.branch,
+                "actor_id": commit.actor,
+                "authored_at": commit.created_us,
+                "message": commit.message,
+                "schema_changed": self.schema_changed,
+            },
+            "changes": [change.to_json() for change in self.changes],
+        }
+
+
+def commit_pair(repository: Repository, commit: Commit) -> tuple[Snapshot, Snapshot]:
+    """A commit's snapshot and that of its first parent, older first."""
+    if commit.parent_id is None:
+        raise Conflict(
+            f"commit {commit.id} has no parent to be compared with",
+            code="parentless_commit",
+            hint="read the first state of the graph with 'snapshot' or 'export'",
+        )
+    return repository.snapshot(at=commit.parent_id), repository.snapshot(at=commit.id)
+
+
+def read_changes(
+    before: Snapshot,
+    after: Snapshot,
+    columns: Columns,
+    wanted: ChangeFilter,
+    from_table: tuple[int, str] | None = None,
+) -> Iterator[Change]:
+    """The changes between a commit and its parent, in their order, from one table on."""
+    pairs = [pair for pair in table_pairs(before, after) if pair.moved and wanted.has_table(pair.key)]
+    for pair in sorted(pairs, key=_table_place):
+        if from_table is not None and _table_place(pair) < from_table:
+            continue
+        type_id = _type_id(pair.identity)
+        for changes in diff_pair(pair, before, after, columns).ranges():
+            yield from (Change(type_id, row) for row in changes.rows() if wanted.has_op(row.op))
+
+
+def _table_place(pair: TablePair) -> tuple[int, str]:
+    return _KIND_RANK[pair.key.partition(":")[0]], _type_id(pair.identity)
+
+
+def _type_id(identity: Identity) -> str:
+    return f"{identity[0]:016x}{identity[1]:016x}"
+
+
+def changes_schema(before: Snapshot, after: Snapshot) -> bool:
+    """Whether rows of the two cannot be compared column by column under one schema."""
+    return before.schema_hash != after.schema_hash
+
+
+def check_schema(before: Snapshot, after: Snapshot) -> None:
+    """Refuse a commit that changed the schema: its rows before and after have different columns."""
+    if changes_schema(before, after):
+        raise Conflict(
+            f"commit {after.commit_id} changed the schema; its changes cannot be told row by row",
+            code="schema_boundary",
+            hint="'diff' compares across schemas, and the feed goes on behind the commit",
+        )

@@ -1,0 +1,280 @@
+"""The change feed: a branch's commits along first parents, each with its changes, page by page.
+
+A poll looks at the head once (the *cut*) and answers with whole commits up to it, as far as the limits go. The
+answer ends with a *cursor*, which the caller keeps and brings along next time; nothing is remembered here, so a
+cursor used twice gives the same commits twice: at least once, never less. Only a commit too large for one answer is
+cut in pieces; such an answer ends with a *page* token instead, good for the rest of that poll alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, Damaged, InputError
+from omnigraph.versioning.compare.diff import Columns
+from omnigraph.versioning.feed.commit_changes import (
+    Block,
+    Change,
+    ChangeFilter,
+    changes_schema,
+    check_schema,
+    commit_pair,
+    read_changes,
+)
+from omnigraph.versioning.feed.cursors import is_id, read_token, short_id, write_token
+from omnigraph.versioning.model.manifest_rows import Commit, Head
+from omnigraph.versioning.write.repository import Repository
+
+MIB = 1024 * 1024
+_NOWHERE: list[Any] = []
+
+
+@dataclass(frozen=True)
+class PageLimits:
+    """How much one answer may hold."""
+
+    changes: int = 1_000
+    bytes: int = 4 * MIB
+    commits: int = 128
+
+    def __post_init__(self) -> None:
+        for name, value, most in (
+            ("changes", self.changes, 8_192),
+            ("bytes", self.bytes, 32 * MIB),
+            ("commits", self.commits, 512),
+        ):
+            if type(value) is not int or not 1 <= value <= most:
+                raise InputError(
+                    f"a page holds 1 to {most} {name}, not {value!r}",
+                    code="bad_page",
+                    hint=f"give an integer, {name}=100",
+                )
+
+
+@dataclass(frozen=True)
+class ChangePage:
+    """One answer: commits with their changes, oldest first, and how to go on."""
+
+    blocks: tuple[Block, ...]
+    cut: str
+    """The head that was looked at; later commits wait for the next poll."""
+    cursor: str | None
+    """Keep it and bring it along next time; None while a commit goes on in another page."""
+    page: str | None
+    """Brings the rest of a commit that did not fit."""
+    caught_up: bool
+    """Whether nothing up to the cut is left."""
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.blocks)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "blocks": [block.to_json() for block in self.blocks],
+            "cut_commit_id": self.cut,
+            "cursor": self.cursor,
+            "page": self.page,
+            "caught_up": self.caught_up,
+        }
+
+
+class Feed:
+    """The feed of one branch, through one filter."""
+
+    def __init__(self, repository: Repository, columns: Columns, branch: str, wanted: ChangeFilter) -> None:
+        self._repository = repository
+        self._columns = columns
+        self._wanted = wanted
+        self._head: Head = repository.state().get_head(branch)
+        self._binding = {
+            "graph": repository.genesis_id,
+            "branch": branch,
+            "incarnation": self._head.incarnation,
+            "filter": _digest(wanted),
+        }
+
+    @property
+    def head(self) -> str:
+        """The head this feed looked at."""
+        return self._head.commit_id
+
+    def cursor_at(self, commit_id: str) -> str:
+        """The cursor of whoever has seen everything up to a commit."""
+        return write_token("feed-cursor", {**self._binding, "after": commit_id})
+
+    # -- where to begin --------------------------------------------------------------------------
+
+    def start(self, start: str, limits: PageLimits) -> ChangePage:
+        """The first poll: from `now` on, from the `beginning`, or `after:<commit>`."""
+        if start == "now":
+            return ChangePage((), self._head.commit_id, self.cursor_at(self._head.commit_id), None, True)
+        line = self._line(self._head.commit_id)
+        if start == "beginning":
+            return self._answer(line, limits, None)
+        if not str(start).startswith("after:"):
+            raise InputError(
+                f"a feed cannot start at '{str(start)[:80]}'", hint="start at 'now', 'beginning' or 'after:<commit>'"
+            )
+        name = start.removeprefix("after:")
+        found = self._repository.find_point(name)
+        return self._answer(self._behind(line, found.commit_id if found is not None else name), limits, None)
+
+    def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
+        """The next poll of whoever holds a cursor."""
+        after = read_token(cursor, "feed-cursor", self._binding, {"after": str})["after"]
+        if after == self._head.commit_id:
+            return ChangePage((), after, cursor, None, True)
+        return self._answer(self._behind(self._line(self._head.commit_id), after), limits, cursor)
+
+    def next_page(self, page: str, limits: PageLimits) -> ChangePage:
+        """The rest of a poll that stopped inside a commit."""
+        fields = read_token(page, "feed-page", self._binding, {"cut": str, "commit": str, "position": list})
+        line = self._line(fields["cut"])
+        if line[-1].id not in {commit.id for commit in self._line(self._head.commit_id)}:
+            raise ChangeCursorRejected("its head is not on the branch any more")
+        at = next((place for place, commit in enumerate(line) if commit.id == fields["commit"]), None)
+        if at is None:
+            raise ChangeCursorRejected("its commit is not on the branch any more")
+        return self._answer(line[at:], limits, None, fields["position"])
+
+    def _line(self, head: str) -> list[Commit]:
+        """The commits from the first one to `head` along first parents."""
+        known = self._repository.all_commits()
+        line: list[Commit] = []
+        commit_id: str | None = head
+        while commit_id is not None:
+            if commit_id not in known:
+                raise ChangeCursorRejected(f"its commit {commit_id} does not exist")
+            line.append(known[commit_id])
+            commit_id = line[-1].parent_id
+        return line[::-1]
+
+    def _behind(self, line: list[Commit], after: str) -> list[Commit]:
+        for place, commit in enumerate(line):
+            if commit.id == after:
+                return line[place + 1 :]
+        raise ChangeCursorRejected(
+            f"commit {after[:40]} is not on the first-parent line of branch '{self._binding['branch']}'"
+        )
+
+    # -- answering -------------------------------------------------------------------------------
+
+    def _answer(
+        self, commits: list[Commit], limits: PageLimits, cursor: str | None, position: Any = None
+    ) -> ChangePage:
+        """Whole commits as far as the limits go; the first one from a position on."""
+        cut = commits[-1].id if commits else self._head.commit_id
+        blocks: list[Block] = []
+        room = _Room(limits)
+        seen: str | None = None
+        for commit in commits[: limits.commits]:
+            try:
+                block, rest = self._block(commit, room, position)
+            except Damaged as error:
+                if error.code != "version_reclaimed":
+                    raise
+                if seen is None:
+                    raise ChangeFeedGap(commit.id, cursor) from error
+                break
+            position = None
+            if rest is not None and seen is not None:
+                # An answer that can end after a whole commit does.
+                break
+            blocks.append(block)
+            if rest is not None:
+                fields = {**self._binding, "cut": cut, "commit": commit.id, "position": rest}
+                return ChangePage(tuple(blocks), cut, None, write_token("feed-page", fields), False)
+            seen = commit.id
+        last = seen or cut
+        return ChangePage(tuple(blocks), cut, self.cursor_at(last), None, last == cut)
+
+    def _block(self, commit: Commit, room: _Room, position: Any) -> tuple[Block, Any]:
+        """A commit's changes as far as there is room, and the position of the last one if more are left."""
+        if commit.parent_id is None:
+            # A graph is created empty.
+            return Block(commit, ()), None
+        before, after = commit_pair(self._repository, commit)
+        changes = _after(read_changes(before, after, self._columns, self._wanted, _table(position)), position)
+        taken, rest = room.take(changes)
+        return Block(commit, taken, changes_schema(before, after)), rest
+
+
+def read_block(
+    repository: Repository,
+    columns: Columns,
+    commit: Commit,
+    wanted: ChangeFilter,
+    *,
+    limits: PageLimits | None = None,
+    page: str | None = None,
+) -> Block:
+    """What one commit changed, all of it or a page."""
+    before, after = commit_pair(repository, commit)
+    check_schema(before, after)
+    binding = {"graph": repository.genesis_id, "commit": commit.id, "filter": _digest(wanted)}
+    position = read_token(page, "commit-page", binding, {"position": list})["position"] if page is not None else None
+    changes = _after(read_changes(before, after, columns, wanted, _table(position)), position)
+    if limits is None:
+        return Block(commit, tuple(changes))
+    taken, rest = _Room(limits).take(changes)
+    token = write_token("commit-page", {**binding, "position": rest}) if rest is not None else None
+    return Block(commit, taken, page=token)
+
+
+@dataclass
+class _Room:
+    """What is left of a page."""
+
+    limits: PageLimits
+    changes: int = field(default=0)
+    bytes: int = field(default=0)
+
+    def take(self, changes: Iterator[Change]) -> tuple[tuple[Change, ...], Any]:
+        """The changes that fit, and where they end if more are left; the first change of a page always fits."""
+        taken: list[Change] = []
+        for change in changes:
+            size = _size(change)
+            full = self.changes >= self.limits.changes or self.bytes + size > self.limits.bytes
+            if self.changes and full:
+                return tuple(taken), _position(taken[-1]) if taken else _NOWHERE
+            taken.append(change)
+            self.changes += 1
+            self.bytes += size
+        return tuple(taken), None
+
+
+def _position(change: Change) -> list[Any]:
+    rank, type_id, id_ = change.place
+    return [rank, type_id, short_id(id_)]
+
+
+def _table(position: Any) -> tuple[int, str] | None:
+    if not position:
+        return None
+    if not (len(position) == len(("rank", "type", "id")) and type(position[0]) is int and type(position[1]) is str):
+        raise ChangeCursorRejected("it is not a token of this program")
+    return position[0], position[1]
+
+
+def _after(changes: Iterator[Change], position: Any) -> Iterator[Change]:
+    """The changes behind a position; they come in the same order every time."""
+    if position:
+        for change in changes:
+            if change.place[:2] == (position[0], position[1]) and is_id(change.id, position[2]):
+                break
+        else:
+            raise ChangeCursorRejected("its place in the commit is not there")
+    yield from changes
+
+
+def _size(change: Change) -> int:
+    return len(json.dumps(change.to_json(), ensure_ascii=False).encode())
+
+
+def _digest(wanted: ChangeFilter) -> str:
+    return hashlib.sha256(json.dumps(wanted.to_json()).encode()).hexdigest()[:32]

@@ -1,0 +1,190 @@
+"""One row through history: which commits changed it, and which commit last set each of its properties.
+
+History is walked from a commit back through all its parents, and simplified: a commit whose row equals that of a
+parent changed nothing and is passed over towards that parent, the first one where several do. So a change is told
+where it was made, on whatever branch that was, and a merge is told only where it made a row neither side had.
+
+The graph is not read again for every commit. Tables whose pin did not move are skipped, and a row is found by its
+place: the ids of a data file are looked through once, however many versions share the file.
+
+A cleanup may have taken old versions away. Then history ends with the oldest state that can still be read, told as
+`found`: the row was like this at that commit, and who made it so is not known any more.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnigraph.errors import CommitNotFound, Damaged
+from omnigraph.storage.places import Finder
+from omnigraph.versioning.compare.diff import Identity
+from omnigraph.versioning.compare.equality import differing, same_row, same_value
+from omnigraph.versioning.compare.rows import to_dicts, to_plain
+from omnigraph.versioning.model.manifest_rows import Commit, Pin
+from omnigraph.versioning.write.repository import Repository
+
+Row = dict[str, Any]
+EntityOp = Literal["insert", "update", "delete", "found"]
+Rename = Callable[[str], Mapping[str, str]]
+"""Schema hash → the table's columns in that schema, and what they are called in the schema asked about."""
+
+
+@dataclass(frozen=True)
+class EntityChange:
+    """What one commit did to one row."""
+
+    commit: Commit
+    before: Row | None
+    after: Row | None
+    known: bool = True
+    """Whether the state before can still be read."""
+
+    @property
+    def op(self) -> EntityOp:
+        """What happened to the row."""
+        if not self.known:
+            return "found"
+        if self.before is None:
+            return "insert"
+        return "delete" if self.after is None else "update"
+
+    @property
+    def properties(self) -> list[str]:
+        """The columns whose values differ."""
+        return differing(self.before, self.after)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "graph_commit_id": self.commit.id,
+            "actor_id": self.commit.actor,
+            "created_at": self.commit.created_us,
+            "message": self.commit.message,
+            "op": self.op,
+            "properties": self.properties,
+            "before": to_plain(self.before),
+            "after": to_plain(self.after),
+        }
+
+
+@dataclass(frozen=True)
+class Blame:
+    """The value of a property, and the commit that last set it."""
+
+    property: str
+    value: Any
+    commit: Commit
+    known: bool = True
+    """False when the value is at least as old as this commit, and older versions were cleaned up."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "property": self.property,
+            "value": to_plain(self.value),
+            "known": self.known,
+            "graph_commit_id": self.commit.id,
+            "actor_id": self.commit.actor,
+            "created_at": self.commit.created_us,
+            "message": self.commit.message,
+        }
+
+
+class EntityHistory:
+    """One row of one table, at any commit; `rename` says what a schema's columns are called today."""
+
+    def __init__(self, repository: Repository, identity: Identity, row_id: str, rename: Rename) -> None:
+        state = repository.state()
+        self._repository = repository
+        self._rename = rename
+        self._commits = repository.all_commits(state)
+        self._pins = {
+            commit_id: pin
+            for commit_id, pins in repository.all_pins(state).items()
+            for pin in pins
+            if (pin.table_id, pin.incarnation) == identity
+        }
+        self._folder = state.tables[identity].folder
+        self._finder = Finder(row_id)
+        self._rows: dict[tuple[int, str], Row | None] = {}
+
+    def row(self, commit_id: str) -> Row | None:
+        """The row as a commit left it, in the columns of today."""
+        pin = self._pins.get(commit_id)
+        if pin is None:
+            return None
+        schema_hash = self._commits[commit_id].schema_hash
+        key = (pin.lance_version, schema_hash)
+        if key not in self._rows:
+            self._rows[key] = self._read(pin, schema_hash)
+        return self._rows[key]
+
+    def _read(self, pin: Pin, schema_hash: str) -> Row | None:
+        found = to_dicts(
+            self._finder.rows(self._repository.tables.open(self._folder, pin.lance_version, pin.transaction))
+        )
+        if not found:
+            return None
+        names = self._rename(schema_hash)
+        return {names[name]: value for name, value in found[0].items() if name in names}
+
+    def _known(self, commit_id: str) -> bool:
+        """Whether the row can still be read as a commit left it."""
+        try:
+            self.row(commit_id)
+        except Damaged as error:
+            if error.code != "version_reclaimed":
+                raise
+            return False
+        return True
+
+    def changes(self, start: str) -> Iterator[EntityChange]:
+        """Every change of the row that led to its state at `start`, newest first."""
+        queue = [(-self._commit(start).manifest_version, start)]
+        seen = {start}
+        while queue:
+            commit = self._commit(heapq.heappop(queue)[1])
+            row = self.row(commit.id)
+            parents = [parent for parent in commit.parents if self._known(parent)]
+            alike = [parent for parent in parents if same_row(row, self.row(parent))]
+            if not alike and (row is not None or commit.parents):
+                known = len(parents) == len(commit.parents)
+                before = self.row(parents[0]) if known and parents else None
+                if known or row is not None:
+                    yield EntityChange(commit, before, row, known)
+            for parent in alike[:1] or parents:
+                if parent not in seen:
+                    seen.add(parent)
+                    heapq.heappush(queue, (-self._commit(parent).manifest_version, parent))
+
+    def blame(self, start: str) -> list[Blame]:
+        """For each property of the row at `start`, the commit that last set it; nothing when there is no row."""
+        row = self.row(start)
+        if row is None:
+            return []
+        found: dict[str, tuple[Commit, bool]] = {}
+        asked: dict[str, set[str]] = {start: set(row)}
+        queue = [(-self._commit(start).manifest_version, start)]
+        while queue:
+            commit = self._commit(heapq.heappop(queue)[1])
+            left = asked.pop(commit.id)
+            known = all(self._known(parent) for parent in commit.parents)
+            for parent in commit.parents if known else ():
+                before = self.row(parent)
+                kept = {name for name in left if before is not None and same_value(before.get(name), row[name])}
+                if kept:
+                    if parent not in asked:
+                        heapq.heappush(queue, (-self._commit(parent).manifest_version, parent))
+                    asked.setdefault(parent, set()).update(kept)
+                    left -= kept
+            found.update(dict.fromkeys(left, (commit, known)))
+        return [Blame(name, value, *found[name]) for name, value in row.items()]
+
+    def _commit(self, commit_id: str) -> Commit:
+        commit = self._commits.get(commit_id)
+        if commit is None:
+            raise CommitNotFound(f"there is no commit '{commit_id}'")
+        return commit

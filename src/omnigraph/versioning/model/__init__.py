@@ -1,0 +1,1 @@
+"""The rows of the manifest, states, snapshots, ids and ancestry."""

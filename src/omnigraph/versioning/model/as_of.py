@@ -1,0 +1,106 @@
+"""Where a branch was at a version or a time.
+
+A branch has a line of commits of its own, which grows at the end only, and goes on, before it was made, with the
+line of the commit it was forked from. Every commit and every head say which line they are on: the branch, the manifest
+version in which that branch was made (a name can have several lives), and the commit it came from. So a point of
+the past is found by looking at the numbers of one line, not by walking from commit to commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pyarrow.compute as pc
+
+from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError
+from omnigraph.storage.ledger import Ledger
+from omnigraph.storage.tables import sql_text
+from omnigraph.versioning.model.ids import first_ulid
+from omnigraph.versioning.model.manifest_rows import MAIN, Commit, Head, row_to_commit
+from omnigraph.versioning.model.state import State
+
+
+def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) -> Commit:
+    """The newest commit on a branch's line that was there at a manifest version or time.
+
+    A time after the head is the head. A version that does not exist yet, and a point before the first commit, are
+    not found; the error names the range there is.
+    """
+    if isinstance(at, bool) or not isinstance(at, int | datetime):
+        raise InputError(
+            f"a point of history is a version, a commit id, a tag or a datetime, not a {type(at).__name__}",
+            hint="give a time as a datetime",
+        )
+    version, time_us = (None, _microseconds(at)) if isinstance(at, datetime) else (at, None)
+    head = state.get_head(branch)
+    if version is not None and version > state.version:
+        raise _no_point(ledger, state, branch, at)
+    line: Head | Commit = head
+    last = head.manifest_version if version is None else max(0, min(version, head.manifest_version))
+    while True:
+        for commit_id in _newest_first(ledger, state, line, last, time_us):
+            commit = _commit(ledger, state, commit_id)
+            if time_us is None or commit.created_us <= time_us:
+                return commit
+        if line.fork_commit_id is None:
+            raise _no_point(ledger, state, branch, at)
+        line = _commit(ledger, state, line.fork_commit_id)
+        last = min(last, line.manifest_version)
+
+
+def span_of(ledger: Ledger, state: State, branch: str) -> tuple[Commit, Commit]:
+    """The first and the last commit of a branch's line."""
+    head = state.get_head(branch)
+    line: Head | Commit = head
+    while line.fork_commit_id is not None:
+        line = _commit(ledger, state, line.fork_commit_id)
+    *_, first = _newest_first(ledger, state, line, line.manifest_version, None)
+    return _commit(ledger, state, first), _commit(ledger, state, head.commit_id)
+
+
+def _no_point(ledger: Ledger, state: State, branch: str, at: int | datetime) -> CommitNotFound:
+    first, last = span_of(ledger, state, branch)
+    if isinstance(at, datetime):
+        message = f"branch '{branch}' has no commit as old as {at.isoformat()}"
+        known = f"its first commit was made at {spell_time(first)}, its last at {spell_time(last)}"
+    else:
+        message = f"branch '{branch}' has no version {at}"
+        known = f"its versions are {first.manifest_version} to {state.version}"
+    return CommitNotFound(
+        f"{message}; {known}",
+        code="not_found",
+        hint=Hint("commits() lists them", cli="'omnigraph commit list' lists them", in_shell="':commits' lists them"),
+    )
+
+
+def spell_time(commit: Commit) -> str:
+    """When a commit was made."""
+    time = commit.created_at
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _newest_first(ledger: Ledger, state: State, line: Head | Commit, last: int, time_us: int | None) -> Iterator[str]:
+    """The commits of one line up to a version, and up to about a time."""
+    on_branch = "table_branch IS NULL" if line.branch == MAIN else f"table_branch = {sql_text(line.branch)}"
+    condition = (
+        f"object_type = 'graph_commit' AND {on_branch} AND table_version > {line.since} AND table_version <= {last}"
+    )
+    if time_us is not None:
+        # An id begins with the millisecond it was made in.
+        condition += f" AND object_id < {sql_text(first_ulid(max(time_us, 0) + 1_000))}"
+    found = ledger.history(state.ledger, condition, ["object_id", "table_version"])
+    order = pc.sort_indices(found["table_version"], sort_keys=[("", "descending")])
+    for place in order:
+        yield found["object_id"][place.as_py()].as_py()
+
+
+def _commit(ledger: Ledger, state: State, commit_id: str) -> Commit:
+    rows = ledger.find(state.ledger, commit_id).to_pylist()
+    if not rows:
+        raise Damaged(f"commit {commit_id} is missing from the history", code="damaged_manifest")
+    return row_to_commit(rows[0])
+
+
+def _microseconds(time: datetime) -> int:
+    return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)

@@ -1,0 +1,40 @@
+"""How a point of history is named: a branch, a tag, or a commit by its id or a prefix of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from omnigraph.errors import CommitNotFound, Hint, InputError
+from omnigraph.names import did_you_mean, listing
+from omnigraph.versioning.model.state import State
+
+PREFIX_MIN = 8
+"""The fewest characters of a commit id that name the commit."""
+
+_FORMS = f"a point is a branch, a tag, a commit id or its first {PREFIX_MIN} or more characters, a version or a time"
+
+
+def commit_with_prefix(prefix: str, commit_ids: Iterable[str]) -> str | None:
+    """The only commit id that begins with the prefix; None if there is none or the prefix is too short."""
+    if len(prefix) < PREFIX_MIN:
+        return None
+    found = [commit_id for commit_id in commit_ids if commit_id.startswith(prefix.upper())]
+    if len(found) > 1:
+        raise InputError(
+            f"'{prefix}' is the prefix of {len(found)} commit ids", hint=f"give more characters: {listing(found)}"
+        )
+    return found[0] if found else None
+
+
+def no_point(name: str, state: State) -> CommitNotFound:
+    """The error for a name that stands for nothing."""
+    meant = did_you_mean(name, [*state.branches(), *(tag.name for tag in state.tags())])
+    before = f"{meant} " if meant is not None else ""
+    return CommitNotFound(
+        f"there is no branch, tag or commit '{name}'",
+        hint=Hint(
+            f"{before}{_FORMS}; a version is an int, a time a datetime",
+            cli=f"{before}{_FORMS}; 'omnigraph commit list' lists the commits",
+            in_shell=f"{before}{_FORMS}; ':commits' lists the commits",
+        ),
+    )

@@ -1,0 +1,169 @@
+"""What one version of the manifest says.
+
+The rows stay Arrow; a head is read when it is asked for, so five hundred branches cost a commit nothing.
+`Publication` is the difference a publish makes: rows to put in place of state rows of the same id, ids to
+take away, history to add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import BranchNotFound, Damaged, Hint
+from omnigraph.names import did_you_mean
+from omnigraph.storage.ledger import LedgerVersion
+from omnigraph.versioning.model.manifest_rows import (
+    IDENTITY_OBJECT_ID,
+    MAIN,
+    RECLAIM_PREFIX,
+    Head,
+    Pin,
+    Reclaim,
+    Row,
+    TableRow,
+    Tag,
+    head_object_id,
+    read_metadata,
+    row_to_head,
+    row_to_reclaim,
+    row_to_table,
+    row_to_tag,
+    tag_object_id,
+    to_rows,
+)
+from omnigraph.versioning.write.ref_names import check_text
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What to change in the manifest."""
+
+    put: tuple[Row, ...] = ()
+    drop: tuple[str, ...] = ()
+    add: tuple[Row, ...] = field(default=())
+
+
+class State:
+    """The heads and tables of one manifest version."""
+
+    def __init__(self, ledger: LedgerVersion) -> None:
+        self.ledger = ledger
+        self.version = ledger.version
+        self.history = ledger.history
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        ids = self.ledger.state["object_id"].to_pylist()
+        places = {object_id: place for place, object_id in enumerate(ids)}
+        if len(places) != len(ids):
+            raise Damaged("the manifest holds a state row twice", code="damaged_manifest")
+        return places
+
+    def _row(self, object_id: str) -> Row | None:
+        place = self._places.get(object_id)
+        if place is None:
+            return None
+        row: Row = self.ledger.state.slice(place, 1).to_pylist()[0]
+        return row
+
+    def find_head(self, branch: str) -> Head | None:
+        """The head of a branch, if there is one."""
+        check_text(branch, "branch")
+        row = self._row(head_object_id(branch))
+        return row_to_head(row) if row is not None else None
+
+    def get_head(self, branch: str) -> Head:
+        """The head of a branch."""
+        head = self.find_head(branch)
+        if head is None:
+            hint = did_you_mean(branch, self.branches()) or Hint(
+                "branches() lists the branches, branch_create() creates one",
+                cli="'omnigraph branch list' lists the branches, 'omnigraph branch create' creates one",
+                in_shell="':branch' lists the branches, ':branch create NAME' creates one",
+            )
+            raise BranchNotFound(f"there is no branch '{branch}'", hint=hint)
+        return head
+
+    def branches(self) -> list[str]:
+        """Every branch: main first, then by name."""
+        prefix = head_object_id("")
+        names = [object_id.removeprefix(prefix) for object_id in self._places if object_id.startswith(prefix)]
+        return sorted(names, key=lambda name: (name != MAIN, name))
+
+    def heads(self) -> list[Head]:
+        """Every head, in the order of `branches`."""
+        return [self.get_head(branch) for branch in self.branches()]
+
+    def find_tag(self, name: str) -> Tag | None:
+        """The tag of this name, if there is one."""
+        row = self._row(tag_object_id(name))
+        return row_to_tag(row) if row is not None else None
+
+    def tags(self) -> list[Tag]:
+        """Every tag, by name."""
+        prefix = tag_object_id("")
+        names = sorted(object_id for object_id in self._places if object_id.startswith(prefix))
+        return [row_to_tag(row) for row in map(self._row, names) if row is not None]
+
+    def protected_pins(self) -> Iterator[Pin]:
+        """What some branch's head or some tag pins, and no cleanup may remove."""
+        for head in self.heads():
+            yield from head.pins
+        for tag in self.tags():
+            yield from tag.pins
+
+    @cached_property
+    def tables(self) -> dict[tuple[int, int], TableRow]:
+        """Every table that exists, by identity."""
+        state = self.ledger.state
+        rows = state.filter(pc.equal(state["object_type"], "table")).to_pylist()
+        return {(table.table_id, table.incarnation): table for table in map(row_to_table, rows)}
+
+    @cached_property
+    def next_identity(self) -> int:
+        """The next number nobody has: schemas of all branches draw from one counter."""
+        row = self._row(IDENTITY_OBJECT_ID)
+        return int(read_metadata(row)["next_identity_id"]) if row is not None else 1
+
+    def is_aborted(self, commit_id: str) -> bool:
+        """Whether a commit was given up for its writer."""
+        return commit_id in self._places
+
+    def aborts(self) -> list[Row]:
+        """The rows of given-up commits and jobs."""
+        state = self.ledger.state
+        rows: list[Row] = state.filter(pc.equal(state["object_type"], "graph_abort")).to_pylist()
+        return [row for row in rows if not row["object_id"].startswith(RECLAIM_PREFIX)]
+
+    def reclaims(self) -> list[Reclaim]:
+        """What cleanups are removing, or were removing when they died."""
+        ids = [object_id for object_id in self._places if object_id.startswith(RECLAIM_PREFIX)]
+        return [row_to_reclaim(row) for row in map(self._row, ids) if row is not None]
+
+    def is_reclaimed(self, folder: str, versions: Iterable[int]) -> bool:
+        """Whether some of these versions of a table are being removed, and cannot be pinned any more."""
+        for reclaim in self.reclaims():
+            fenced = reclaim.tables.get(folder, frozenset())
+            if fenced is None or not fenced.isdisjoint(versions):
+                return True
+        return False
+
+    def with_publication(self, publication: Publication) -> tuple[pa.Table, pa.Table]:
+        """The state rows and the added history rows of the next version."""
+        gone = [*publication.drop, *(row["object_id"] for row in publication.put)]
+        state = self.ledger.state
+        kept = (
+            state.filter(pc.invert(pc.is_in(state["object_id"], value_set=pa.array(gone, pa.utf8()))))
+            if gone
+            else state
+        )
+        return pa.concat_tables([kept, _cast(publication.put, state)]), _cast(publication.add, state)
+
+
+def _cast(rows: Iterable[Row], like: pa.Table) -> pa.Table:
+    return to_rows(rows).cast(like.schema)

@@ -1,0 +1,264 @@
+"""Keeps a graph fast and small: compaction, indexes, collection of what nobody can reach.
+
+Compaction and indexes never change rows, so they are published like any write, as one commit with the
+new pins; when the branch moved meanwhile they are planned again. Collection works from what is retained (`retention`),
+never from what looks old. Ages are measured by the store's clock, and only decide what is worth removing: that nothing
+is removed which a write on its way is about to publish is ensured by a fence (`reclaim`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from omnigraph.errors import InputError, OmniGraphError, StorageError
+from omnigraph.storage import layout
+from omnigraph.storage.failpoints import reach
+from omnigraph.storage.garbage import (
+    Removed,
+    VersionFile,
+    list_versions,
+    remove,
+    remove_unfinished,
+    strange_folders,
+)
+from omnigraph.storage.indexes import IndexSpec, PendingIndex, stage_indexes, uncovered_rows
+from omnigraph.storage.numbered import compacted
+from omnigraph.storage.tables import Table
+from omnigraph.versioning.model.ids import system_clock
+from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.state import State
+from omnigraph.versioning.upkeep.reclaim import Garbage, reclaim
+from omnigraph.versioning.upkeep.retention import TableId, live_versions
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+
+GRACE = timedelta(minutes=15)
+"""How long a version nobody pins is presumed to be on its way to a publish."""
+
+_AHEAD_MAX = timedelta(days=1)
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+
+Wanted = Mapping[str, Sequence[IndexSpec]]
+
+
+@dataclass(frozen=True)
+class TableStats:
+    """What maintenance did to one table."""
+
+    table_key: str
+    fragments_before: int
+    fragments_after: int
+    committed: bool
+    pending: tuple[PendingIndex, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "table_key": self.table_key,
+            "fragments_removed": self.fragments_before if self.committed else 0,
+            "fragments_added": self.fragments_after if self.committed else 0,
+            "committed": self.committed,
+            "pending_indexes": [{"property": p.column, "reason": p.reason} for p in self.pending],
+        }
+
+
+@dataclass(frozen=True)
+class CleanupStats:
+    """What a cleanup removed, or would remove, from one table."""
+
+    table_key: str
+    folder: str
+    old_versions_removed: int = 0
+    bytes_removed: int = 0
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "table_key": self.table_key,
+            "old_versions_removed": self.old_versions_removed,
+            "bytes_removed": self.bytes_removed,
+            "error": self.error,
+        }
+
+
+@dataclass
+class _Plan:
+    tables: dict[str, Table] = field(default_factory=dict)
+    stats: list[TableStats] = field(default_factory=list)
+
+
+def optimize(repository: Repository, branch: str = MAIN, *, wanted: Wanted | None = None) -> list[TableStats]:
+    """Compact every table of a branch and bring its indexes up to date, in one commit; none if all is well."""
+    return _maintain(repository, branch, "optimize", wanted or {}, compact=True)
+
+
+def ensure_indices(repository: Repository, branch: str, wanted: Wanted) -> list[TableStats]:
+    """Build the indexes that are missing, in one commit; none if none is."""
+    return _maintain(repository, branch, "ensure_indices", wanted, compact=False)
+
+
+def _maintain(repository: Repository, branch: str, kind: str, wanted: Wanted, *, compact: bool) -> list[TableStats]:
+    plan = _Plan()
+
+    def prepare(transaction: Transaction) -> None:
+        plan.tables.clear()
+        plan.stats.clear()
+        for key in transaction.snapshot.tables:
+            _improve(plan, key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
+        for key, table in plan.tables.items():
+            transaction.set_version(key, table)
+        reach("optimize.before_publish")
+
+    write(repository, prepare, WriteOptions(branch=branch, kind=kind))
+    return plan.stats
+
+
+def _improve(plan: _Plan, key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool) -> None:
+    before = table.fragment_count
+    current = table
+    if compact:
+        current = compacted(table, always=True)
+        reach("optimize.compacted")
+    # Text and vector indexes lose hits once rows were deleted and compacted away; they are built anew.
+    moved = current is not table
+    stale = moved or (compact and uncovered_rows(current))
+    staged, pending = stage_indexes(current, specs, rebuild=stale)
+    if staged is not None:
+        current, _ = staged.promote()
+    if current is not table:
+        plan.tables[key] = current
+    plan.stats.append(TableStats(key, before, current.fragment_count, current is not table, tuple(pending)))
+
+
+# -- cleanup -----------------------------------------------------------------------------------------
+
+
+def cleanup(
+    repository: Repository,
+    *,
+    keep: int | None = None,
+    older_than: timedelta | None = None,
+    confirm: bool = False,
+    grace: timedelta = GRACE,
+) -> list[CleanupStats]:
+    """Remove table versions that only forgotten commits pin.
+
+    A commit is retained when it is one of a branch's newest `keep`, or younger than `older_than`; heads, fork
+    points and whatever two branches would be merged on always are, and so is what was a head within the `grace`,
+    because somebody may still read it or write on top of it. Without `confirm` nothing is removed, and the
+    counts say what would be. A grace of zero states that no other process uses the graph: then ages do not matter,
+    and files of unfinished writes are removed too.
+    """
+    if keep is None and older_than is None:
+        raise InputError(
+            "a cleanup needs a policy", hint="give keep (newest commits per branch) or older_than, or both"
+        )
+    if keep is not None and keep < 0:
+        raise InputError("keep cannot be negative")
+    if confirm:
+        repository.check_writable()
+    now = datetime.now(UTC) if repository.read_only else repository.objects.now()
+    if confirm:
+        _check_clock(now)
+    state = repository.state()
+    # An object store gives times in whole seconds: the newest versions can be as old as `now`.
+    before = now - grace if grace else _END_OF_TIME
+    listed, stats = _list_tables(repository, state)
+    written = {(*identity, file.version): file.written_at for identity, files in listed.items() for file in files}
+    live = live_versions(
+        repository,
+        state,
+        written,
+        now,
+        keep=keep,
+        since=now - older_than if older_than is not None else None,
+        in_use_since=before,
+    )
+    reach("cleanup.planned")
+    garbage = Garbage(state)
+    for identity, files in listed.items():
+        folder = state.tables[identity].folder
+        newest = max((file.version for file in files), default=0)
+        kept = live.get(identity, set()) | {newest}
+        garbage.present[folder] = {file.version for file in files}
+        garbage.versions[folder] = {f.version for f in files if f.version not in kept and f.written_at < before}
+    if not confirm:
+        for identity in listed:
+            row = state.tables[identity]
+            stats[identity] = CleanupStats(row.key, row.folder, len(garbage.versions[row.folder]))
+        return [stats[identity] for identity in sorted(stats)]
+    known = {row.folder for row in state.tables.values()}
+    strange = strange_folders(repository.tables, known)
+    garbage.unknown = set(strange)
+    garbage.folders = {folder for folder, written_at in strange.items() if written_at < before}
+    removed = _remove(repository, garbage, before, nobody_writes=not grace)
+    for identity in listed:
+        row = state.tables[identity]
+        done = removed.get(row.folder, Removed((), 0))
+        error = done if isinstance(done, str) else None
+        versions, size = (0, 0) if isinstance(done, str) else (len(done.versions), done.bytes)
+        stats[identity] = CleanupStats(row.key, row.folder, versions, size, error)
+    # Where there is a graph, the claim of its creator is not needed any more.
+    repository.objects.delete(layout.INIT_CLAIM)
+    repository.objects.remove_unfinished(before)
+    remove_unfinished(repository.tables, layout.MANIFEST, before)
+    return [stats[identity] for identity in sorted(stats)]
+
+
+def _check_clock(now: datetime) -> None:
+    """Lance removes files that no version refers to once they are a week old by the clock of this host."""
+    ahead = datetime.fromtimestamp(system_clock() / 1_000_000, UTC) - now
+    if ahead > _AHEAD_MAX:
+        raise StorageError(
+            f"the clock of this host is {ahead} ahead of the store's; nothing was removed",
+            code="clock_skew",
+            hint="set the clock of this host, then run the cleanup again",
+        )
+
+
+def _list_tables(
+    repository: Repository, state: State
+) -> tuple[dict[TableId, list[VersionFile]], dict[TableId, CleanupStats]]:
+    """The versions of each table; for a table that cannot be listed, the reason."""
+    listed: dict[TableId, list[VersionFile]] = {}
+    failed: dict[TableId, CleanupStats] = {}
+    for identity, row in sorted(state.tables.items()):
+        try:
+            listed[identity] = list_versions(repository.tables, row.folder)
+        except OmniGraphError as error:
+            failed[identity] = CleanupStats(row.key, row.folder, error=error.message)
+    return listed, failed
+
+
+def _remove(
+    repository: Repository, garbage: Garbage, before: datetime, *, nobody_writes: bool
+) -> dict[str, Removed | str]:
+    """Remove garbage; folder → what was removed, or why it was not."""
+    done: dict[str, Removed | str] = {}
+
+    def remove_from(folder: str, versions: list[int] | None) -> None:
+        try:
+            if versions is None:
+                repository.objects.delete_folder(folder)
+            else:
+                done[folder] = remove(repository.tables, folder, versions, nobody_writes=nobody_writes)
+        except OmniGraphError as error:
+            done[folder] = error.message
+            raise
+
+    for folder in garbage.versions:
+        try:
+            remove_unfinished(repository.tables, folder, before)
+        except OmniGraphError as error:
+            done[folder] = error.message
+    reclaim(repository, garbage, remove_from)
+    if nobody_writes:
+        for folder in garbage.versions.keys() - done.keys():
+            with suppress(OmniGraphError):
+                remove_from(folder, [])
+    return done

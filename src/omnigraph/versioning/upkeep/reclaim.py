@@ -1,0 +1,117 @@
+"""Removal of table versions without a race against the writers that may be about to publish them.
+
+A version that no commit pins is garbage, or a write on its way; its age does not tell. So the versions to remove are
+fenced first: one manifest row lists them, published as a compare-and-swap from a state in which nothing pins them. From
+then on a publish that would pin one of them fails and starts over. Then they are removed, and last the row. A publish
+checks both, the rows of the state it replaces and that its versions exist, in this order; so it either sees the row,
+or finds the version gone, or comes before the fence.
+
+A cleanup that dies leaves its row. The versions it lists stay fenced, and the next cleanup removes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage.failpoints import reach
+from omnigraph.versioning.model.ids import new_ulid
+from omnigraph.versioning.model.manifest_rows import Reclaim, reclaim_to_row, row_to_commit_and_pins
+from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.upkeep.retention import TableId, pinned_versions
+from omnigraph.versioning.write.repository import Repository
+
+Remove = Callable[[str, list[int] | None], None]
+"""Removes versions of the table in a folder; None stands for the whole folder."""
+
+
+@dataclass
+class Garbage:
+    """What a cleanup is going to remove, planned on one state of the manifest."""
+
+    planned_on: State
+    versions: dict[str, set[int]] = field(default_factory=dict)
+    """Folder → versions of a table that the manifest knows."""
+    folders: set[str] = field(default_factory=set)
+    """Folders of tables that the manifest does not know."""
+    present: dict[str, set[int]] = field(default_factory=dict)
+    """Folder → every version that is there."""
+    unknown: set[str] = field(default_factory=set)
+    """Every folder that the manifest does not know, old or not."""
+
+
+def reclaim(repository: Repository, garbage: Garbage, remove: Remove) -> None:
+    """Fence what is to be removed, remove it, and lift the fence."""
+    token = new_ulid(repository.clock())
+    fenced: Reclaim = Reclaim(token, {})
+    finished: list[str] = []
+
+    def decide(state: State) -> Publication | None:
+        nonlocal fenced
+        fenced, finished[:] = _plan(repository, garbage, state, token)
+        if not fenced.tables and not finished:
+            return None
+        put = (reclaim_to_row(fenced, repository.clock()),) if fenced.tables else ()
+        return Publication(put=put, drop=tuple(finished))
+
+    repository.publish(decide)
+    reach("cleanup.fenced")
+    failed: dict[str, frozenset[int] | None] = {}
+    for folder, versions in fenced.tables.items():
+        try:
+            remove(folder, None if versions is None else sorted(versions))
+        except OmniGraphError:
+            # The caller reports it; what could not be removed stays fenced.
+            failed[folder] = versions
+        reach("cleanup.table")
+    if fenced.tables:
+        rest = Reclaim(token, failed)
+        row = reclaim_to_row(rest, repository.clock())
+        done = Publication(put=(row,)) if failed else Publication(drop=(row["object_id"],))
+        repository.publish(lambda state: done if state.is_aborted(row["object_id"]) else None)
+
+
+def _plan(repository: Repository, garbage: Garbage, state: State, token: str) -> tuple[Reclaim, list[str]]:
+    """What can be fenced in a state, and the rows of dead cleanups that are not needed any more."""
+    identities: Mapping[str, TableId] = {row.folder: identity for identity, row in state.tables.items()}
+    pinned = pinned_versions(state)
+    for identity, versions in _pinned_since(repository, garbage.planned_on, state).items():
+        pinned.setdefault(identity, set()).update(versions)
+    tables: dict[str, frozenset[int] | None] = {}
+    for folder, versions in garbage.versions.items():
+        # A table never leaves the manifest, so the folder is known.
+        chosen = versions - pinned.get(identities[folder], set())
+        if chosen:
+            tables[folder] = frozenset(chosen)
+    for folder in garbage.folders.difference(identities):
+        tables[folder] = None
+    finished: list[str] = []
+    for left in state.reclaims():
+        if left.token != token and all(_is_covered(garbage, *one) for one in left.tables.items()):
+            finished.append(left.object_id)
+            for folder, fenced in left.tables.items():
+                if fenced is None and folder in garbage.unknown.difference(identities):
+                    tables[folder] = None
+                elif fenced is not None and (rest := fenced & garbage.present[folder]):
+                    tables[folder] = rest | (tables.get(folder) or frozenset())
+    return Reclaim(token, tables), finished
+
+
+def _is_covered(garbage: Garbage, folder: str, fenced: frozenset[int] | None) -> bool:
+    """Whether the listing of a table is newer than the fence of another cleanup: then it shows what is left of it."""
+    present = garbage.present.get(folder)
+    return fenced is None or (bool(present) and max(fenced) < max(present or ()))
+
+
+def _pinned_since(repository: Repository, before: State, state: State) -> dict[TableId, set[int]]:
+    """Table → the versions that commits pin which were published after a state."""
+    if state.version == before.version:
+        return {}
+    condition = f"object_type = 'graph_commit' AND table_version > {before.version}"
+    rows: Iterable[dict[str, object]] = repository.ledger.history(state.ledger, condition).to_pylist()
+    found: dict[TableId, set[int]] = {}
+    for row in rows:
+        for pin in row_to_commit_and_pins(row)[1]:
+            found.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+    return found

@@ -1,0 +1,127 @@
+"""Which table versions a cleanup retains.
+
+The age of a commit is measured by two clocks, the writer's (`created_at`) and the store's (the time of the table
+versions it wrote), and along a line of history it never decreases: a commit is at least as young as every commit before
+it. So a writer whose clock is slow cannot make its commit, or the commits before it, look old. A time in the future is
+no time; then the store's counts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from omnigraph.versioning.model.ancestry import meeting_points
+from omnigraph.versioning.model.manifest_rows import Commit, Pin
+from omnigraph.versioning.model.state import State
+from omnigraph.versioning.write.repository import Repository
+
+TableId = tuple[int, int]
+"""Table id and incarnation."""
+
+Written = Mapping[tuple[int, int, int], datetime]
+"""Table id, incarnation and Lance version → when the store wrote the version."""
+
+
+def live_versions(
+    repository: Repository,
+    state: State,
+    written: Written,
+    now: datetime,
+    *,
+    keep: int | None,
+    since: datetime | None,
+    in_use_since: datetime,
+) -> dict[TableId, set[int]]:
+    """Table → the versions that a head, a tag or a retained commit pins."""
+    commits = repository.all_commits(state)
+    pins = repository.all_pins(state)
+    heads = state.heads()
+    times = _Times(commits, pins, written, _microseconds(now))
+    # Without the rows of their base, two branches could not be merged any more.
+    retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
+    for head in heads:
+        retained.add(head.commit_id)
+        if head.fork_commit_id is not None:
+            retained.add(head.fork_commit_id)
+        retained |= _retained(head.commit_id, commits, times, keep, since, in_use_since)
+    live = pinned_versions(state)
+    for commit_id in retained.intersection(pins):
+        for pin in pins[commit_id]:
+            live.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+    return live
+
+
+def pinned_versions(state: State) -> dict[TableId, set[int]]:
+    """Table → the versions that some branch's head or some tag pins."""
+    pinned: dict[TableId, set[int]] = {}
+    for pin in state.protected_pins():
+        pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+    return pinned
+
+
+class _Times:
+    """The time of each commit: never before that of its parent."""
+
+    def __init__(
+        self, commits: Mapping[str, Commit], pins: Mapping[str, tuple[Pin, ...]], written: Written, now_us: int
+    ) -> None:
+        self._commits = commits
+        self._pins = pins
+        self._written = written
+        self._now_us = now_us
+        self._known: dict[str, int] = {}
+
+    def of(self, commit_id: str) -> int:
+        """Microseconds since the epoch."""
+        line: list[Commit] = []
+        commit = self._commits.get(commit_id)
+        while commit is not None and commit.id not in self._known:
+            line.append(commit)
+            commit = self._commits.get(commit.parent_id) if commit.parent_id else None
+        time = self._known[commit.id] if commit is not None else 0
+        for commit in reversed(line):
+            time = max(time, self._own(commit))
+            self._known[commit.id] = time
+        return self._known.get(commit_id, 0)
+
+    def _own(self, commit: Commit) -> int:
+        before = set(self._pins.get(commit.parent_id, ())) if commit.parent_id else set()
+        times = [commit.created_us] if commit.created_us <= self._now_us else []
+        for pin in self._pins.get(commit.id, ()):
+            if pin not in before:
+                written = self._written.get((pin.table_id, pin.incarnation, pin.lance_version))
+                if written is not None:
+                    times.append(_microseconds(written))
+        return max(times, default=0)
+
+
+def _retained(
+    start: str,
+    commits: Mapping[str, Commit],
+    times: _Times,
+    keep: int | None,
+    since: datetime | None,
+    in_use_since: datetime,
+) -> set[str]:
+    retained: set[str] = set()
+    position = 0
+    commit = commits.get(start)
+    replaced_at: int | None = None
+    while commit is not None:
+        time = times.of(commit.id)
+        young = since is not None and time >= _microseconds(since)
+        newest = keep is not None and position < max(keep, 1)
+        in_use = replaced_at is not None and replaced_at >= _microseconds(in_use_since)
+        if young or newest or in_use:
+            retained.add(commit.id)
+        elif keep is None or position >= keep:
+            break
+        position += 1
+        replaced_at = time
+        commit = commits.get(commit.parent_id) if commit.parent_id else None
+    return retained
+
+
+def _microseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000)

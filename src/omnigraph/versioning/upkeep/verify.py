@@ -1,0 +1,293 @@
+"""Re-reads a graph and proves its invariants. Reports; changes nothing.
+
+What must hold: the stamp is ours; no manifest row is there twice, and each can be read; every head and every
+tag names a commit that exists, with the same pins; every commit's parents exist; manifest versions only grow along
+parents; every pinned version opens, has the rows its pin counts and was made by the commit that published
+it; ids are unique; and as far as the caller says what its schema means, every table's columns are those of
+its type and edges end at nodes that exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.versioning.model.manifest_rows import Commit, Head, Pin, Tag, read_metadata, row_to_commit
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.state import State
+from omnigraph.versioning.upkeep.file_check import Digests
+from omnigraph.versioning.write.repository import Repository, check_stamp
+from omnigraph.versioning.write.transaction import COMMIT_PROPERTY
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that should hold and does not."""
+
+    where: str
+    what: str
+    damage: bool = True
+    """False for a remark: something could not be checked."""
+
+
+@dataclass(frozen=True)
+class EdgeEnds:
+    """Which tables an edge table's ends are in."""
+
+    edge_key: str
+    src_key: str
+    dst_key: str
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a schema says: the columns of each table, and where edges end."""
+
+    columns: Mapping[str, pa.Schema]
+    edges: Sequence[EdgeEnds]
+
+
+_PinnedVersion = tuple[int, int, int]
+"""Table id, incarnation, Lance version."""
+
+
+def verify(
+    repository: Repository, expected: Callable[[Snapshot], Expected] | None = None, *, deep: bool = False
+) -> list[Problem]:
+    """Check everything that can be reached from a head or tag; `expected` tells what the schema of a snapshot means.
+
+    With `deep`, the bytes of every file are compared with the digest recorded when it was written. A table with a
+    damaged file is not read further.
+    """
+    state = repository.state()
+    check_stamp(state.ledger, repository.location)
+    problems = _manifest_rows(repository, state)
+    commits = _commits(repository, state, problems)
+    makers = _makers(repository, state, commits, problems)
+    problems += _lineage(commits)
+    opened: dict[_PinnedVersion, list[Problem]] = {}
+    digests = Digests.recorded(repository, state) if deep else None
+    for head in _heads(state, problems):
+        problems += _head(repository, state, head)
+        try:
+            snapshot = repository.snapshot(head.branch)
+            found = _tables(snapshot, makers, opened, digests)
+            problems += found
+            if expected is not None and not any(problem.damage for problem in found):
+                problems += _against(snapshot, expected(snapshot))
+        except OmniGraphError as error:
+            problems.append(Problem(f"branch {head.branch}", error.message))
+    for tag in _tags(state, problems):
+        problems += _tag(repository, state, tag)
+        try:
+            problems += _tables(repository.snapshot(at=tag.commit_id), makers, opened, digests)
+        except OmniGraphError as error:
+            problems.append(Problem(f"tag {tag.name}", error.message))
+    return list(dict.fromkeys(problems))
+
+
+def _tables(
+    snapshot: Snapshot,
+    makers: Mapping[_PinnedVersion, str],
+    opened: dict[_PinnedVersion, list[Problem]],
+    digests: Digests | None,
+) -> list[Problem]:
+    """What is wrong with the tables of a snapshot; one that was looked at before is not read again."""
+    problems: list[Problem] = []
+    for key, table in snapshot.tables.items():
+        spot = (table.pin.table_id, table.pin.incarnation, table.pin.lance_version)
+        if spot not in opened:
+            found = _file_problems(snapshot, key, table.pin, digests) if digests is not None else []
+            damaged = any(problem.damage for problem in found)
+            opened[spot] = found if damaged else found + _table(snapshot, key, table.pin, makers.get(spot))
+        problems += opened[spot]
+    return problems
+
+
+def _file_problems(snapshot: Snapshot, key: str, pin: Pin, digests: Digests) -> list[Problem]:
+    """What is wrong with the bytes of the files of a version."""
+    where = f"{key} at version {pin.lance_version}"
+    try:
+        checked = digests.check(snapshot, key)
+    except OmniGraphError as error:
+        return [Problem(where, error.message)]
+    problems = [Problem(where, what) for what in checked.damaged]
+    if checked.unrecorded and not problems:
+        problems.append(Problem(where, f"no digest recorded for {checked.unrecorded} of its files", damage=False))
+    return problems
+
+
+def _tags(state: State, problems: list[Problem]) -> list[Tag]:
+    """Every tag, unless they cannot be read."""
+    try:
+        return state.tags()
+    except OmniGraphError as error:
+        problems.append(Problem("tags", error.message))
+        return []
+
+
+def _tag(repository: Repository, state: State, tag: Tag) -> list[Problem]:
+    where = f"tag {tag.name}"
+    try:
+        found = repository.find_commit(tag.commit_id, state)
+    except OmniGraphError as error:
+        return [Problem(where, error.message)]
+    if found is None:
+        return [Problem(where, f"{tag.commit_id} is not a commit")]
+    if _versions(found[1]) != _versions(tag.pins):
+        return [Problem(where, f"its pins differ from those of commit {tag.commit_id}")]
+    return []
+
+
+def _commits(repository: Repository, state: State, problems: list[Problem]) -> dict[str, Commit]:
+    """Every commit that can be read; what is wrong with the others goes to `problems`."""
+    commits: dict[str, Commit] = {}
+    for row in repository.ledger.history(state.ledger, "object_type = 'graph_commit'").to_pylist():
+        try:
+            commits[row["object_id"]] = row_to_commit(row)
+        except OmniGraphError as error:
+            problems.append(Problem("manifest", error.message))
+    return commits
+
+
+def _makers(
+    repository: Repository, state: State, commits: Mapping[str, Commit], problems: list[Problem]
+) -> dict[_PinnedVersion, str]:
+    """Table version → the commit that wrote its rows, where one did."""
+    by_version = {commit.manifest_version: commit.id for commit in commits.values()}
+    makers: dict[_PinnedVersion, str] = {}
+    for row in repository.ledger.history(state.ledger, "object_type = 'table_version'").to_pylist():
+        try:
+            details = read_metadata(row)
+            if "transaction_uuid" in details:
+                maker = by_version.get(int(row["object_id"].rpartition(":")[2]), "")
+                makers[row["stable_table_id"], row["table_incarnation_id"], details["lance_version"]] = maker
+        except OmniGraphError as error:
+            problems.append(Problem("manifest", error.message))
+    return makers
+
+
+def _heads(state: State, problems: list[Problem]) -> list[Head]:
+    """Every head that can be read; what is wrong with the others goes to `problems`."""
+    heads: list[Head] = []
+    try:
+        for branch in state.branches():
+            try:
+                heads.append(state.get_head(branch))
+            except OmniGraphError as error:
+                problems.append(Problem(f"branch {branch}", error.message))
+    except OmniGraphError as error:
+        problems.append(Problem("manifest", error.message))
+    return heads
+
+
+def _head(repository: Repository, state: State, head: Head) -> list[Problem]:
+    where = f"branch {head.branch}"
+    try:
+        found = repository.find_commit(head.commit_id, state)
+    except OmniGraphError as error:
+        return [Problem(where, error.message)]
+    if found is None:
+        return [Problem(where, f"its head {head.commit_id} is not a commit")]
+    if _versions(found[1]) != _versions(head.pins):
+        return [Problem(where, f"its pins differ from those of its head {head.commit_id}")]
+    return []
+
+
+def _manifest_rows(repository: Repository, state: State) -> list[Problem]:
+    ids = repository.ledger.history(state.ledger, "true", ["object_id"])["object_id"]
+    counts = pc.value_counts(ids.combine_chunks())
+    return [
+        Problem("manifest", f"the row '{entry['values']}' is there {entry['counts']} times")
+        for entry in counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
+    ]
+
+
+def _lineage(commits: Mapping[str, Commit]) -> list[Problem]:
+    problems: list[Problem] = []
+    seen: dict[int, str] = {}
+    for commit in commits.values():
+        other = seen.setdefault(commit.manifest_version, commit.id)
+        if other != commit.id:
+            problems.append(
+                Problem(f"commit {commit.id}", f"shares manifest version {commit.manifest_version} with {other}")
+            )
+        for parent_id in (commit.parent_id, commit.merged_parent_id):
+            if parent_id is None:
+                continue
+            parent = commits.get(parent_id)
+            if parent is None:
+                problems.append(Problem(f"commit {commit.id}", f"its parent {parent_id} is missing"))
+            elif parent.manifest_version >= commit.manifest_version:
+                problems.append(Problem(f"commit {commit.id}", f"is not younger than its parent {parent_id}"))
+            elif parent_id == commit.parent_id and not _continues(commit, parent):
+                problems.append(Problem(f"commit {commit.id}", f"is not on the line of its parent {parent_id}"))
+    return problems
+
+
+def _continues(commit: Commit, parent: Commit) -> bool:
+    """Whether a commit follows its parent on one line, or is the first of a line that was forked there."""
+    same = (commit.branch, commit.since, commit.fork_commit_id) == (parent.branch, parent.since, parent.fork_commit_id)
+    return same or (commit.fork_commit_id == parent.id and commit.since > parent.manifest_version)
+
+
+def _versions(pins: Iterable[Pin]) -> set[tuple[int, int, int, int]]:
+    return {(pin.table_id, pin.incarnation, pin.lance_version, pin.row_count) for pin in pins}
+
+
+def _table(snapshot: Snapshot, key: str, pin: Pin, maker: str | None) -> list[Problem]:
+    where = f"{key} at version {pin.lance_version}"
+    try:
+        table = snapshot.table(key)
+        if table.row_count != pin.row_count:
+            return [Problem(where, f"has {table.row_count} rows, its pin says {pin.row_count}")]
+        ids = pa.chunked_array([batch.column("id") for batch in table.batches(["id"])], pa.utf8())
+        if len(ids) != pin.row_count:
+            return [Problem(where, f"{len(ids)} rows could be read, its pin says {pin.row_count}")]
+        if pc.count_distinct(ids).as_py() != len(ids):
+            return [Problem(where, "an id occurs twice")]
+        if maker is not None and (found := table.property(COMMIT_PROPERTY)) != maker:
+            return [Problem(where, f"was made by commit {found}, and published by commit {maker}")]
+        for _ in table.batches():
+            pass
+    except OmniGraphError as error:
+        return [Problem(where, error.message)]
+    return []
+
+
+def _against(snapshot: Snapshot, expected: Expected) -> list[Problem]:
+    problems: list[Problem] = []
+    for key in sorted(set(snapshot.tables) ^ set(expected.columns)):
+        side = "no type in the schema" if key in snapshot.tables else "no table"
+        problems.append(Problem(f"branch {snapshot.branch}", f"'{key}' has {side}"))
+    for key in sorted(set(snapshot.tables) & set(expected.columns)):
+        found, wanted = _columns(snapshot.table(key).schema), _columns(expected.columns[key])
+        if found != wanted:
+            names = ", ".join(sorted({name for name, _ in found ^ wanted}))
+            problems.append(Problem(key, f"has other columns than its type: {names}"))
+    for ends in expected.edges:
+        problems += _edge_ends(snapshot, ends)
+    return problems
+
+
+def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
+    return {(field.name, field.type) for field in schema}
+
+
+def _edge_ends(snapshot: Snapshot, ends: EdgeEnds) -> list[Problem]:
+    problems: list[Problem] = []
+    for column, node_key in (("src", ends.src_key), ("dst", ends.dst_key)):
+        try:
+            used = snapshot.table(ends.edge_key).read([column])[column]
+            known = snapshot.table(node_key).read(["id"])["id"]
+        except OmniGraphError as error:
+            problems.append(Problem(ends.edge_key, error.message))
+            continue
+        dangling = used.filter(pc.invert(pc.is_in(used, value_set=known.combine_chunks())))
+        if len(dangling):
+            problems.append(Problem(ends.edge_key, f"{len(dangling)} edges have a {column} that is not in {node_key}"))
+    return problems

@@ -1,0 +1,1 @@
+"""Transactions, intents, leases, recovery, branches and tags."""

@@ -1,0 +1,43 @@
+"""Fences: rows of the manifest that keep an operation from being published.
+
+An operation that is taken for dead may only be slow. Before anything of it is removed, a `graph_abort` row with its id
+is published. A publish is a compare-and-swap on the manifest and looks for the row in the version it replaces, so an
+operation is either published before its fence, or never.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from omnigraph.versioning.model.manifest_rows import abort_to_row, read_metadata
+from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.write.repository import Repository
+
+_KEPT_US = int(timedelta(days=1).total_seconds() * 1_000_000)
+"""How long a fence stays, by the store's clock. A later publish fails too: the versions it would pin are gone."""
+
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+
+def is_operation_id(text: str) -> bool:
+    """Whether a text can be the id of a commit or a job; such ids never equal the key of another manifest row."""
+    return _ID.fullmatch(text) is not None
+
+
+def fence(repository: Repository, fenced_id: str, operation_id: str) -> bool:
+    """Prevent the publish of a commit or bulk job; False when the commit is published already."""
+    assert is_operation_id(fenced_id)
+    landed = False
+    now = int(repository.objects.now().timestamp() * 1_000_000)
+
+    def decide(state: State) -> Publication | None:
+        nonlocal landed
+        landed = repository.find_commit(fenced_id, state) is not None
+        if landed or state.is_aborted(fenced_id):
+            return None
+        stale = [row["object_id"] for row in state.aborts() if read_metadata(row)["created_at"] < now - _KEPT_US]
+        return Publication(put=(abort_to_row(fenced_id, operation_id, now),), drop=tuple(stale))
+
+    repository.publish(decide)
+    return not landed

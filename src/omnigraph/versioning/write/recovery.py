@@ -1,0 +1,190 @@
+"""Settles what crashed writers left behind.
+
+An intent is only a note: the graph is right without it. For each note one question decides, asked of
+the manifest as it is now: is its commit there? Then the write happened, and the note goes. Is it not, and
+is its writer dead? Then the write did not happen, and must not happen later: first the commit id is
+fenced by an abort row, so that even a writer that was only asleep fails at its publish; then the versions
+it made are collected; then the note goes. Every note that was acted on has exactly one audit row.
+
+A note that cannot be read is reported and blocks nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage import layout
+from omnigraph.storage.audit import AuditTable
+from omnigraph.storage.failpoints import reach
+from omnigraph.storage.garbage import remove_versions, versions_of_commit
+from omnigraph.versioning.write.fencing import fence, is_operation_id
+from omnigraph.versioning.write.leases import is_alive
+from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import COMMIT_PROPERTY
+
+Outcome = Literal["rolled_forward", "rolled_back", "in_progress", "unreadable"]
+_GENERATIONS = (1, 2)
+_OPTIONAL_TEXT = str | None
+_NOTE = {
+    "operation_id": str,
+    "graph_commit_id": str,
+    "branch": str,
+    "tables": list,
+    "actor_id": _OPTIONAL_TEXT,
+    "writer_kind": _OPTIONAL_TEXT,
+    "writer": dict | None,
+}
+_WRITER = {"pid": int | None}
+_TABLE = {"table_key": str, "table_path": str, "expected_version": int}
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What became of one note."""
+
+    intent: str
+    outcome: Outcome
+    commit_id: str | None = None
+    branch: str | None = None
+    actor: str | None = None
+    tables: tuple[Mapping[str, Any], ...] = ()
+    detail: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {
+            "intent": self.intent,
+            "outcome": self.outcome,
+            "graph_commit_id": self.commit_id,
+            "branch": self.branch,
+            "actor_id": self.actor,
+            "tables": [dict(table) for table in self.tables],
+            "detail": self.detail,
+        }
+
+
+def recover(repository: Repository) -> list[Recovered]:
+    """Look at every note, oldest first, and settle those whose writer is gone."""
+    repository.check_writable()
+    names = repository.objects.list(layout.RECOVERY)
+    reach("recovery.listed")
+    return [outcome for name in names if (outcome := _settle(repository, name)) is not None]
+
+
+def pending(repository: Repository) -> list[Recovered]:
+    """The notes there are, nothing changed."""
+    found: list[Recovered] = []
+    for name in repository.objects.list(layout.RECOVERY):
+        note = _read(repository, name)
+        if isinstance(note, Recovered):
+            found.append(note)
+        elif note is not None:
+            found.append(_outcome(name, note, "in_progress"))
+    return found
+
+
+def audit_rows(repository: Repository) -> list[dict[str, Any]]:
+    """Every recovery that ever happened, oldest first."""
+    return AuditTable(repository.location, sync=repository.tables.sync).rows()
+
+
+def _settle(repository: Repository, name: str) -> Recovered | None:
+    note = _read(repository, name)
+    if note is None or isinstance(note, Recovered):
+        return note
+    commit_id = note["graph_commit_id"]
+    if repository.find_commit(commit_id) is not None:
+        return _finish(repository, name, note, "rolled_forward", [])
+    written_at = repository.objects.written_at(name)
+    if written_at is None:
+        return None
+    if is_alive(note, written_at, repository.objects.now()):
+        return _outcome(name, note, "in_progress")
+    if not fence(repository, commit_id, note["operation_id"]):
+        return _finish(repository, name, note, "rolled_forward", [])
+    reach("recovery.fenced")
+    removed: list[dict[str, Any]] = []
+    known = {row.folder for row in repository.state().tables.values()}
+    strange = sorted({table["table_path"] for table in note["tables"]} - known)
+    for table in note["tables"]:
+        if table["table_path"] in strange:
+            continue
+        versions = versions_of_commit(
+            repository.tables, table["table_path"], table["expected_version"], COMMIT_PROPERTY, commit_id
+        )
+        gone = remove_versions(repository.tables, table["table_path"], versions)
+        for version in gone:
+            removed.append(
+                {"table_key": table["table_key"], "from_version": version, "to_version": table["expected_version"]}
+            )
+    reach("recovery.collected")
+    done = _finish(repository, name, note, "rolled_back", removed)
+    if strange:
+        return replace(done, detail=f"ignored tables that the manifest does not know: {', '.join(strange)[:200]}")
+    return done
+
+
+def _finish(
+    repository: Repository, name: str, note: Mapping[str, Any], outcome: Outcome, removed: list[dict[str, Any]]
+) -> Recovered:
+    audit = AuditTable(repository.location, sync=repository.tables.sync)
+    audit.add_once(
+        operation_id=note["operation_id"],
+        commit_id=note["graph_commit_id"],
+        kind="RolledForward" if outcome == "rolled_forward" else "RolledBack",
+        actor=note.get("actor_id"),
+        writer_kind=note.get("writer_kind") or "write",
+        outcomes=json.dumps(removed),
+        at=repository.clock(),
+    )
+    reach("recovery.audited")
+    repository.objects.delete(name)
+    return _outcome(name, note, outcome, tuple(removed))
+
+
+def _outcome(
+    name: str, note: Mapping[str, Any], outcome: Outcome, tables: tuple[Mapping[str, Any], ...] = ()
+) -> Recovered:
+    return Recovered(
+        name, outcome, note["graph_commit_id"], note["branch"], note.get("actor_id"), tables or tuple(note["tables"])
+    )
+
+
+def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | None:
+    """The note; None when it went away meanwhile; what is wrong with it when it cannot be read."""
+    try:
+        data = repository.objects.read(name)
+        if data is None:
+            return None
+        note = json.loads(data)
+        # Text with an unpaired surrogate cannot be stored in the audit table.
+        json.dumps(note, ensure_ascii=False).encode()
+        if note["schema_version"] not in _GENERATIONS:
+            return Recovered(
+                name, "unreadable", detail=f"written by a newer release (generation {str(note['schema_version'])[:40]})"
+            )
+        _check(note, _NOTE)
+        for field in ("operation_id", "graph_commit_id"):
+            if not is_operation_id(note[field]):
+                raise ValueError(f"'{field}' is not an id")
+        _check(note.get("writer") or {}, _WRITER)
+        for table in note["tables"]:
+            _check(table, _TABLE)
+    except OmniGraphError as error:
+        return Recovered(name, "unreadable", detail=error.message)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        return Recovered(name, "unreadable", detail=f"not an intent: {error}")
+    assert isinstance(note, dict)
+    return note
+
+
+def _check(document: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Refuse a document in which a field is missing or of another kind."""
+    for field, kind in fields.items():
+        value = document.get(field)
+        if not isinstance(value, kind):
+            raise TypeError(f"'{field}' is {'missing' if value is None else type(value).__name__}")

@@ -1,0 +1,54 @@
+"""The names of branches and tags."""
+
+from __future__ import annotations
+
+import re
+
+from omnigraph.errors import InputError
+from omnigraph.versioning.model.manifest_rows import MAIN
+
+_SEGMENT = re.compile(r"[^\W_][\w.-]*|_[\w.-]*")
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+_LONGEST = 200
+
+
+def check_tag_name(name: str) -> str:
+    """As `check_branch_name`; a name that could be a commit's id would be ambiguous wherever a point is named."""
+    name = _check_name(name, "tag")
+    if name == MAIN or _ULID.fullmatch(name):
+        raise InputError(f"'{name}' cannot be a tag name: it means something else already")
+    return name
+
+
+def check_branch_name(name: str) -> str:
+    """Return the name without surrounding blanks, or say why it cannot be one.
+
+    Segments of letters, digits, `.`, `-` and `_`, separated by `/`; case counts. Names that begin with two
+    underscores belong to the engine.
+    """
+    name = _check_name(name, "branch")
+    if name == MAIN:
+        raise InputError("the branch 'main' exists from the start and cannot be created")
+    return name
+
+
+def check_text(name: object, what: str) -> None:
+    """Refuse a name that is not str."""
+    if not isinstance(name, str):
+        raise InputError(f"the name of a {what} is a str, not {type(name).__name__}")
+
+
+def _check_name(name: str, what: str) -> str:
+    check_text(name, what)
+    name = name.strip()
+    if not name:
+        raise InputError(f"a {what} needs a name")
+    if name.startswith("__"):
+        raise InputError(f"'{name}': names that begin with two underscores belong to the engine")
+    sound = len(name) <= _LONGEST and all(_SEGMENT.fullmatch(part) for part in name.split("/"))
+    if not sound or ".." in name or name.endswith(".lock"):
+        raise InputError(
+            f"'{name[:120]}' cannot be a {what} name",
+            hint="use letters, digits, '.', '-' and '_', in parts separated by '/'",
+        )
+    return name

@@ -1,0 +1,588 @@
+"""An opened graph: its manifest, its tables, its small objects, and the one loop that publishes.
+
+Invariants:
+- Nothing becomes visible but by `publish`, which changes the manifest in one commit or not at all.
+- What `publish` decides, it decides from the very version it replaces: a lost race is decided anew.
+- The newest state is cached, and only to save reading it again; every publish looks at the manifest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from threading import RLock
+
+from omnigraph.cancellation import check_cancelled
+from omnigraph.errors import (
+    BranchExists,
+    Conflict,
+    Damaged,
+    GraphExists,
+    GraphNotFound,
+    Hint,
+    IncompatibleFormat,
+    InputError,
+    OmniGraphError,
+    OutcomeUnknown,
+    StorageError,
+)
+from omnigraph.storage import layout
+from omnigraph.storage.digests import record_digests
+from omnigraph.storage.failpoints import VARIABLE, arm_from_environment, reach
+from omnigraph.storage.ledger import Ledger, LedgerVersion, PublishConflict
+from omnigraph.storage.location import Location, locate
+from omnigraph.storage.objects import ObjectStore, object_store
+from omnigraph.storage.races import pause
+from omnigraph.storage.tables import TableStore, replaced
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
+from omnigraph.versioning.model.ancestry import only_reachable, reachable
+from omnigraph.versioning.model.as_of import commit_as_of
+from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
+from omnigraph.versioning.model.manifest_rows import (
+    MAIN,
+    Commit,
+    Head,
+    Pin,
+    SchemaRecord,
+    TableRow,
+    TableSpec,
+    commit_to_row,
+    head_object_id,
+    head_to_row,
+    identity_to_row,
+    row_to_commit,
+    row_to_commit_and_pins,
+    row_to_schema,
+    schema_object_id,
+    schema_to_row,
+    table_to_row,
+    to_rows,
+    version_to_row,
+)
+from omnigraph.versioning.model.points import commit_with_prefix, no_point
+from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.write.ref_names import check_branch_name, check_text
+
+FORMAT = STORAGE_FORMAT
+
+PUBLISH_TRIES = 200
+_CONTENDED_US = 10_000_000
+"""How long a lost race is taken for a sign of more to come."""
+
+Point = str | int | datetime
+At = Point | None
+Decide = Callable[[State], Publication | None]
+"""What to change, given the newest state; None when nothing needs to."""
+
+
+class Repository:
+    """A graph, opened."""
+
+    def __init__(self, location: Location, *, sync: bool, read_only: bool, clock: Clock) -> None:
+        self.location = location
+        self.read_only = read_only
+        self.clock = clock
+        self.objects: ObjectStore = object_store(location, sync=sync)
+        self.tables = TableStore(location, sync=sync)
+        self.ledger = Ledger(location, sync=sync)
+        self._lock = RLock()
+        self._state: State | None = None
+        self._schemas: dict[str, SchemaRecord] = {}
+        self._lost_races: dict[str, int] = {}
+        self._commits: tuple[Mapping[str, Commit], int] = {}, 0
+        self._snapshots_of: State | None = None
+        self._snapshots: dict[str, Snapshot] = {}
+        """The heads of one state that were asked for."""
+
+    # -- opening and creating --------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        uri: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        sync: bool = True,
+        clock: Clock = system_clock,
+        environ: Mapping[str, str] | None = None,
+    ) -> Repository:
+        """Open an existing graph; its format is checked before anything else is read."""
+        environ = os.environ if environ is None else environ
+        arm_from_environment(environ.get(VARIABLE, ""))
+        repository = cls(locate(uri, environ), sync=sync, read_only=read_only, clock=clock)
+        if not repository.ledger.exists():
+            raise GraphNotFound(
+                f"there is no graph at '{repository.location.uri}'",
+                hint=Hint(
+                    f"create one: omnigraph.init({repository.location.uri!r}, schema)",
+                    cli=f"create one: omnigraph init --schema schema.pg {repository.location.uri}",
+                ),
+            )
+        check_stamp(repository.ledger.read(), repository.location)
+        if not read_only and not repository.location.is_local:
+            repository.objects.prove_conditional_writes(new_ulid(clock()))
+        return repository
+
+    @classmethod
+    def create(
+        cls,
+        uri: str | os.PathLike[str],
+        schema: SchemaRecord,
+        tables: Iterable[TableSpec],
+        *,
+        sync: bool = True,
+        clock: Clock = system_clock,
+        actor: str | None = None,
+        next_identity: int = 1,
+        environ: Mapping[str, str] | None = None,
+    ) -> Repository:
+        """Create a graph with empty tables. The manifest is written last, and whole: there is no half graph."""
+        environ = os.environ if environ is None else environ
+        arm_from_environment(environ.get(VARIABLE, ""))
+        repository = cls(locate(uri, environ), sync=sync, read_only=False, clock=clock)
+        repository._create(schema, list(tables), actor, next_identity)
+        return repository
+
+    def _create(self, schema: SchemaRecord, specs: list[TableSpec], actor: str | None, next_identity: int) -> None:
+        exists = GraphExists(
+            f"there is a graph at '{self.location.uri}' already", hint="open it, or choose another location"
+        )
+        if self.ledger.exists():
+            raise exists
+        token = new_ulid(self.clock())
+        self.objects.prove_conditional_writes(token)
+        # The tables of a creator that died are in no manifest: every attempt uses folders of its own,
+        # unless it is the first to claim the place.
+        claimed = self.objects.write_if_absent(layout.INIT_CLAIM, token.encode())
+        reach("init.claimed")
+        suffix = None if claimed else int.from_bytes(os.urandom(8), "big")
+        rows: list[TableRow] = []
+        pins: list[Pin] = []
+        digests: dict[int, Mapping[str, str]] = {}
+        for spec in specs:
+            folder = layout.table_folder(spec.kind, spec.name, suffix)
+            table = self.tables.create(folder, spec.schema)
+            rows.append(TableRow(spec.table_id, spec.incarnation, spec.key, folder))
+            pins.append(Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction))
+            digests[spec.table_id] = record_digests(table, None)
+        reach("init.tables_created")
+        now = self.clock()
+        commit = Commit(
+            id=new_ulid(now),
+            branch=MAIN,
+            manifest_version=1,
+            parent_id=None,
+            merged_parent_id=None,
+            actor=actor,
+            created_us=now,
+            kind="init",
+            schema_hash=schema.hash,
+        )
+        head = Head(MAIN, new_ulid(now), commit.id, None, 1, schema.hash, now, pins=tuple(pins))
+        manifest = [
+            *(table_to_row(row) for row in rows),
+            *(version_to_row(pin, MAIN, 1, {"digests": digests[pin.table_id]}) for pin in pins),
+            schema_to_row(schema),
+            identity_to_row(next_identity),
+            commit_to_row(commit, pins),
+            head_to_row(head),
+        ]
+        reach("init.before_manifest")
+        try:
+            version = self.ledger.create(to_rows(manifest), str(FORMAT))
+        except PublishConflict:
+            # The answer to our own create may have been lost, and its repetition refused.
+            version = self.ledger.read()
+            if not self.ledger.find(version, commit.id).num_rows:
+                raise exists from None
+        reach("init.after_manifest")
+        self._state = State(version)
+        self.objects.write(layout.SCHEMA_COPY, schema.source.encode())
+        self.objects.delete(layout.INIT_CLAIM)
+
+    # -- state -----------------------------------------------------------------------------------
+
+    @property
+    def format(self) -> int:
+        """The storage format of the graph."""
+        return int(self.state().ledger.stamp or 0)
+
+    def state(self) -> State:
+        """The newest state; read again only when the manifest moved."""
+        with self._lock:
+            known = self._state
+        version = self.ledger.read() if known is None else self.ledger.refresh(known.ledger)
+        if known is not None and version is known.ledger:
+            return known
+        return self._remember(version)
+
+    def _remember(self, version: LedgerVersion) -> State:
+        state = State(version)
+        with self._lock:
+            known = self._state
+            if known is not None and known.history < state.history:
+                self._forget_history()
+            if known is None or (known.history, known.version) <= (state.history, state.version):
+                self._state = state
+        return state
+
+    def _forget_history(self) -> None:
+        """Drop everything that was derived from a history which another one replaced."""
+        self.tables.reset()
+        self._commits = {}, 0
+        self._schemas = {}
+        self._snapshots_of, self._snapshots = None, {}
+        self.__dict__.pop("genesis_id", None)
+
+    def check_writable(self) -> None:
+        """Refuse a write on a graph that was opened for reading, before anything is written anywhere."""
+        if self.read_only:
+            raise InputError(
+                "the graph was opened read-only",
+                hint=Hint("open it without read_only", cli="leave --read-only out"),
+            )
+
+    def publish(self, decide: Decide, *, commit_id: str | None = None) -> State:
+        """Change the manifest as `decide` says, on the newest version, or raise what `decide` raises.
+
+        `commit_id` is the commit the change makes: when an answer is lost, finding it settles the outcome.
+        """
+        self.check_writable()
+        failure: OmniGraphError | None = None
+        tried = False
+        for attempt in range(PUBLISH_TRIES):
+            with self.ledger.turn():
+                state = self.state()
+                # A lost race may be one against ourselves: the answer was lost, and the repetition refused.
+                if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
+                    return state
+                try:
+                    if state.ledger.stamp != str(FORMAT):
+                        state = self._remember(self.ledger.raise_stamp(state.ledger, str(FORMAT)))
+                    publication = decide(state)
+                    if publication is None:
+                        return state
+                    rows, added = state.with_publication(publication)
+                    check_cancelled()
+                    tried = True
+                    return self._remember(self.ledger.publish(state.ledger, rows, added))
+                except PublishConflict:
+                    pass
+                except StorageError as error:
+                    failure = self._settle(error, commit_id, failure)
+                    if failure is None:
+                        return self.state()
+            pause(attempt)
+        raise Conflict(
+            f"{PUBLISH_TRIES} attempts to publish lost to other writers; nothing was written", hint="try again"
+        )
+
+    def _settle(
+        self, error: StorageError, commit_id: str | None, before: OmniGraphError | None
+    ) -> OmniGraphError | None:
+        """After a failed publish: None when it landed after all; the error once more trying has no point."""
+        try:
+            state = self._remember(self.ledger.read())
+            landed = commit_id is not None and self.find_commit(commit_id, state) is not None
+        except OmniGraphError as unreadable:
+            raise OutcomeUnknown(
+                f"the answer to a publish was lost and the manifest cannot be read: {error.message}",
+                hint="read the branch before trying again: the commit may be there",
+            ) from unreadable
+        if landed:
+            return None
+        if before is not None or error.code in ("disk_full", "no_access", "credentials_expired", "clock_skew"):
+            raise error
+        return error
+
+    def note_lost_race(self, branch: str) -> None:
+        """Remember that another writer of the branch was first."""
+        with self._lock:
+            self._lost_races[branch] = self.clock()
+
+    def is_contended(self, branch: str) -> bool:
+        """Whether a race was lost on the branch a while ago: then a write had better queue than stage in vain."""
+        with self._lock:
+            lost_at = self._lost_races.get(branch)
+        return lost_at is not None and self.clock() - lost_at < _CONTENDED_US
+
+    # -- history ---------------------------------------------------------------------------------
+
+    def find_commit(self, commit_id: str, state: State | None = None) -> tuple[Commit, tuple[Pin, ...]] | None:
+        """A commit and its pins, or None."""
+        state = state or self.state()
+        rows = self.ledger.find(state.ledger, commit_id).to_pylist()
+        rows = [row for row in rows if row["object_type"] == "graph_commit"]
+        return row_to_commit_and_pins(rows[0]) if rows else None
+
+    def get_commit(self, commit_id: str) -> Commit:
+        """A commit by its id."""
+        found = self.find_commit(commit_id)
+        if found is None:
+            raise no_point(commit_id, self.state())
+        return found[0]
+
+    def all_pins(self, state: State) -> dict[str, tuple[Pin, ...]]:
+        """Commit id → what it pinned, for every commit the manifest knows."""
+        columns = ["object_id", "metadata", "table_version", "table_branch"]
+        rows = self.ledger.history(state.ledger, "object_type = 'graph_commit'", columns).to_pylist()
+        return {commit.id: pins for commit, pins in map(row_to_commit_and_pins, rows)}
+
+    def all_commits(self, state: State | None = None) -> Mapping[str, Commit]:
+        """Every commit the manifest knows, those of deleted branches included, and maybe some that came since.
+
+        Commits never change and never go, so only those after the last look are read.
+        """
+        state = state or self.state()
+        with self._lock:
+            known, last = self._commits
+            current = self._state is None or self._state.history == state.history
+        if not current:
+            raise replaced("the history cannot be read")
+        if last < state.version:
+            columns = ["object_id", "metadata", "table_version", "table_branch"]
+            rows = self.ledger.history(
+                state.ledger, f"object_type = 'graph_commit' AND table_version > {last}", columns
+            ).to_pylist()
+            known = {**known, **{commit.id: commit for commit in map(row_to_commit, rows)}}
+            with self._lock:
+                current = self._state is None or self._state.history == state.history
+                if current and self._commits[1] < state.version:
+                    self._commits = known, state.version
+        return known
+
+    @cached_property
+    def genesis_id(self) -> str:
+        """The commit the graph was created with: what tells it from every other graph, wherever its folder is."""
+        return next(commit.id for commit in self.all_commits().values() if commit.parent_id is None)
+
+    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
+        """The commits a branch's head leads back to, newest first."""
+        state = self.state()
+        head = state.get_head(branch)
+        known = self.all_commits(state)
+
+        def parents(commit_id: str) -> tuple[str, ...]:
+            commit = known.get(commit_id)
+            if commit is None:
+                raise Damaged(f"commit {commit_id} is missing from the history of '{branch}'")
+            return commit.parents
+
+        found = [known[commit_id] for commit_id in list(reachable(head.commit_id, parents))]
+        found.sort(key=lambda commit: (commit.manifest_version, commit.created_us, commit.id), reverse=True)
+        return found[:limit]
+
+    def schema(self, hash_: str) -> SchemaRecord:
+        """The schema with this hash."""
+        with self._lock:
+            known = self._schemas.get(hash_)
+        if known is not None:
+            return known
+        rows = self.ledger.find(self.state().ledger, schema_object_id(hash_)).to_pylist()
+        if not rows:
+            raise Damaged(f"the manifest has no schema {hash_}", code="damaged_manifest")
+        record = row_to_schema(rows[0])
+        with self._lock:
+            self._schemas[hash_] = record
+        return record
+
+    # -- snapshots -------------------------------------------------------------------------------
+
+    def snapshot(self, branch: str = MAIN, at: At = None) -> Snapshot:
+        """The graph at a branch's head, or at a point of history.
+
+        A point is a branch, a tag, a commit id or a unique prefix of one, a snapshot id, or a version or time of the
+        branch.
+        """
+        state = self.state()
+        if isinstance(at, str):
+            if at.startswith("manifest:"):
+                branch, at = _read_snapshot_id(at)
+            else:
+                found = self.find_point(at, state)
+                if found is None:
+                    raise no_point(at, state)
+                return found
+        if at is None:
+            return self._at_head(state, branch)
+        commit = commit_as_of(self.ledger, state, branch, at)
+        pinned = self.find_commit(commit.id, state)
+        assert pinned is not None
+        return self._snapshot_of(state, branch, *pinned)
+
+    def find_point(self, name: str, state: State | None = None) -> Snapshot | None:
+        """The graph at the commit that a name stands for: a commit id, a tag, a branch or a unique prefix of an id."""
+        state = state or self.state()
+        tag = state.find_tag(name)
+        found = self.find_commit(tag.commit_id if tag is not None else name, state)
+        if found is None:
+            if state.find_head(name) is not None:
+                return self._at_head(state, name)
+            commit_id = commit_with_prefix(name, self.all_commits(state))
+            found = self.find_commit(commit_id, state) if commit_id is not None else None
+        return self._snapshot_of(state, found[0].branch, *found) if found is not None else None
+
+    def _at_head(self, state: State, branch: str) -> Snapshot:
+        """The snapshot of a head, made once per state: it never changes, and most reads ask for the same one."""
+        check_text(branch, "branch")
+        with self._lock:
+            if self._snapshots_of is not state:
+                self._snapshots_of, self._snapshots = state, {}
+            known = self._snapshots.get(branch)
+        if known is not None:
+            return known
+        head = state.get_head(branch)
+        tables = self._pinned(state, head.commit_id, head.pins)
+        made = Snapshot(self, branch, head.commit_id, head.manifest_version, head.schema_hash, tables)
+        with self._lock:
+            if self._snapshots_of is state:
+                self._snapshots[branch] = made
+        return made
+
+    def _snapshot_of(self, state: State, branch: str, commit: Commit, pins: Iterable[Pin]) -> Snapshot:
+        tables = self._pinned(state, commit.id, pins)
+        return Snapshot(self, branch, commit.id, commit.manifest_version, commit.schema_hash, tables)
+
+    def _pinned(self, state: State, commit_id: str, pins: Iterable[Pin]) -> dict[str, PinnedTable]:
+        tables: dict[str, PinnedTable] = {}
+        for pin in pins:
+            row = state.tables.get((pin.table_id, pin.incarnation))
+            if row is None:
+                raise Damaged(f"commit {commit_id} pins '{pin.key}', which has no table", code="damaged_manifest")
+            tables[pin.key] = PinnedTable(pin, row.folder)
+        return tables
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def branches(self) -> list[str]:
+        """Every branch: main first, then by name."""
+        return self.state().branches()
+
+    def create_branch(self, name: str, *, from_branch: str = MAIN, at: At = None, owner: str | None = None) -> Head:
+        """Create a branch at another one's head, or at any point of history; nothing is copied."""
+        name = check_branch_name(name)
+        start = self.snapshot(from_branch, at) if at is not None else None
+        now = self.clock()
+        incarnation = new_ulid(now)
+        made: list[Head] = []
+
+        def decide(state: State) -> Publication | None:
+            existing = state.find_head(name)
+            if existing is not None:
+                if existing.incarnation == incarnation:
+                    return None
+                raise BranchExists(f"branch '{name}' already exists", hint="choose another name, or delete it first")
+            if state.find_tag(name) is not None:
+                raise BranchExists(f"there is a tag '{name}' already", hint="choose another name, or delete the tag")
+            since = state.version + 1
+            if start is None:
+                source = state.get_head(from_branch)
+                head = replace(source, branch=name, incarnation=incarnation, created_us=now, owner=owner)
+                head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch, since=since)
+            else:
+                self.check_whole(start, state)
+                head = Head(
+                    branch=name,
+                    incarnation=incarnation,
+                    commit_id=start.commit_id,
+                    parent_commit_id=start.commit.parent_id,
+                    manifest_version=start.version,
+                    schema_hash=start.schema_hash,
+                    created_us=now,
+                    fork_commit_id=start.commit_id,
+                    fork_branch=start.branch,
+                    since=since,
+                    owner=owner,
+                    pins=tuple(table.pin for table in start.tables.values()),
+                )
+            made[:] = [head]
+            return Publication(put=(head_to_row(head),))
+
+        self.publish(decide)
+        return made[0]
+
+    def check_whole(self, snapshot: Snapshot, state: State) -> None:
+        """Refuse to pin a commit whose versions a cleanup has removed or is removing."""
+        for table in snapshot.tables.values():
+            reclaimed = state.is_reclaimed(table.folder, (table.pin.lance_version,))
+            if reclaimed or not self.tables.has_version(*table.place):
+                raise Damaged(
+                    f"'{table.pin.key}' at commit {snapshot.commit_id} was reclaimed or lost",
+                    code="version_reclaimed",
+                    hint="a cleanup removes old versions; start at a newer commit",
+                )
+
+    def delete_branch(self, name: str, *, force: bool = True) -> None:
+        """Delete a branch; its commits stay readable by id until a cleanup.
+
+        Without `force`, a branch with commits that no other branch and no tag leads to is not deleted.
+        """
+        check_text(name, "branch")
+        name = name.strip()
+        if name == MAIN:
+            raise InputError("the branch 'main' cannot be deleted")
+
+        meant: str | None = None
+
+        def decide(state: State) -> Publication | None:
+            nonlocal meant
+            head = state.get_head(name) if meant is None else state.find_head(name)
+            if head is None or head.incarnation != (meant or head.incarnation):
+                # Gone since the first look, by our own hand or another's; a new one of that name is not meant.
+                return None
+            meant = head.incarnation
+            if not force:
+                self._check_kept(state, head)
+            return Publication(drop=(head_object_id(name),))
+
+        self.publish(decide)
+
+    def _check_kept(self, state: State, head: Head) -> None:
+        """Refuse to delete a branch whose commits would be lost to a cleanup."""
+        commits = self.all_commits(state)
+        others = [other.commit_id for other in state.heads() if other.branch != head.branch]
+        others += [tag.commit_id for tag in state.tags()]
+        lost = len(only_reachable(head.commit_id, others, lambda commit_id: commits[commit_id].parents))
+        if lost:
+            what = "1 commit that is" if lost == 1 else f"{lost} commits that are"
+            raise Conflict(
+                f"branch '{head.branch}' has {what} on no other branch and under no tag; it was not deleted",
+                code="unmerged_branch",
+                hint=Hint(
+                    "merge the branch first, or delete it with force=True",
+                    cli="merge the branch first, or delete it with --force",
+                ),
+            )
+
+
+def check_stamp(version: LedgerVersion, location: Location) -> None:
+    """Refuse a graph of another format, saying what to do about it."""
+    stamp = version.stamp
+    if stamp is None:
+        raise IncompatibleFormat(f"'{location.uri}' has no format stamp; it is not opened, and nothing is written")
+    if not stamp.isdecimal():
+        raise IncompatibleFormat(f"'{location.uri}' has an unreadable format stamp: '{stamp[:40]}'")
+    found = int(stamp)
+    if found > FORMAT:
+        raise IncompatibleFormat(
+            f"'{location.uri}' has storage format {found}; this release reads {STORAGE_FORMAT_OLDEST} to {FORMAT}",
+            hint="upgrade omnigraph before opening this graph",
+        )
+    if found < STORAGE_FORMAT_OLDEST:
+        raise IncompatibleFormat(
+            f"'{location.uri}' has storage format {found}; this release reads {STORAGE_FORMAT_OLDEST} to {FORMAT}",
+            hint="with the release that wrote it: omnigraph export GRAPH > graph.jsonl; with this one: omnigraph init "
+            "--schema schema.pg NEW, then omnigraph load --mode overwrite --data graph.jsonl NEW "
+            "(data, vectors and blobs survive, history and branches do not)",
+        )
+
+
+def _read_snapshot_id(text: str) -> tuple[str, int]:
+    branch, separator, version = text.removeprefix("manifest:").rpartition(":v")
+    if not separator or not version.isdecimal():
+        raise InputError(f"'{text}' is not a snapshot id", hint="write a commit id, or manifest:<branch>:v<number>")
+    return branch, int(version)

@@ -1,0 +1,58 @@
+"""Tags: names for commits that stay where they are, and keep what they name.
+
+A tag is a state row of the manifest, published under the same compare-and-swap as everything else. It carries the pins
+of its commit, so that a cleanup sees at once what it must leave alone. A tag never moves; delete it and make another.
+"""
+
+from __future__ import annotations
+
+from omnigraph.errors import TagExists, TagNotFound
+from omnigraph.names import did_you_mean
+from omnigraph.versioning.model.manifest_rows import Tag, tag_object_id, tag_to_row
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.write.ref_names import check_tag_name, check_text
+from omnigraph.versioning.write.repository import Repository
+
+
+def create_tag(
+    repository: Repository, name: str, at: Snapshot, *, actor: str | None = None, message: str | None = None
+) -> Tag:
+    """Name a commit; its rows must all still be there."""
+    pins = tuple(table.pin for table in at.tables.values())
+    tag = Tag(check_tag_name(name), at.commit_id, repository.clock(), actor, message, pins)
+
+    def decide(state: State) -> Publication | None:
+        existing = state.find_tag(tag.name)
+        if existing == tag:
+            return None
+        if existing is not None:
+            raise TagExists(f"tag '{tag.name}' already exists", hint="choose another name, or delete it first")
+        if state.find_head(tag.name) is not None:
+            raise TagExists(f"there is a branch '{tag.name}' already", hint="choose another name")
+        repository.check_whole(at, state)
+        return Publication(put=(tag_to_row(tag),))
+
+    repository.publish(decide)
+    return tag
+
+
+def delete_tag(repository: Repository, name: str) -> None:
+    """Forget a name; the commit stays readable by its id until a cleanup."""
+    check_text(name, "tag")
+    name = name.strip()
+    meant: Tag | None = None
+
+    def decide(state: State) -> Publication | None:
+        nonlocal meant
+        found = state.find_tag(name)
+        if meant is not None and found != meant:
+            # Gone since the first look, by our own hand or another's; a new one of that name is not meant.
+            return None
+        if found is None:
+            known = [tag.name for tag in state.tags()]
+            raise TagNotFound(f"there is no tag '{name}'", hint=did_you_mean(name, known))
+        meant = found
+        return Publication(drop=(tag_object_id(name),))
+
+    repository.publish(decide)

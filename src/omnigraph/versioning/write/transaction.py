@@ -1,0 +1,570 @@
+"""The one way to write: pin, stage, intend, promote, publish.
+
+    snapshot  ─► stage each table on its pin          files nobody refers to
+              ─► write the intent                     a note for whoever cleans up after a crash
+              ─► promote each staged change           numbered versions nobody pins
+              ─► publish                              one manifest commit: everything is visible
+              ─► delete the intent
+
+A crash before the publish leaves garbage and nothing else; after it, a note that says nothing new. The
+publish demands that the branch is where the snapshot found it; if it moved, `HeadMoved` is raised and
+`write` starts over with a fresh snapshot, unless the caller bound the write to a commit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from omnigraph.cancellation import check_cancelled
+from omnigraph.errors import (
+    Damaged,
+    ExpectedVersionMismatch,
+    HeadMoved,
+    InputError,
+    KeyReused,
+    OutcomeUnknown,
+    PreconditionFailed,
+    TypeNotFound,
+)
+from omnigraph.storage import layout
+from omnigraph.storage.digests import record_digests
+from omnigraph.storage.numbered import compacted
+from omnigraph.storage.races import pause
+from omnigraph.storage.staging import Change, Promoted, stage
+from omnigraph.storage.tables import Table
+from omnigraph.values import is_unicode
+from omnigraph.versioning.model.ids import new_ulid
+from omnigraph.versioning.model.manifest_rows import (
+    MAIN,
+    Commit,
+    EmbeddingSpace,
+    Head,
+    Pin,
+    Row,
+    SchemaRecord,
+    TableRow,
+    TableSpec,
+    commit_to_row,
+    head_to_row,
+    idempotency_object_id,
+    idempotency_to_row,
+    identity_to_row,
+    read_metadata,
+    schema_object_id,
+    schema_to_row,
+    table_to_row,
+    tombstone_to_row,
+    unscoped_idempotency_object_id,
+    version_to_row,
+)
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.write.intent import Intent
+from omnigraph.versioning.write.repository import Repository
+
+WRITE_TRIES = 64
+_KEY_LENGTH_MAX = 1_024
+COMMIT_PROPERTY = "omnigraph.commit"
+
+
+class GeneratedKey(str):
+    """An idempotency key that the library made for one call, so the call itself cannot be a repetition."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """Who writes, and under which conditions."""
+
+    branch: str = MAIN
+    actor: str | None = None
+    message: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "write"
+    if_commit: str | None = None
+    idempotency_key: str | None = None
+    request_hash: str | None = None
+    expected_versions: Mapping[str, int] = field(default_factory=dict)
+    merged_parent: str | None = None
+    always_commit: bool = False
+    """Publish a commit even when no table changes."""
+
+    def __post_init__(self) -> None:
+        for what, text in (("actor", self.actor), ("message", self.message)):
+            if isinstance(text, str) and not is_unicode(text):
+                raise InputError(f"the {what} is not valid Unicode text")
+
+
+@dataclass
+class _Written:
+    """A table of this transaction: what it was, what it becomes."""
+
+    pin: Pin
+    folder: str
+    promoted: Promoted
+    transaction: str
+    """Identifies the version."""
+    built_on: tuple[int, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+class Transaction:
+    """One attempt at a write, on one snapshot."""
+
+    def __init__(self, repository: Repository, options: WriteOptions) -> None:
+        repository.check_writable()
+        self.repository = repository
+        self.options = options
+        self.snapshot: Snapshot = repository.snapshot(options.branch)
+        head = repository.state().find_head(options.branch)
+        if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
+            raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
+        self._incarnation = head.incarnation if head else ""
+        self._changes: dict[str, Change] = {}
+        self._versions: dict[str, Table] = {}
+        self._evolved: dict[str, Table] = {}
+        self._created: list[TableSpec] = []
+        self._adopted: list[Pin] = []
+        self._dropped: list[str] = []
+        self._renamed: dict[str, str] = {}
+        self._embeddings: dict[str, dict[str, EmbeddingSpace]] = {}
+        self._schema: SchemaRecord | None = None
+        self._identities: tuple[int, int] | None = None
+        self._jobs: list[str] = []
+        self.is_repeated = False
+        """Whether the commit of an earlier request with the same idempotency key was returned instead of a new one."""
+        self._created_digests: dict[int, Mapping[str, str]] = {}
+
+    # -- saying what to do -----------------------------------------------------------------------
+
+    def change(self, key: str, change: Change, *, on: Table | None = None) -> None:
+        """Change a table, once; `on` is its pinned version under other columns, made with `Table.evolved`."""
+        self._check_table(key)
+        assert key not in self._changes, f"'{key}' is changed twice in one transaction"
+        self._changes[key] = change
+        if on is not None:
+            self._evolved[key] = on
+
+    def set_version(self, key: str, table: Table) -> None:
+        """Pin a version of a table that was made elsewhere: compacted, indexed, or another branch's."""
+        self._versions[key] = table
+
+    def adopt_table(self, pin: Pin) -> None:
+        """Pin a table of another branch that this one does not have."""
+        self._adopted.append(pin)
+
+    def record_embedding(self, key: str, column: str, space: EmbeddingSpace) -> None:
+        """Record what made the vectors of a column."""
+        self._check_table(key)
+        known = self._embeddings.setdefault(key, dict(self.snapshot.tables[key].pin.embeddings))
+        known[column] = space
+
+    def set_embeddings(self, key: str, spaces: Mapping[str, EmbeddingSpace]) -> None:
+        """Record what made the vectors of a table, column by column, in place of the record it has."""
+        self._check_table(key)
+        self._embeddings[key] = dict(spaces)
+
+    def create_table(self, spec: TableSpec) -> None:
+        """Add an empty table."""
+        self._created.append(spec)
+
+    def drop_table(self, key: str) -> None:
+        """Take a table off the branch; older commits keep it."""
+        self._check_table(key)
+        self._dropped.append(key)
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Give a table another key; rows, versions and history stay."""
+        self._check_table(old)
+        self._renamed[old] = new
+
+    def set_schema(self, schema: SchemaRecord, *, first_identity: int, next_identity: int) -> None:
+        """Make this the branch's schema; its new numbers are `first_identity` up to `next_identity`.
+
+        If another branch drew numbers meanwhile, the publish starts over, and they are drawn anew.
+        """
+        self._schema = schema
+        self._identities = (first_identity, next_identity)
+
+    def bind_job(self, job_id: str) -> None:
+        """Fail, and start over, if the bulk job with this id is fenced before the publish."""
+        self._jobs.append(job_id)
+
+    def _check_table(self, key: str) -> None:
+        if key not in self.snapshot.tables:
+            raise TypeNotFound(f"there is no table '{key}' on branch '{self.options.branch}'")
+
+    def _check_keys(self) -> None:
+        """No two tables of a branch may have one key."""
+        kept = [self._renamed.get(key, key) for key in self.snapshot.tables if key not in self._dropped]
+        new = [*(spec.key for spec in self._created), *(pin.key for pin in self._adopted)]
+        for key, count in Counter(kept + new).items():
+            if count > 1:
+                raise InputError(f"there is a table '{key}' on branch '{self.options.branch}' already")
+
+    def take_schema(self, schema: SchemaRecord) -> None:
+        """Make another branch's schema this one's; its numbers were drawn there."""
+        self._schema = schema
+
+    # -- doing it --------------------------------------------------------------------------------
+
+    def commit(self) -> Commit | None:
+        """Do everything and return the commit; None when nothing changes, and then nothing is left behind."""
+        self._check_keys()
+        repository, options = self.repository, self.options
+        now = repository.clock()
+        commit_id = new_ulid(now)
+        staged = {
+            key: made
+            for key, change in self._changes.items()
+            if (made := stage(self._base(key), change, {COMMIT_PROPERTY: commit_id})) is not None
+        }
+        structural = bool(
+            self._adopted or self._created or self._dropped or self._renamed or self._schema or self._versions
+        )
+        if not staged and not structural and not options.always_commit and options.merged_parent is None:
+            return None
+        intent = self._intent(commit_id, now, sorted(staged))
+        settled = True
+        try:
+            if staged:
+                intent.write()
+            written: dict[str, _Written] = {}
+            for key, made in staged.items():
+                table, promoted = made.promote()
+                repository.tables.remember(table)
+                written[key] = self._written(key, table, promoted, indexes=False)
+            for key, table in self._versions.items():
+                promoted = Promoted(table.version, table.row_count, "")
+                written[key] = self._written(key, table, promoted, indexes=True)
+            created = [self._create(spec) for spec in self._created]
+            self._check_files()
+            return self._publish(commit_id, now, written, created)
+        except OutcomeUnknown:
+            settled = False
+            raise
+        finally:
+            # Who knows the outcome takes the note away; it stays after a crash, or when nobody can tell.
+            if staged:
+                intent.end(settled=settled)
+
+    def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> _Written:
+        pinned = self.snapshot.tables[key]
+        prepared = self._changes[key].prepared if key in self._changes else None
+        known = {file: digest for piece in prepared.new for file, digest in piece.digests} if prepared else {}
+        digests: dict[str, str] = {}
+        if table.is_new:
+            indexes = indexes or bool(table.built_on)
+            digests = self._digests(key, table, self.snapshot.table(key), known, indexes=indexes)
+            table.is_new = False
+        return _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on, digests)
+
+    def _digests(
+        self,
+        key: str,
+        table: Table,
+        before: Table | None,
+        known: Mapping[str, str] | None = None,
+        *,
+        indexes: bool = False,
+    ) -> dict[str, str]:
+        """The digests of the files of a new version; the write starts over if a cleanup removes them meanwhile."""
+        try:
+            return record_digests(table, before, known, indexes=indexes)
+        except Damaged as error:
+            versions = (table.version, *table.built_on)
+            # The state is read first: the fence of a version is lifted after its file is removed.
+            fenced = self.repository.state().is_reclaimed(table.folder, versions)
+            if fenced or not all(self.repository.tables.has_manifest(table.folder, version) for version in versions):
+                raise _collected(key) from error
+            raise
+
+    def _base(self, key: str) -> Table:
+        """The table at its pin, or the same rows in fewer pieces once there are too many."""
+        table = self._evolved.get(key) or self.snapshot.table(key)
+        change = self._changes[key]
+        return table if change.overwrite is not None or change.prepared is not None else compacted(table)
+
+    def _create(self, spec: TableSpec) -> tuple[TableRow, Pin]:
+        suffix = int.from_bytes(new_ulid(self.repository.clock()).encode()[-8:], "big")
+        folder = layout.table_folder(spec.kind, spec.name, suffix)
+        table = self.repository.tables.create(folder, spec.schema)
+        row = TableRow(spec.table_id, spec.incarnation, spec.key, folder)
+        self._created_digests[spec.table_id] = self._digests(spec.key, table, None)
+        return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction)
+
+    def _publish(
+        self, commit_id: str, now: int, written: Mapping[str, _Written], created: Sequence[tuple[TableRow, Pin]]
+    ) -> Commit:
+        options = self.options
+        made: list[Commit] = []
+
+        def decide(state: State) -> Publication | None:
+            earlier = find_earlier(self.repository, options, state)
+            self.is_repeated = earlier is not None
+            if earlier is not None:
+                made[:] = [earlier]
+                return None
+            head = self._check(state, commit_id)
+            self._check_versions(state, written, created)
+            manifest_version = state.version + 1
+            pins, rows = self._pins(head, written, created, manifest_version)
+            commit = Commit(
+                id=commit_id,
+                branch=options.branch,
+                manifest_version=manifest_version,
+                parent_id=head.commit_id,
+                merged_parent_id=options.merged_parent,
+                actor=options.actor,
+                created_us=now,
+                message=options.message,
+                metadata=options.metadata,
+                kind=options.kind,
+                changed=tuple(sorted([*written, *(row.key for row, _ in created), *self._dropped])),
+                schema_hash=self._schema.hash if self._schema else head.schema_hash,
+                since=head.since,
+                fork_commit_id=head.fork_commit_id,
+            )
+            new_head = replace(
+                head,
+                commit_id=commit_id,
+                parent_commit_id=head.commit_id,
+                manifest_version=manifest_version,
+                schema_hash=commit.schema_hash,
+                pins=pins,
+            )
+            rows.append(commit_to_row(commit, pins))
+            if options.idempotency_key is not None:
+                rows.append(idempotency_to_row(options.idempotency_key, options.actor, commit_id, options.request_hash))
+            if (
+                self._schema is not None
+                and not self.repository.ledger.find(state.ledger, schema_object_id(self._schema.hash)).num_rows
+            ):
+                rows.append(schema_to_row(self._schema))
+            tables = [table_to_row(row) for row, _ in created]
+            if self._identities is not None:
+                tables.append(identity_to_row(self._identities[1]))
+            tables += [table_to_row(row) for row in self._renamed_rows(state)]
+            made[:] = [commit]
+            return Publication(put=(head_to_row(new_head), *tables), add=tuple(rows))
+
+        self.repository.publish(decide, commit_id=commit_id)
+        return made[0]
+
+    def _check_files(self) -> None:
+        """The files of a bulk load may be days old; Lance removes files that no version refers to after a week."""
+        for key, change in self._changes.items():
+            files = [file for piece in change.prepared.new for file in piece.files] if change.prepared else []
+            if not files:
+                continue
+            folder = self.snapshot.tables[key].folder
+            present = set(self.repository.objects.list(f"{folder}/data"))
+            if not all(f"{folder}/{file}" in present for file in files):
+                raise Damaged(
+                    f"files of '{key}' that this load wrote were removed; nothing was written",
+                    code="version_reclaimed",
+                    hint="load the data again",
+                )
+
+    def _check_versions(
+        self, state: State, written: Mapping[str, _Written], created: Sequence[tuple[TableRow, Pin]]
+    ) -> None:
+        """Every version to be pinned must be on the store, and no cleanup may be removing it.
+
+        The rows of cleanups are looked at first: a version that is removed after this fails the compare-and-swap.
+        """
+        new = [(key, one.folder, one.promoted.version, one.transaction) for key, one in written.items()]
+        new += [(row.key, row.folder, pin.lance_version, pin.transaction) for row, pin in created]
+        for pin in self._adopted:
+            folder = state.tables[pin.table_id, pin.incarnation].folder
+            new.append((pin.key, folder, pin.lance_version, pin.transaction))
+        tables = self.repository.tables
+        for key, folder, version, transaction in new:
+            steps = written[key].built_on if key in written else ()
+            fenced = state.is_reclaimed(folder, (version, *steps))
+            if fenced or not all(tables.has_manifest(folder, step) for step in steps):
+                raise _collected(key)
+            if not tables.has_version(folder, version, transaction):
+                raise _collected(key)
+
+    def _check(self, state: State, commit_id: str) -> Head:
+        """The branch must be where the snapshot found it, and nobody may have given this commit up."""
+        options = self.options
+        head = state.get_head(options.branch)
+        if any(state.is_aborted(fenced) for fenced in (commit_id, *self._jobs)):
+            raise HeadMoved("this write was taken for dead and given up; nothing was written", hint="try again")
+        if options.if_commit is not None and head.commit_id != options.if_commit:
+            raise PreconditionFailed(options.branch, expected=options.if_commit, actual=head.commit_id)
+        pins = {pin.key: pin for pin in head.pins}
+        for key, expected in options.expected_versions.items():
+            actual = pins[key].table_version if key in pins else 0
+            if actual != expected:
+                raise ExpectedVersionMismatch(key, expected=expected, actual=actual)
+        if self._identities is not None and state.next_identity != self._identities[0]:
+            raise HeadMoved("another branch changed its schema meanwhile; nothing was written", hint="try again")
+        if head.commit_id != self.snapshot.commit_id or head.incarnation != self._incarnation:
+            raise HeadMoved(
+                f"branch '{options.branch}' moved to commit {head.commit_id}; nothing was written",
+                hint="read again and retry",
+            )
+        return head
+
+    def _pins(
+        self,
+        head: Head,
+        written: Mapping[str, _Written],
+        created: Sequence[tuple[TableRow, Pin]],
+        manifest_version: int,
+    ) -> tuple[tuple[Pin, ...], list[Row]]:
+        """The pins of the new head, and the history rows of those that are new or gone."""
+        pins: list[Pin] = []
+        rows: list[Row] = []
+        branch = self.options.branch
+        for pin in head.pins:
+            if pin.key in self._dropped:
+                rows.append(tombstone_to_row(pin, branch, manifest_version))
+                continue
+            new = written.get(pin.key)
+            key = self._renamed.get(pin.key, pin.key)
+            if new is None:
+                pins.append(replace(pin, key=key, embeddings=self._embeddings_of(pin)))
+                continue
+            promoted = new.promoted
+            moved = replace(
+                pin,
+                key=key,
+                table_version=pin.table_version + 1,
+                lance_version=promoted.version,
+                row_count=promoted.row_count,
+                transaction=new.transaction,
+                embeddings=self._embeddings_of(pin),
+            )
+            pins.append(moved)
+            details: dict[str, Any] = {"digests": dict(new.digests)} if new.digests else {}
+            if promoted.transaction_uuid:
+                details["transaction_uuid"] = promoted.transaction_uuid
+            rows.append(version_to_row(moved, branch, manifest_version, details))
+        for pin in (*(pin for _, pin in created), *self._adopted):
+            pins.append(pin)
+            digests = self._created_digests.get(pin.table_id, {})
+            rows.append(version_to_row(pin, branch, manifest_version, {"digests": digests} if digests else {}))
+        return tuple(sorted(pins, key=lambda pin: pin.key)), rows
+
+    def _embeddings_of(self, pin: Pin) -> tuple[tuple[str, EmbeddingSpace], ...]:
+        changed = self._embeddings.get(pin.key)
+        return pin.embeddings if changed is None else tuple(sorted(changed.items(), key=lambda item: item[0]))
+
+    def _renamed_rows(self, state: State) -> list[TableRow]:
+        rows: list[TableRow] = []
+        for old, new in self._renamed.items():
+            pin = self.snapshot.tables[old].pin
+            row = state.tables[pin.table_id, pin.incarnation]
+            rows.append(TableRow(row.table_id, row.incarnation, new, row.folder))
+        return rows
+
+    def _intent(self, commit_id: str, now: int, keys: Sequence[str]) -> Intent:
+        facts = {
+            "graph_commit_id": commit_id,
+            "started_at": now,
+            "branch": self.options.branch,
+            "actor_id": self.options.actor,
+            "writer_kind": self.options.kind,
+            "tables": [
+                {
+                    "table_key": key,
+                    "table_path": self.snapshot.tables[key].folder,
+                    "expected_version": self.snapshot.tables[key].pin.lance_version,
+                }
+                for key in keys
+            ],
+        }
+        return Intent(self.repository.objects, new_ulid(now), facts)
+
+
+def _collected(key: str) -> HeadMoved:
+    return HeadMoved(f"the version of '{key}' that this write made is gone; nothing was written", hint="try again")
+
+
+def write(
+    repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions | None = None
+) -> Commit | None:
+    """Run a write until it lands: `prepare` says what to do on each fresh snapshot.
+
+    A branch that moved meanwhile is read again; `if_commit` and `expected_versions` turn that off. A
+    request whose idempotency key was seen before returns the commit it made then.
+    """
+    options = options or WriteOptions()
+    earlier = find_earlier(repository, options, repository.state())
+    if earlier is not None:
+        return earlier
+    bound = options.if_commit is not None or bool(options.expected_versions)
+    for attempt in range(WRITE_TRIES):
+        transaction: Transaction | None = None
+        try:
+            with repository.ledger.queue() if attempt or repository.is_contended(options.branch) else nullcontext():
+                check_cancelled()
+                transaction = Transaction(repository, options)
+                prepare(transaction)
+                check_cancelled()
+                return transaction.commit()
+        except (HeadMoved, Damaged) as error:
+            if isinstance(error, Damaged) and not _is_outdated(transaction, error):
+                raise
+            repository.note_lost_race(options.branch)
+            if bound or attempt == WRITE_TRIES - 1:
+                raise
+            pause(attempt)
+    raise AssertionError("the loop returns or raises")
+
+
+def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
+    """Whether files are missing because the branch moved on and a cleanup removed the version the write began on."""
+    if transaction is None or error.code not in ("missing_file", "version_reclaimed"):
+        return False
+    snapshot = transaction.snapshot
+    head = transaction.repository.state().find_head(transaction.options.branch)
+    return head is not None and head.commit_id != snapshot.commit_id
+
+
+def find_earlier(repository: Repository, options: WriteOptions, state: State) -> Commit | None:
+    """The commit that the same actor's request with this idempotency key made before, if any."""
+    if options.idempotency_key is None:
+        return None
+    key = check_idempotency_key(options.idempotency_key)
+    scoped = idempotency_object_id(key, options.actor)
+    rows = repository.ledger.find(state.ledger, scoped, unscoped_idempotency_object_id(key)).to_pylist()
+    for row in sorted(rows, key=lambda row: bool(row["object_id"] != scoped)):
+        remembered = read_metadata(row)
+        commit = repository.get_commit(remembered["commit_id"])
+        if commit.actor != options.actor:
+            # A row without an actor in its id belongs to the actor of its commit.
+            continue
+        if remembered.get("request_hash") != options.request_hash:
+            raise KeyReused(
+                f"the idempotency key '{key}' was used for another request", hint="use a new key for a new request"
+            )
+        return commit
+    return None
+
+
+def check_idempotency_key(key: object) -> str:
+    """Refuse what cannot be an idempotency key."""
+    if not isinstance(key, str) or not key.strip() or len(key) > _KEY_LENGTH_MAX or not _is_unicode(key):
+        shown = f"a {type(key).__name__}" if not isinstance(key, str) else "empty" if not key.strip() else "too long"
+        raise InputError(
+            f"an idempotency key is a text of 1 to {_KEY_LENGTH_MAX} characters, and this one is {shown}"
+            if not isinstance(key, str) or _is_unicode(key)
+            else "an idempotency key is a text, and this one contains half a surrogate pair",
+            code="bad_idempotency_key",
+            hint="use a fresh text for each request, such as str(uuid.uuid4())",
+        )
+    return key
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)

@@ -1,0 +1,116 @@
+"""Ancestors and merge bases: histories drawn by hand, and random ones against an obvious oracle."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.versioning.model.ancestry import meeting_points, merge_bases, reachable
+
+DRAWN = {  # each commit and its parents
+    "the same": ({"a": ""}, "a", "a", {"a"}),
+    "linear": ({"a": "", "b": "a", "c": "b"}, "b", "c", {"b"}),
+    "fork": ({"a": "", "b": "a", "c": "a"}, "b", "c", {"a"}),
+    "deep fork": ({"a": "", "b": "a", "c": "b", "d": "b", "e": "d"}, "c", "e", {"b"}),
+    "unrelated": ({"a": "", "b": ""}, "a", "b", set()),
+    "merged before": ({"a": "", "b": "a", "c": "a", "d": "bc", "e": "c"}, "d", "e", {"c"}),
+    "merged twice": ({"a": "", "b": "a", "c": "a", "d": "bc", "e": "c", "f": "de", "g": "e"}, "f", "g", {"e"}),
+    "criss-cross": ({"a": "", "b": "a", "c": "a", "d": "bc", "e": "cb"}, "d", "e", {"b", "c"}),
+    "criss-cross, edited": (
+        {"a": "", "b": "a", "c": "a", "d": "bc", "e": "cb", "f": "d", "g": "e"},
+        "f",
+        "g",
+        {"b", "c"},
+    ),
+    "by way of a third": (
+        # s into t, t into u: u knows s, so s into u has s itself as its base.
+        {"a": "", "s": "a", "t": "a", "u": "a", "v": "ts", "w": "uv"},
+        "s",
+        "w",
+        {"s"},
+    ),
+    "two roots joined": ({"a": "", "b": "", "c": "ab", "d": "b"}, "c", "d", {"b"}),
+    "octopus of criss-crosses": (
+        {"a": "", "b": "a", "c": "a", "d": "bc", "e": "cb", "f": "de", "g": "ed"},
+        "f",
+        "g",
+        {"d", "e"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("parents", "ours", "theirs", "expected"), DRAWN.values(), ids=DRAWN)
+def test_drawn_history(parents, ours, theirs, expected):
+    assert merge_bases(ours, theirs, parents.__getitem__) == expected
+    assert merge_bases(theirs, ours, parents.__getitem__) == expected
+
+
+@pytest.mark.parametrize(("parents", "ours", "theirs", "expected"), DRAWN.values(), ids=DRAWN)
+def test_two_heads_meet_at_their_bases_and_nowhere_else(parents, ours, theirs, expected):
+    assert meeting_points([ours, theirs], parents.__getitem__) == expected - ({ours} if ours == theirs else set())
+
+
+def test_one_line_has_no_meeting_points():
+    assert meeting_points([5_000], lambda commit: [commit - 1] if commit else []) == frozenset()
+    assert meeting_points([], lambda _: []) == frozenset()
+
+
+def test_every_ancestor_is_reached_once():
+    parents = {"a": "", "b": "a", "c": "a", "d": "bc", "e": "d"}
+    found = list(reachable("d", parents.__getitem__))
+    assert sorted(found) == ["a", "b", "c", "d"]
+
+
+def test_a_ladder_of_merges_is_walked_in_linear_time():
+    # Every commit has the two before it as parents: paths double with each step, commits do not.
+    parents = {0: [], 1: [0], **{n: [n - 1, n - 2] for n in range(2, 5_000)}}
+    asked = []
+
+    def look(commit):
+        asked.append(commit)
+        return parents[commit]
+
+    assert len(list(reachable(4_999, look))) == 5_000
+    assert len(asked) == 5_000
+
+
+def test_a_long_line_does_not_exhaust_the_stack():
+    assert len(list(reachable(20_000, lambda commit: [commit - 1] if commit else []))) == 20_001
+
+
+@st.composite
+def histories(draw):
+    """Commits by number, each with up to two earlier ones as parents."""
+    parents = {0: ()}
+    for commit in range(1, draw(st.integers(1, 14))):
+        parents[commit] = tuple(draw(st.lists(st.integers(0, commit - 1), max_size=2, unique=True)))
+    commits = st.integers(0, len(parents) - 1)
+    return parents, draw(commits), draw(commits)
+
+
+@given(histories(), st.data())
+def test_no_base_of_any_two_heads_is_left_out(case, data):
+    parents, *two = case
+    heads = [*two, *data.draw(st.lists(st.sampled_from(sorted(parents)), max_size=3))]
+    bases = {base for a in heads for b in heads if a != b for base in merge_bases(a, b, parents.__getitem__)}
+    found = meeting_points(heads, parents.__getitem__)
+    assert bases <= found
+    assert all(sum(commit in ancestors_of(head, parents) for head in {*heads}) > 1 for commit in found)
+
+
+def ancestors_of(commit, parents):
+    """The definition, word for word: itself, and the ancestors of its parents."""
+    found = {commit}
+    for parent in parents[commit]:
+        found |= ancestors_of(parent, parents)
+    return found
+
+
+@given(histories())
+def test_random_histories_against_the_definition(case):
+    parents, ours, theirs = case
+    common = ancestors_of(ours, parents) & ancestors_of(theirs, parents)
+    best = {one for one in common if not any(one != other and one in ancestors_of(other, parents) for other in common)}
+    assert merge_bases(ours, theirs, parents.__getitem__) == best
+    assert set(reachable(ours, parents.__getitem__)) == ancestors_of(ours, parents)

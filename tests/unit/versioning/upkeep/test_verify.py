@@ -1,0 +1,368 @@
+"""A sound graph passes; each kind of damage is found and named, and the rest is still looked at."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import IncompatibleFormat
+from omnigraph.storage import ledger as ledger_module
+from omnigraph.storage.indexes import IndexSpec
+from omnigraph.storage.layout import manifest_file
+from omnigraph.storage.staging import Change
+from omnigraph.versioning.model.manifest_rows import Pin
+from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
+from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, verify
+from omnigraph.versioning.write.transaction import write
+from support.graphs import (
+    KNOWS,
+    KNOWS_SCHEMA,
+    PERSON,
+    PERSON_SCHEMA,
+    SCHEMA,
+    add_people,
+    change,
+    files_below,
+    knows,
+    new_repository,
+    open_repository,
+    people,
+    put_people,
+)
+
+WANTED = {PERSON: [IndexSpec("id", "btree"), IndexSpec("name", "text")]}
+EXPECTED = Expected({PERSON: PERSON_SCHEMA, KNOWS: KNOWS_SCHEMA}, [EdgeEnds(KNOWS, PERSON, PERSON)])
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "g"
+
+
+@pytest.fixture
+def repository(root):
+    repository = new_repository(root)
+    change(repository, {PERSON: Change(append=people("a", "b")), KNOWS: Change(append=knows(("a", "b")))})
+    return repository
+
+
+def problems(root):
+    """What a fresh look finds, as `where: what`."""
+    return [f"{one.where}: {one.what}" for one in verify(open_repository(root), lambda _: EXPECTED)]
+
+
+def only(root, *words):
+    (found,) = problems(root)
+    for word in words:
+        assert word in found, found
+
+
+def rewrite(repository, *, state=None, tail=None, twice=()):
+    """Publish the manifest's newest rows again, changed by hand.
+
+    Rows that are sealed already cannot be reached; the graphs here are too young to have any but the first.
+    """
+    version = repository.ledger.read()
+
+    def changed(rows, edit):
+        found = rows.to_pylist()
+        for row in found:
+            if edit is not None:
+                edit(row)
+        found += [row for row in found if row["object_id"] in twice]
+        return pa.Table.from_pylist(found, schema=rows.schema)
+
+    history = changed(version.tail, tail)
+    object.__setattr__(version, "tail", version.tail.slice(0, 0))
+    repository.ledger.publish(version, changed(version.state, state), history)
+
+
+def edit_metadata(object_id, **fields):
+    def edit(row):
+        if row["object_id"] == object_id:
+            row["metadata"] = json.dumps({**json.loads(row["metadata"]), **fields})
+
+    return edit
+
+
+def data_file(root, key_folder):
+    return next(iter(sorted((root / key_folder).glob("*/data/*.lance"))))
+
+
+# -- sound ---------------------------------------------------------------------------------------------
+
+
+def test_a_graph_that_went_through_everything_is_sound(repository, root):
+    repository.create_branch("side")
+    change(repository, {PERSON: Change(upsert=people("a", name="x"), delete=["b"])}, branch="side")
+    change(repository, {KNOWS: Change(overwrite=knows(("a", "a")))}, branch="side")
+    repository.create_branch("gone")
+    add_people(repository, "c", branch="gone")
+    repository.delete_branch("gone")
+    for number in range(70):
+        put_people(repository, "x", name=str(number))
+    optimize(repository, wanted=WANTED)
+    optimize(repository, "side", wanted=WANTED)
+    cleanup(repository, keep=2, confirm=True)
+    assert problems(root) == []
+
+
+def test_looking_changes_nothing(repository, root):
+    before = files_below(root)
+    assert problems(root) == []
+    assert files_below(root) == before
+
+
+def test_a_read_only_graph_can_be_looked_at(repository, root):
+    assert verify(open_repository(root, read_only=True)) == []
+
+
+# -- tables --------------------------------------------------------------------------------------------
+
+
+def test_a_missing_data_file(repository, root):
+    data_file(root, "nodes").unlink()
+    found = problems(root)
+    assert f"{PERSON} at version 2" in found[0]
+    assert "missing" in found[0]
+    assert all(PERSON in one or KNOWS in one for one in found)
+
+
+def test_a_truncated_data_file(repository, root):
+    path = data_file(root, "nodes")
+    path.write_bytes(path.read_bytes()[:20])
+    assert any(one.startswith(f"{PERSON} at version 2") for one in problems(root))
+
+
+def test_a_data_file_with_other_bytes_inside(repository, root):
+    path = data_file(root, "edges")
+    path.write_bytes(b"\x00" * path.stat().st_size)
+    assert any(one.startswith(f"{KNOWS} at version 2") for one in problems(root))
+
+
+def test_a_missing_version(repository, root):
+    folder = root / repository.snapshot().tables[PERSON].folder
+    manifest_file(folder, 2).unlink()
+    found = problems(root)
+    assert any(f"{PERSON} at version 2" in one and "reclaimed or lost" in one for one in found)
+
+
+def test_a_missing_table(repository, root):
+    shutil.rmtree(root / "edges")
+    assert any(one.startswith(f"{KNOWS} at version 2") for one in problems(root))
+
+
+def test_a_wrong_row_count_in_a_pin(repository, root):
+    head = repository.state().get_head("main")
+    pins = [
+        Pin(p.table_id, p.incarnation, p.key, p.table_version, p.lance_version, p.row_count + (p.key == PERSON))
+        for p in head.pins
+    ]
+    lists = [pin.to_list() for pin in pins]
+    edit = edit_metadata("graph_head:main", pins=lists)
+    rewrite(repository, state=edit, tail=edit_metadata(head.commit_id, pins=lists))
+    only(root, f"{PERSON} at version 2", "has 2 rows, its pin says 3")
+
+
+def test_an_id_that_occurs_twice(repository, root):
+    change(repository, {PERSON: Change(append=people("a"))})
+    only(root, f"{PERSON} at version 3", "an id occurs twice")
+
+
+def test_a_version_another_commit_made(repository, root):
+    """A table folder put back from another copy: the numbers fit, the rows are somebody else's."""
+    copy = root.parent / "copy"
+    shutil.copytree(root, copy)
+    put_people(repository, "a", name="mine")
+    put_people(open_repository(copy), "a", name="theirs")
+    shutil.rmtree(root / "nodes")
+    shutil.copytree(copy / "nodes", root / "nodes")
+    found = problems(root)
+    assert any(f"{PERSON} at version 3" in one for one in found)
+    assert all("is not the one that the commit refers to" in one for one in found), found
+
+
+def test_a_version_another_commit_made_without_recorded_transactions(repository, root):
+    """Pins of an earlier release record no transaction: the commit in the version's properties tells."""
+    copy = root.parent / "copy"
+    shutil.copytree(root, copy)
+    put_people(repository, "a", name="mine")
+    put_people(open_repository(copy), "a", name="theirs")
+    shutil.rmtree(root / "nodes")
+    shutil.copytree(copy / "nodes", root / "nodes")
+    rewrite(repository, state=edit_metadata("graph_head:main", transactions=None))
+    only(root, f"{PERSON} at version 3", "was made by commit", "published by commit")
+
+
+def test_a_dangling_edge(repository, root):
+    change(repository, {KNOWS: Change(append=knows(("a", "nobody"), ("nowhere", "nobody")))})
+    found = problems(root)
+    assert len(found) == 2
+    assert f"{KNOWS}: 1 edges have a src that is not in {PERSON}" in found
+    assert f"{KNOWS}: 2 edges have a dst that is not in {PERSON}" in found
+
+
+def test_a_dangling_edge_on_a_branch_only(repository, root):
+    repository.create_branch("side")
+    change(repository, {PERSON: Change(delete=["b"])}, branch="side")
+    only(root, KNOWS, "1 edges have a dst")
+
+
+def test_columns_that_are_not_the_schema_s(repository, root):
+    wider = PERSON_SCHEMA.append(pa.field("age", pa.int32()))
+    other = Expected({PERSON: wider, KNOWS: KNOWS_SCHEMA}, [])
+    (found,) = verify(repository, lambda _: other)
+    assert (found.where, found.what) == (PERSON, "has other columns than its type: age")
+
+
+def test_tables_and_types_that_do_not_match(repository, root):
+    other = Expected({PERSON: PERSON_SCHEMA, "node:Place": PERSON_SCHEMA}, [])
+    assert [one.what for one in verify(repository, lambda _: other)] == [
+        f"'{KNOWS}' has no type in the schema",
+        "'node:Place' has no table",
+    ]
+
+
+# -- the manifest --------------------------------------------------------------------------------------
+
+
+def test_a_head_that_names_a_missing_commit(repository, root):
+    rewrite(repository, state=edit_metadata("graph_head:main", head_commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+    only(root, "branch main", "01ARZ3NDEKTSV4RRFFQ69G5FAV is not a commit")
+
+
+def test_a_head_whose_pins_are_not_its_commit_s(repository, root):
+    add_people(repository, "c")
+    old = repository.find_commit(repository.commits()[1].id)
+    pins = {"pins": [pin.to_list() for pin in old[1]], "transactions": [pin.transaction for pin in old[1]]}
+    rewrite(repository, state=edit_metadata("graph_head:main", **pins))
+    only(root, "branch main", "its pins differ")
+
+
+@pytest.mark.parametrize("which", ["head", "table", "commit"])
+def test_a_manifest_row_that_is_there_twice(repository, root, which):
+    ids = {
+        "head": "graph_head:main",
+        "table": "table:0000000000000001:0000000000000001",
+        "commit": repository.snapshot().commit_id,
+    }
+    rewrite(repository, twice=[ids[which]])
+    assert any(f"the row '{ids[which]}' is there 2 times" in one for one in problems(root))
+
+
+def test_a_commit_whose_parent_is_missing(repository, root):
+    commit = repository.snapshot().commit_id
+    rewrite(repository, tail=edit_metadata(commit, parent_commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+    only(root, f"commit {commit}", "its parent 01ARZ3NDEKTSV4RRFFQ69G5FAV is missing")
+
+
+@pytest.mark.parametrize("wrong", [{"since": 1}, {"fork_commit_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}])
+def test_a_commit_that_is_not_on_the_line_of_its_parent(repository, root, wrong):
+    commit = repository.snapshot().commit_id
+    parent = repository.get_commit(commit).parent_id
+    rewrite(repository, tail=edit_metadata(commit, **wrong))
+    only(root, f"commit {commit}", f"is not on the line of its parent {parent}")
+
+
+def test_a_commit_that_is_older_than_its_parent(repository, root):
+    first = repository.snapshot().commit_id
+    second = add_people(repository, "c").id
+
+    def swap(row):
+        if row["object_id"] in (first, second):
+            row["table_version"] = 5 - row["table_version"]
+
+    rewrite(repository, tail=swap)
+    assert any(f"commit {second}" in one and "is not younger than its parent" in one for one in problems(root))
+
+
+def test_two_commits_of_one_manifest_version(repository, root):
+    second = add_people(repository, "c").id
+
+    def same(row):
+        if row["object_id"] == second:
+            row["table_version"] = 2
+
+    rewrite(repository, tail=same)
+    assert any("shares manifest version 2" in one for one in problems(root))
+
+
+@pytest.mark.parametrize("metadata", ["{", None, "[]", "{}"])
+def test_a_damaged_head_does_not_hide_the_state_of_the_others(repository, root, metadata):
+    repository.create_branch("side")
+    repository.create_branch("bad")
+    change(repository, {PERSON: Change(append=people("a"))}, branch="side")
+
+    def damage(row):
+        if row["object_id"] == "graph_head:bad":
+            row["metadata"] = metadata
+
+    rewrite(repository, state=damage)
+    found = problems(root)
+    assert len(found) == 2
+    assert any("branch bad" in one and "'graph_head:bad' is damaged" in one for one in found)
+    assert any("an id occurs twice" in one for one in found)
+
+
+def test_a_damaged_commit_does_not_hide_the_rest(repository, root):
+    first = repository.snapshot().commit_id
+    add_people(repository, "a")
+
+    def damage(row):
+        if row["object_id"] == first:
+            row["metadata"] = "nonsense"
+
+    rewrite(repository, tail=damage)
+    found = problems(root)
+    assert any(f"the manifest row '{first}' is damaged" in one for one in found)
+    assert any("an id occurs twice" in one for one in found)
+
+
+def test_a_foreign_stamp_is_refused_and_not_judged(repository):
+    version = repository.state().ledger
+    object.__setattr__(version, "stamp", "4")
+    with pytest.raises(IncompatibleFormat):
+        verify(repository)
+
+
+# -- through the graph ---------------------------------------------------------------------------------
+
+
+def test_a_graph_looks_at_its_own_schema(tmp_path):
+    graph = og.init(tmp_path / "g", "node Person { name: String? }\nedge Knows: Person -> Person\n", sync=False)
+    repository = graph._repository
+    row = {"id": ["e"], "src": ["nobody"], "dst": ["nobody"]}
+    change(repository, {KNOWS: Change(append=pa.table(row, schema=KNOWS_SCHEMA))})
+    assert sorted(one.what for one in graph.verify()) == [
+        "1 edges have a dst that is not in node:Person",
+        "1 edges have a src that is not in node:Person",
+    ]
+    change(repository, {PERSON: Change(append=people("nobody"))})
+    assert graph.verify() == []
+    write(repository, lambda transaction: transaction.drop_table(KNOWS))
+    assert [one.what for one in graph.verify() if "type" in one.what or "table" in one.what]
+
+
+def test_a_graph_with_a_damaged_head_is_reported_and_does_not_fall_over(tmp_path):
+    graph = og.init(tmp_path / "g", SCHEMA.source, sync=False)
+    graph.branch_create("bad")
+
+    def damage(row):
+        if row["object_id"] == "graph_head:bad":
+            row["metadata"] = "{"
+
+    rewrite(graph._repository, state=damage)
+    again = og.open(tmp_path / "g", read_only=True)
+    (found,) = again.verify()
+    assert "graph_head:bad" in found.what
+
+
+def test_a_manifest_that_lost_its_file_is_an_error_of_its_own(repository, root, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_READ_TRIES", 2)
+    shutil.rmtree(root / "__manifest" / "data")
+    with pytest.raises(og.errors.Damaged, match="graph manifest"):
+        open_repository(root)

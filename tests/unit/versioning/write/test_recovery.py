@@ -1,0 +1,496 @@
+"""What crashed writers leave is settled once, and nobody alive is disturbed.
+
+A crash is a write that stops at a failpoint and whose note is then put back under a writer that is dead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage.failpoints import arm
+from omnigraph.storage.staging import Change
+from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write import leases
+from omnigraph.versioning.write.leases import LEASE_S, process_start, writer_identity
+from omnigraph.versioning.write.recovery import audit_rows, pending, recover
+from support.graphs import (
+    KNOWS,
+    PERSON,
+    Ticks,
+    add_people,
+    change,
+    files_below,
+    ids_of,
+    knows,
+    new_repository,
+    open_repository,
+    people,
+)
+
+DEAD = {**writer_identity(), "id": "dead", "pid": 2**22 + 1, "started": "1"}
+ELSEWHERE = {"id": "elsewhere", "boot_id": "another kernel", "pid_namespace": "pid:[1]", "pid": 1, "started": "1"}
+CONTAINER = {**writer_identity(), "id": "container", "pid_namespace": "pid:[2]", "pid": 1, "started": "1"}
+"""A process of another container on this machine."""
+BOTH = {PERSON: Change(append=people("lost")), KNOWS: Change(append=knows(("lost", "lost")))}
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "g"
+
+
+@pytest.fixture
+def repository(root):
+    repository = new_repository(root)
+    add_people(repository, "a")
+    return repository
+
+
+def crash(repository, root, place, writer=DEAD, passes=0, **options):
+    """Stop a write at a place, and leave its note as a process that died there would."""
+    notes = []
+    left = [passes]
+
+    def stop():
+        if left[0]:
+            left[0] -= 1
+            return
+        notes.extend((path, path.read_bytes()) for path in (root / "__recovery").glob("*.json"))
+        raise OmniGraphError("dead")
+
+    with pytest.raises(OmniGraphError, match="dead"), arm(place, stop):
+        change(repository, BOTH, **options)
+    ((path, data),) = notes
+    note = {**json.loads(data), "writer": writer}
+    path.write_text(json.dumps(note))
+    return note
+
+
+def outcomes(repository):
+    return [one.outcome for one in recover(repository)]
+
+
+def notes(root):
+    return sorted(path.name for path in (root / "__recovery").iterdir())
+
+
+# -- forward and back ----------------------------------------------------------------------------------
+
+
+def test_nothing_to_do(repository, root):
+    before = files_below(root)
+    assert recover(repository) == []
+    assert audit_rows(repository) == []
+    assert files_below(root) == before, "there is no audit table before the first recovery"
+
+
+def test_a_write_that_landed_is_kept(repository, root):
+    note = crash(repository, root, "publish.after_commit", actor="ada")
+    (found,) = recover(repository)
+    assert (found.outcome, found.commit_id, found.branch, found.actor) == (
+        "rolled_forward",
+        note["graph_commit_id"],
+        "main",
+        "ada",
+    )
+    assert notes(root) == []
+    assert ids_of(repository.snapshot()) == ["a", "lost"]
+    (row,) = audit_rows(repository)
+    assert row["recovery_kind"] == "RolledForward"
+    assert row["graph_commit_id"] == note["graph_commit_id"]
+    assert row["operation_id"] == note["operation_id"]
+    assert (row["recovery_for_actor"], row["sidecar_writer_kind"]) == ("ada", "write")
+    assert verify(repository) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "passes"),
+    [
+        ("intent.written", 0),
+        ("table.detached", 0),
+        ("table.promoted", 0),
+        ("table.detached", 1),
+        ("table.promoted", 1),
+        ("publish.before_commit", 0),
+    ],
+)
+def test_a_write_that_did_not_land_never_will(repository, root, place, passes):
+    before = repository.commits()
+    note = crash(repository, root, place, passes=passes)
+    assert outcomes(repository) == ["rolled_back"]
+    assert notes(root) == []
+    assert repository.commits() == before
+    assert ids_of(repository.snapshot()) == ["a"]
+    assert repository.state().is_aborted(note["graph_commit_id"])
+    (row,) = audit_rows(repository)
+    assert row["recovery_kind"] == "RolledBack"
+    add_people(repository, "next")
+    assert ids_of(open_repository(root).snapshot()) == ["a", "next"]
+    assert verify(open_repository(root)) == []
+
+
+def test_versions_of_a_write_that_did_not_land_are_collected(repository, root):
+    note = crash(repository, root, "publish.before_commit")
+    add_people(repository, "b")  # so that the lost version is not the table's newest
+    table = repository.snapshot().tables[PERSON]
+    (found,) = recover(repository)
+    assert [one["table_key"] for one in found.tables] == [PERSON]
+    (removed,) = found.tables
+    assert removed["to_version"] == next(t["expected_version"] for t in note["tables"] if t["table_key"] == PERSON)
+    assert removed["from_version"] == table.pin.lance_version - 1
+    (row,) = audit_rows(repository)
+    assert json.loads(row["per_table_outcomes_json"]) == [dict(removed)]
+    with pytest.raises(OmniGraphError, match="reclaimed"):
+        repository.tables.open(table.folder, removed["from_version"])
+    assert ids_of(repository.snapshot()) == ["a", "b"]
+    assert verify(repository) == []
+
+
+def test_several_notes_are_settled_each_by_its_own_truth(repository, root):
+    crash(repository, root, "publish.after_commit")
+    held = notes(root)[0]
+    moved = root / "held.json"
+    (root / "__recovery" / held).rename(moved)
+    change(repository, {PERSON: Change(delete=["lost"]), KNOWS: Change(delete=["lost-lost"])})
+    crash(repository, root, "publish.before_commit")
+    moved.rename(root / "__recovery" / held)
+    assert sorted(outcomes(repository)) == ["rolled_back", "rolled_forward"]
+    assert sorted(row["recovery_kind"] for row in audit_rows(repository)) == ["RolledBack", "RolledForward"]
+
+
+def test_recovery_is_done_once(repository, root):
+    crash(repository, root, "publish.before_commit")
+    recover(repository)
+    before = files_below(root)
+    assert recover(repository) == []
+    assert recover(open_repository(root)) == []
+    assert files_below(root) == before
+    assert len(audit_rows(repository)) == 1
+
+
+@pytest.mark.parametrize("landed", [False, True])
+@pytest.mark.parametrize("place", ["recovery.listed", "recovery.fenced", "recovery.collected", "recovery.audited"])
+def test_a_recovery_may_die_anywhere_and_be_done_again(repository, root, place, landed):
+    crash(repository, root, "publish.after_commit" if landed else "publish.before_commit")
+    try:
+        with arm(place):
+            recover(repository)
+    except OmniGraphError:
+        assert len(notes(root)) == 1
+        assert outcomes(open_repository(root)) == ["rolled_forward" if landed else "rolled_back"]
+    assert notes(root) == []
+    assert len(audit_rows(repository)) == 1, "exactly one audit row, however often it was tried"
+    assert ids_of(repository.snapshot()) == (["a", "lost"] if landed else ["a"])
+    assert verify(repository) == []
+
+
+def test_the_table_of_a_dead_write_may_be_gone_too(repository, root):
+    note = crash(repository, root, "publish.before_commit")
+    note["tables"].append({"table_key": "node:Gone", "table_path": "nodes/gone", "expected_version": 1})
+    (root / "__recovery" / notes(root)[0]).write_text(json.dumps(note))
+    assert outcomes(repository) == ["rolled_back"]
+    assert notes(root) == []
+
+
+# -- who is alive --------------------------------------------------------------------------------------
+
+
+def test_a_living_writer_is_left_alone(repository, root):
+    crash(repository, root, "publish.before_commit", writer=writer_identity())
+    before = files_below(root)
+    assert outcomes(repository) == ["in_progress"]
+    assert files_below(root) == before
+    add_people(repository, "b")
+    assert ids_of(repository.snapshot()) == ["a", "b"]
+
+
+def test_a_living_process_with_the_number_of_a_dead_one_is_not_the_writer(repository, root):
+    crash(repository, root, "publish.before_commit", writer={**writer_identity(), "id": "gone", "started": "long ago"})
+    assert outcomes(repository) == ["rolled_back"]
+
+
+def make_note_old(root, seconds):
+    """The store's time of every note is some seconds ago."""
+    for path in (root / "__recovery").glob("*.json"):
+        then = time.time() - seconds
+        os.utime(path, (then, then))
+
+
+@pytest.mark.parametrize("writer", [ELSEWHERE, CONTAINER, {"host": "of an older release", "pid": 1}], ids=str)
+def test_a_writer_of_another_process_table_is_judged_by_its_heartbeat(repository, root, writer):
+    crash(repository, root, "publish.before_commit", writer=writer)
+    assert outcomes(repository) == ["in_progress"]
+    make_note_old(root, LEASE_S - 20)
+    assert outcomes(repository) == ["in_progress"]
+    make_note_old(root, LEASE_S + 1)
+    assert outcomes(repository) == ["rolled_back"]
+
+
+@pytest.mark.parametrize("hours", [-24 * 365, -1, 1, 24 * 365])
+def test_the_clock_of_a_recovery_does_not_matter(repository, root, hours):
+    crash(repository, root, "publish.before_commit", writer=ELSEWHERE)
+    shifted = Ticks()
+    shifted.sleep(timedelta(hours=hours))
+    assert outcomes(open_repository(root, clock=shifted)) == ["in_progress"]
+
+
+def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
+    """It is slower than its lease, between its note and its publish; a recovery looks all the time."""
+    monkeypatch.setattr(leases, "RENEW_S", 0.002)
+    other = open_repository(new_repository(root).location.uri)
+    repository = open_repository(root)
+    seen = []
+
+    def be_slow():
+        for _ in range(4):
+            make_note_old(root, 2 * LEASE_S)
+            for _ in range(5_000):
+                if time.time() - note_time(root) < LEASE_S / 2:
+                    break
+                time.sleep(0.001)
+            seen.extend(outcomes(other))
+
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(leases, "_process_is_alive", lambda _: None)
+        with arm("publish.before_commit", once_outside_recovery(be_slow)):
+            commit = add_people(repository, "slow")
+    assert seen == ["in_progress"] * 4
+    assert repository.snapshot().commit_id == commit.id
+    assert notes(root) == []
+    assert audit_rows(repository) == []
+
+
+def test_a_lease_that_cannot_be_renewed_costs_nothing_but_the_lease(root, monkeypatch):
+    monkeypatch.setattr(leases, "RENEW_S", 0.001)
+    repository = new_repository(root)
+    written, tried = [], threading.Event()
+    write = repository.objects.write
+
+    def fail_to_renew(name, data):
+        if name in written:
+            tried.set()
+            raise OmniGraphError("the network is down")
+        written.append(name)
+        write(name, data)
+
+    monkeypatch.setattr(repository.objects, "write", fail_to_renew)
+    with arm("publish.before_commit", lambda: tried.wait(10)):
+        add_people(repository, "a")
+    assert tried.is_set()
+    assert notes(root) == []
+    assert ids_of(repository.snapshot()) == ["a"]
+
+
+def note_time(root):
+    (path,) = (root / "__recovery").glob("*.json")
+    return path.stat().st_mtime
+
+
+def test_a_writer_that_wakes_up_after_it_was_given_up_fails_and_starts_over(root):
+    repository = new_repository(root)
+    other = open_repository(root)
+    settled = []
+
+    def give_up():
+        if not settled:
+            (name,) = notes(root)
+            path = root / "__recovery" / name
+            path.write_text(json.dumps({**json.loads(path.read_bytes()), "writer": DEAD}))
+            settled.extend(recover(other))
+
+    with arm("publish.before_commit", once_outside_recovery(give_up)):
+        commit = add_people(repository, "slow")
+    assert [one.outcome for one in settled] == ["rolled_back"]
+    assert commit.id != settled[0].commit_id
+    assert ids_of(other.snapshot()) == ["slow"]
+    assert verify(open_repository(root)) == []
+
+
+def once_outside_recovery(action):
+    """The recovery publishes too; it must not run into the same place again."""
+    busy = []
+
+    def run():
+        if not busy:
+            busy.append(1)
+            action()
+
+    return run
+
+
+def test_process_start():
+    assert process_start(os.getpid()) == writer_identity()["started"]
+    assert process_start(DEAD["pid"]) is None
+    assert process_start(2**70) is None
+
+
+# -- notes nobody can read -----------------------------------------------------------------------------
+
+WHOLE = {
+    "schema_version": 1,
+    "operation_id": "01J",
+    "graph_commit_id": "01K",
+    "branch": "main",
+    "lease_s": 0,
+    "tables": [],
+    "writer": DEAD,
+}
+
+
+def put_note(root, data, name="bad.json"):
+    folder = root / "__recovery"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not an intent"),
+        (json.dumps(WHOLE).encode()[:40], "not an intent"),
+        (b"\xff\xfe\x00", "not an intent"),
+        (b"[]", "not an intent"),
+        (b"null", "not an intent"),
+        ({**WHOLE, "schema_version": 3}, "newer release (generation 3)"),
+        ({**WHOLE, "tables": 7}, "not an intent"),
+        ({**WHOLE, "tables": [{}]}, "not an intent"),
+        ({**WHOLE, "tables": [{"table_key": "k", "table_path": "p", "expected_version": "x"}]}, "not an intent"),
+        ({**WHOLE, "graph_commit_id": "graph_head:main"}, "'graph_commit_id' is not an id"),
+        ({**WHOLE, "operation_id": "../../x"}, "'operation_id' is not an id"),
+        (b"[" * 100_000, "not an intent"),
+        ({**WHOLE, "operation_id": None}, "not an intent"),
+        ({**WHOLE, "writer": "me"}, "not an intent"),
+        ({**WHOLE, "actor_id": "\ud800"}, "not an intent"),
+        ({**WHOLE, "writer_kind": "\ud800"}, "not an intent"),
+        ({key: value for key, value in WHOLE.items() if key != "branch"}, "not an intent"),
+    ],
+    ids=str,
+)
+def test_an_unreadable_note_is_reported_and_blocks_nobody(repository, root, data, words):
+    put_note(root, data)
+    before = (root / "__recovery" / "bad.json").read_bytes()
+    for _ in range(2):
+        (found,) = recover(repository)
+        assert (found.outcome, found.intent) == ("unreadable", "__recovery/bad.json")
+        assert words in found.detail
+        assert [one.outcome for one in pending(repository)] == ["unreadable"]
+    assert (root / "__recovery" / "bad.json").read_bytes() == before
+    add_people(repository, "b")
+    assert audit_rows(repository) == []
+    assert verify(repository) == []
+
+
+def test_an_unreadable_note_does_not_keep_the_others_from_being_settled(repository, root):
+    crash(repository, root, "publish.before_commit")
+    put_note(root, b"{", "00.json")
+    put_note(root, b"{", "zz.json")
+    assert outcomes(repository) == ["unreadable", "rolled_back", "unreadable"]
+    assert notes(root) == ["00.json", "zz.json"]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(WHOLE)), anything)
+def test_whatever_a_note_says_recovery_does_not_fall_over(repository, root, field, value):
+    put_note(root, {**WHOLE, field: value})
+    (found,) = recover(repository)
+    assert found.outcome in ("unreadable", "rolled_back", "in_progress")
+    (root / "__recovery" / "bad.json").unlink(missing_ok=True)
+
+
+LEASES = {"huge": 10**400, "low": -(10**400), "float": 1e308, "negative": -1.0, "infinite": float("inf"), "text": "x"}
+
+
+@pytest.mark.parametrize("lease_s", LEASES.values(), ids=LEASES.keys())
+def test_a_lease_of_any_size_is_bounded(repository, root, lease_s):
+    put_note(root, {**WHOLE, "writer": {"pid": -1}, "lease_s": lease_s})
+    assert outcomes(repository)[0] in ("rolled_back", "in_progress")
+    add_people(repository, "b")
+
+
+def test_special_files_among_the_notes_block_nobody(repository, root):
+    folder = root / "__recovery"
+    folder.mkdir(exist_ok=True)
+    os.mkfifo(folder / "pipe.json")
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    (folder / "folder.json").mkdir()
+    assert recover(repository) == []
+    add_people(repository, "b")
+    assert verify(repository) == []
+
+
+def test_a_note_that_goes_away_while_it_is_looked_at(repository, root):
+    put_note(root, WHOLE)
+    with arm("recovery.listed", lambda: (root / "__recovery" / "bad.json").unlink()):
+        assert recover(repository) == []
+
+
+# -- telling -------------------------------------------------------------------------------------------
+
+
+def test_pending_looks_and_changes_nothing(repository, root):
+    note = crash(repository, root, "publish.before_commit", actor="ada")
+    before = files_below(root)
+    (found,) = pending(repository)
+    assert found.to_json() == {
+        "intent": f"__recovery/{note['operation_id']}.json",
+        "outcome": "in_progress",
+        "graph_commit_id": note["graph_commit_id"],
+        "branch": "main",
+        "actor_id": "ada",
+        "tables": note["tables"],
+        "detail": None,
+    }
+    assert files_below(root) == before
+
+
+def test_old_abort_rows_are_dropped_by_a_later_recovery(repository, root, monkeypatch):
+    first = crash(repository, root, "publish.before_commit")
+    recover(repository)
+    later = datetime.now(UTC) + timedelta(hours=25)
+    monkeypatch.setattr(repository.objects, "now", lambda: later)
+    second = crash(repository, root, "publish.before_commit")
+    recover(repository)
+    assert [row["object_id"] for row in repository.state().aborts()] == [second["graph_commit_id"]]
+    assert not repository.state().is_aborted(first["graph_commit_id"])
+    assert len(audit_rows(repository)) == 2
+
+
+# -- notes from elsewhere ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["../other/{folder}", "{other}/{folder}", "nodes/../../other/{folder}"])
+def test_a_note_cannot_name_tables_of_another_graph(repository, root, tmp_path, path):
+    other = new_repository(tmp_path / "other")
+    add_people(other, "mine")
+    doomed = crash(repository, root, "publish.before_commit")
+    folder = other.snapshot().tables[PERSON].folder
+    # The other graph has a version of the commit that the note gives up.
+    crash(other, tmp_path / "other", "publish.before_commit", writer=writer_identity())
+    (held,) = (tmp_path / "other" / "__recovery").glob("*.json")
+    doomed["graph_commit_id"] = json.loads(held.read_bytes())["graph_commit_id"]
+    held.unlink()
+    add_people(other, "more")
+    named = path.format(folder=folder, other=tmp_path / "other")
+    doomed["tables"] = [{"table_key": PERSON, "table_path": named, "expected_version": 1}]
+    (root / "__recovery" / notes(root)[0]).write_text(json.dumps(doomed))
+    before = files_below(tmp_path / "other")
+    (found,) = recover(repository)
+    assert found.outcome == "rolled_back"
+    assert "the manifest does not know" in found.detail
+    assert files_below(tmp_path / "other") == before
