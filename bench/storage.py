@@ -30,10 +30,10 @@ from statistics import median
 import lance
 import pyarrow as pa
 
-from omnigraph.storage.durable import sync_files
-from omnigraph.storage.layout import manifest_file
-from omnigraph.storage.ledger import SCHEMA as MANIFEST_SCHEMA
-from omnigraph.storage.staging import Change
+from omnigraph.storage.files.fsync import sync_files
+from omnigraph.storage.files.layout import manifest_file
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.manifest.manifest_table import SCHEMA as MANIFEST_SCHEMA
 from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write

@@ -35,7 +35,7 @@ from omnigraph.engine.constraints import violations
 from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.pending import CommittedRows
 from omnigraph.graph import Graph
-from omnigraph.storage.durable import sync_tree
+from omnigraph.storage.files.fsync import sync_tree
 
 SCHEMA = """\
 node Person {

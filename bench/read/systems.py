@@ -59,7 +59,7 @@ class OmniGraph(System):
 
     def fill(self, data: Data) -> None:
         import omnigraph as og  # noqa: PLC0415 (each system is imported in its own process)
-        from omnigraph.storage.staging import Change  # noqa: PLC0415
+        from omnigraph.storage.lance.staging import Change  # noqa: PLC0415
         from omnigraph.versioning.write.transaction import write  # noqa: PLC0415
 
         graph = og.init(self.folder / "graph", SCHEMA, sync=False)

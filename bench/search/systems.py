@@ -12,7 +12,7 @@ import numpy as np
 
 import omnigraph as og
 from bench.search.corpus import DAYS, LIMIT, Corpus, Question, questions
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.staging import Change
 from omnigraph.versioning.write.transaction import write
 
 Answer = Callable[[Question], list[int]]

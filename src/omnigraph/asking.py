@@ -28,8 +28,8 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
-from omnigraph.storage.files import read_source
-from omnigraph.storage.sources import BlobSources
+from omnigraph.storage.files.blob_sources import BlobSources
+from omnigraph.storage.files.input_files import read_source
 from omnigraph.transfer import Transfer
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.snapshot import Snapshot

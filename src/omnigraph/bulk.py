@@ -39,9 +39,9 @@ from omnigraph.pipeline.runner import InlineRunner, Progress, Runner, Watch
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.schema.catalog import Catalog
-from omnigraph.storage.files import find_files, get_file, inflates_beyond, is_compressed
-from omnigraph.storage.location import check_path
-from omnigraph.storage.objects import LocalObjects
+from omnigraph.storage.files.input_files import find_files, get_file, inflates_beyond, is_compressed
+from omnigraph.storage.files.location import check_path
+from omnigraph.storage.files.objects import LocalObjects
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository

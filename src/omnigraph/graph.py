@@ -37,7 +37,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.notebook_view import SchemaText, picture_of
-from omnigraph.storage.files import read_source
+from omnigraph.storage.files.input_files import read_source
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.model.manifest_rows import MAIN
 from omnigraph.versioning.model.snapshot import Snapshot

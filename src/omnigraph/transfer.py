@@ -15,7 +15,7 @@ from omnigraph.pipeline.diff import DiffResult
 from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
 from omnigraph.review import Review
-from omnigraph.storage.files import writing
+from omnigraph.storage.files.input_files import writing
 from omnigraph.values import Fetch
 from omnigraph.versioning.feed.commit_changes import ChangeFilter
 from omnigraph.versioning.model.manifest_rows import MAIN

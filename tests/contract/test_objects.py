@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import layout
-from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import LocalObjects, ObjectStore, S3Objects, object_store
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.location import Location, locate
+from omnigraph.storage.files.objects import LocalObjects, ObjectStore, S3Objects, object_store
 
 NewStore = Callable[[], ObjectStore]
 LATER = timedelta(minutes=1)

@@ -10,7 +10,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import StorageError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.ledger import Ledger, PublishConflict
+from omnigraph.storage.manifest.manifest_table import Ledger, PublishConflict
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
 from support.store import SCHEMA, add_pair, check_sound, new_graph, repository_of

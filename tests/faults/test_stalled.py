@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.storage import ledger
 from omnigraph.storage.failpoints import arm
+from omnigraph.storage.manifest import manifest_table
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
@@ -42,23 +42,23 @@ def test_a_writer_that_stops_before_its_publish_holds_nobody_up(root, tmp_path):
 
 @pytest.mark.parametrize("step", ["_merge", "_sync_data"])
 def test_a_writer_whose_base_was_trimmed_meanwhile_tries_again(root, monkeypatch, step):
-    monkeypatch.setattr(ledger, "_SEAL_ROWS", 6)
-    monkeypatch.setattr(ledger, "_TRIM_EVERY", 4)
-    monkeypatch.setattr(ledger, "_KEEP_VERSIONS", 2)
+    monkeypatch.setattr(manifest_table, "_SEAL_ROWS", 6)
+    monkeypatch.setattr(manifest_table, "_TRIM_EVERY", 4)
+    monkeypatch.setattr(manifest_table, "_KEEP_VERSIONS", 2)
     slow, quick = Repository.open(root), Repository.open(root)
     # Three rows a commit, sealed at six: after an even number of them the next commit seals.
     for number in range(8):
         add_pair(quick, f"before-{number}")
-    do = getattr(ledger.Ledger, step)
+    do = getattr(manifest_table.Ledger, step)
 
-    def sleep(self: ledger.Ledger, *arguments: object) -> object:
+    def sleep(self: manifest_table.Ledger, *arguments: object) -> object:
         if self is slow.ledger:
-            monkeypatch.setattr(ledger.Ledger, step, do)
+            monkeypatch.setattr(manifest_table.Ledger, step, do)
             for number in range(8):
                 add_pair(quick, f"quick-{number}")
         return do(self, *arguments)
 
-    monkeypatch.setattr(ledger.Ledger, step, sleep)
+    monkeypatch.setattr(manifest_table.Ledger, step, sleep)
     add_pair(slow, "slow")
     keys = {f"{name}-{number}" for name in ("before", "quick") for number in range(8)}
     assert len(check_sound(og.open(root), {*seeds(2), *keys, "slow"})) == 20

@@ -27,8 +27,8 @@ from hypothesis.stateful import (
 )
 
 from omnigraph.errors import BranchExists, BranchNotFound, Damaged
-from omnigraph.storage.indexes import IndexSpec
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.indexes import IndexSpec
+from omnigraph.storage.lance.staging import Change
 from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify

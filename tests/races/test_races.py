@@ -17,8 +17,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import GraphExists
 from omnigraph.graph import Graph
-from omnigraph.storage import creation
 from omnigraph.storage.failpoints import NAMES, arm
+from omnigraph.storage.lance import create_once
 from omnigraph.versioning.write.recovery import audit_rows
 from support.racing import acknowledged, on_many_branches, on_one_branch, race, racing
 from support.store import (
@@ -109,7 +109,7 @@ def test_a_creator_that_is_overtaken_replaces_nothing(tmp_path, monkeypatch, ste
         if step in NAMES:
             stack.enter_context(arm(step, overtake))
         else:
-            monkeypatch.setattr(creation, "write_fragments", write_fragments)
+            monkeypatch.setattr(create_once, "write_fragments", write_fragments)
         with pytest.raises(GraphExists):
             og.init(root, SCHEMA)
     assert len(check_sound(og.open(root), seeds(1))) == 2

@@ -10,8 +10,8 @@ import pytest
 import omnigraph as og
 from omnigraph import bulk
 from omnigraph.errors import ConstraintViolation, InputError
-from omnigraph.storage.location import locate
-from omnigraph.storage.objects import bucket_store
+from omnigraph.storage.files.location import locate
+from omnigraph.storage.files.objects import bucket_store
 from support.writes import SHELVES, beside, ids_of, rows_of, shelf
 
 

@@ -10,8 +10,8 @@ import pytest
 import omnigraph as og
 from omnigraph import bulk
 from omnigraph.pipeline.orphan_jobs import Note, sweep
-from omnigraph.storage.location import locate
-from omnigraph.storage.objects import bucket_store, object_store
+from omnigraph.storage.files.location import locate
+from omnigraph.storage.files.objects import bucket_store, object_store
 from omnigraph.versioning.upkeep import maintenance
 from support.writes import SHELVES, beside, ids_of, shelf
 

@@ -15,7 +15,7 @@ from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SparkRunner
-from omnigraph.storage.files import get_file
+from omnigraph.storage.files.input_files import get_file
 from omnigraph.versioning.write.transaction import WriteOptions
 from support.hurry import HurriedRunner
 from support.provider import running

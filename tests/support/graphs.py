@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.storage.location import Location
-from omnigraph.storage.staging import Change, stage
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.tables import TableStore
 from omnigraph.versioning.model.manifest_rows import Commit, SchemaRecord, TableSpec
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository

@@ -24,9 +24,9 @@ import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.operations.create import create_graph
-from omnigraph.storage import layout
 from omnigraph.storage.failpoints import VARIABLE
-from omnigraph.storage.staging import Change
+from omnigraph.storage.files import layout
+from omnigraph.storage.lance.staging import Change
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.model.manifest_rows import Commit
 from omnigraph.versioning.upkeep import maintenance

@@ -21,8 +21,8 @@ import pyarrow as pa
 import omnigraph as og
 from omnigraph.errors import Conflict, OmniGraphError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.garbage import remove_versions
-from omnigraph.storage.staging import Change, stage
+from omnigraph.storage.lance.garbage import remove_versions
+from omnigraph.storage.lance.staging import Change, stage
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository

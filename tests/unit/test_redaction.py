@@ -18,7 +18,7 @@ from omnigraph.embedding.config import PROVIDERS, find_config
 from omnigraph.errors import OmniGraphError
 from omnigraph.redaction import redact, redact_uri
 from omnigraph.spark.session import SessionOptions
-from omnigraph.storage.location import locate
+from omnigraph.storage.files.location import locate
 from support.writes import new_graph, shelf
 
 SENTINEL = "sentinel-7f3a"

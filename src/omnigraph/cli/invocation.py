@@ -408,6 +408,6 @@ def existing_folder(word: object) -> bool:
 
 def is_graph(word: str) -> bool:
     """True if a word is the address of a graph and can be nothing else."""
-    from omnigraph.storage.layout import MANIFEST
+    from omnigraph.storage.files.layout import MANIFEST
 
     return "://" in word or (Path(word) / MANIFEST).is_dir()

@@ -276,7 +276,7 @@ def _sources(data: Sequence[str]) -> Iterator[list[str]]:
     if STDIN not in data:
         yield list(data)
         return
-    from omnigraph.storage.files import NamedPath
+    from omnigraph.storage.files.input_files import NamedPath
 
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "stdin.jsonl"

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.watch import checkpoint, say
-from omnigraph.storage.difference import live_offsets
-from omnigraph.storage.tables import Piece, Table
+from omnigraph.storage.lance.tables import Piece, Table
+from omnigraph.storage.lance.version_diff import live_offsets
 
 if TYPE_CHECKING:
     from omnigraph.engine.unions import UnionTable

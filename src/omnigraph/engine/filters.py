@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.schema.arrow import arrow_type, property_type
-from omnigraph.storage.tables import sql_text
+from omnigraph.storage.lance.tables import sql_text
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import format_date
 

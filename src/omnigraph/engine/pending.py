@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from omnigraph.engine.delta import Delta, TableDelta
 from omnigraph.engine.filters import Test, sql_in
 from omnigraph.engine.selection import Selection
-from omnigraph.storage.staging import Change
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _IN_LIST_MAX = 2_000

@@ -28,7 +28,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from omnigraph.storage.tables import Piece
+from omnigraph.storage.lance.tables import Piece
 
 FOLDER = "__cache"
 _GENERATION = 4

@@ -33,7 +33,7 @@ from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatE
 from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.storage.files import DataFile
+from omnigraph.storage.files.input_files import DataFile
 from omnigraph.types import PropertyType
 from omnigraph.values import DAY_MS, format_date, format_datetime
 

@@ -22,7 +22,7 @@ import snowballstemmer  # type: ignore[import-untyped]
 
 from omnigraph.checkpoints import checkpoint, paced
 from omnigraph.engine.data import Numbers
-from omnigraph.storage.indexes import STOP_WORDS
+from omnigraph.storage.lance.indexes import STOP_WORDS
 
 _NOT_A_WORD = r"[^\p{L}\p{N}]+"
 _BYTES_MAX = 40

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.storage.indexes import IndexSpec
+from omnigraph.storage.lance.indexes import IndexSpec
 
 
 def wanted_indexes(catalog: Catalog) -> dict[str, list[IndexSpec]]:

@@ -39,8 +39,8 @@ from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.operations.originals import line_records, part_records
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.storage.files import DataFile, find_files, inflate, is_compressed
-from omnigraph.storage.staging import Change
+from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
+from omnigraph.storage.lance.staging import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulids
 from omnigraph.versioning.write.repository import Repository

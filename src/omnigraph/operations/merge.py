@@ -18,7 +18,7 @@ from omnigraph.operations.conflict_rules import Resolve, Rules
 from omnigraph.operations.merge_plan import MergeOutcome, MergePlan, plan_snapshots
 from omnigraph.operations.merge_schema import SchemaMerge
 from omnigraph.operations.merge_tasks import RunRanges
-from omnigraph.storage import layout
+from omnigraph.storage.files import layout
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.compare.diff import Identity, by_identity
 from omnigraph.versioning.compare.rows import to_dicts

@@ -22,7 +22,7 @@ from omnigraph.operations.column_mapping import document, names_in
 from omnigraph.operations.conflict_rules import Rules
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.staging import Change
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.compare.equality import same_column
 from omnigraph.versioning.compare.rows import to_dicts

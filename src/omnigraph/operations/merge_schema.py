@@ -16,8 +16,8 @@ from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.merge import MergedSchema, merge_schemas
 from omnigraph.schema.migrate import plan_steps
 from omnigraph.schema.migration_steps import AddProperty, DropProperty, RenameProperty, Step, UnsupportedChange
-from omnigraph.storage.numbered import evolved
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance.table_versions import evolved
+from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.compare.diff import Identity
 from omnigraph.versioning.compare.three_way import Conflict
 from omnigraph.versioning.model.manifest_rows import SchemaRecord

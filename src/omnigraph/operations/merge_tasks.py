@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.storage.difference import IdRange
-from omnigraph.storage.location import Location
-from omnigraph.storage.store_pool import pooled_store
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.lance.store_pool import pooled_store
+from omnigraph.storage.lance.tables import Table, TableStore
+from omnigraph.storage.lance.version_diff import IdRange
 from omnigraph.versioning.compare.diff import Names, TableDiff, split_ids
 from omnigraph.versioning.compare.three_way import Rule, TableMerge, VirtualBase, merge_changes, take_changes
 

@@ -25,10 +25,10 @@ from omnigraph.schema.migration_steps import (
     RenameType,
     Step,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.garbage import remove_versions
-from omnigraph.storage.numbered import evolved
-from omnigraph.storage.staging import Change, stage
+from omnigraph.storage.files import layout
+from omnigraph.storage.lance.garbage import remove_versions
+from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.versioning.model.manifest_rows import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository

@@ -37,7 +37,7 @@ from omnigraph.pipeline.validate_task import ADDRESS, MET, ROW_ID, STORED, Sheet
 from omnigraph.pipeline.violations import Finding, Raised
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.fragments import NewPiece, write_pieces
+from omnigraph.storage.lance.fragments import NewPiece, write_pieces
 
 
 @dataclass

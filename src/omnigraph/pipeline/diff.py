@@ -17,9 +17,9 @@ from omnigraph.errors import InputError
 from omnigraph.operations.column_mapping import shown_names
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
-from omnigraph.storage.difference import IdRange
-from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import object_store
+from omnigraph.storage.files.location import Location, locate
+from omnigraph.storage.files.objects import object_store
+from omnigraph.storage.lance.version_diff import IdRange
 from omnigraph.versioning.compare.diff import ROWS_MAX, Names, TableDiff, diff_pair, split_ids, table_pairs
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot

@@ -36,7 +36,7 @@ from omnigraph.pipeline.job import embed_settings
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Split, cut_lines, own_lines
 from omnigraph.pipeline.violations import Raised
-from omnigraph.storage.files import DataFile
+from omnigraph.storage.files.input_files import DataFile
 
 Connect = Callable[[Mapping[str, str]], EmbeddingClient]
 

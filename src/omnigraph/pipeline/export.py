@@ -22,9 +22,9 @@ from omnigraph.operations.export import chosen_types, records_of
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.storage.fragments import read_stored, stored_pieces
-from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import object_store
+from omnigraph.storage.files.location import Location, locate
+from omnigraph.storage.files.objects import object_store
+from omnigraph.storage.lance.fragments import read_stored, stored_pieces
 from omnigraph.values import format_date, format_datetime
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot

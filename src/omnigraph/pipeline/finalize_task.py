@@ -17,7 +17,7 @@ from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.stage_task import POSITION, note_pieces
 from omnigraph.pipeline.validate_task import ROW_ID, read_lost
 from omnigraph.pipeline.violations import place_of
-from omnigraph.storage.fragments import NewPiece, read_piece, without_rows, write_pieces
+from omnigraph.storage.lance.fragments import NewPiece, read_piece, without_rows, write_pieces
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from omnigraph.errors import Conflict
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
-from omnigraph.storage import layout
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ObjectStore
-from omnigraph.storage.store_pool import pooled_store
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.objects import ObjectStore
+from omnigraph.storage.lance.store_pool import pooled_store
+from omnigraph.storage.lance.tables import Table, TableStore
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
 

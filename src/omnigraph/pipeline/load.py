@@ -26,8 +26,8 @@ from omnigraph.pipeline.splits import SPLIT_BYTES
 from omnigraph.pipeline.staged_input import Source, Staging, stage_input
 from omnigraph.pipeline.validation_driver import Judging, Outcome
 from omnigraph.pipeline.violations import split_of
-from omnigraph.storage.fragments import NewPiece, Prepared
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.fragments import NewPiece, Prepared
+from omnigraph.storage.lance.staging import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot

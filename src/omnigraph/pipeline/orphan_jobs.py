@@ -20,10 +20,10 @@ from typing import Any, Self
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline.job import NOTE
-from omnigraph.storage import layout
-from omnigraph.storage.fragments import delete_files
-from omnigraph.storage.garbage import referenced_files
-from omnigraph.storage.objects import ObjectStore, object_store
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.lance.fragments import delete_files
+from omnigraph.storage.lance.garbage import referenced_files
 from omnigraph.versioning.write.fencing import fence, is_operation_id
 from omnigraph.versioning.write.leases import Lease, is_alive
 from omnigraph.versioning.write.recovery import Recovered

@@ -13,7 +13,7 @@ from omnigraph.engine.records import LINE_BYTES_MAX, Faults, Part, read_text
 from omnigraph.engine.tabular import Stretch, read_table_file, stretches
 from omnigraph.operations.load import file_kind, known_kind
 from omnigraph.pipeline.job import Job
-from omnigraph.storage.files import DataFile, find_files, inflate, is_compressed
+from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
 
 SPLIT_BYTES = 64 << 20
 SPLIT_BYTES_MIN = 8 << 20

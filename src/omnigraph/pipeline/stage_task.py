@@ -28,7 +28,7 @@ from omnigraph.pipeline.shuffle import Deal, write_deal
 from omnigraph.pipeline.splits import Reading, Split, count_lines, texts_of
 from omnigraph.pipeline.violations import Fault, Finding, Raised, position_of
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.fragments import NewPiece, delete_files, write_pieces
+from omnigraph.storage.lance.fragments import NewPiece, delete_files, write_pieces
 from omnigraph.versioning.model.ids import new_ulids, system_clock
 
 WRITTEN = "written"

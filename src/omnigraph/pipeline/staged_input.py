@@ -15,7 +15,7 @@ from omnigraph.pipeline.shuffle import Deal
 from omnigraph.pipeline.splits import Input, Split
 from omnigraph.pipeline.stage_task import Staged, StagedTable, locate, originals, stage
 from omnigraph.pipeline.violations import Raised, place_of, split_of
-from omnigraph.storage.fragments import NewPiece
+from omnigraph.storage.lance.fragments import NewPiece
 
 
 class Source(Protocol):

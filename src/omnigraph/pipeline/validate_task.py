@@ -24,7 +24,7 @@ from omnigraph.pipeline.stage_task import POSITION, WRITTEN
 from omnigraph.pipeline.violations import COMMITTED, Finding, position_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.fragments import read_stored
+from omnigraph.storage.lance.fragments import read_stored
 
 STORED = "stored"
 REPLACED = "replaced"

@@ -25,7 +25,7 @@ from omnigraph.pipeline.staged_input import Staging
 from omnigraph.pipeline.validate_task import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
 from omnigraph.pipeline.violations import Finding, rank
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_pieces
 from omnigraph.versioning.model.snapshot import Snapshot
 
 LOOKED_UP_ROWS_MAX = 4_000_000

@@ -21,7 +21,7 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.scans import Scan
-from omnigraph.storage.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -44,7 +44,7 @@ from omnigraph.spark.arrow_interop import as_given, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of
-from omnigraph.storage.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_pieces
 from omnigraph.versioning.model.manifest_rows import MAIN
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import WriteOptions

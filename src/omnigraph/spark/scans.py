@@ -18,8 +18,8 @@ import pyarrow as pa
 from omnigraph.pipeline.job import Job
 from omnigraph.spark.arrow_interop import spark_ddl, to_wire
 from omnigraph.spark.runner import use_one_thread
-from omnigraph.storage.fragments import read_stored, stored_pieces
-from omnigraph.storage.tables import FRAGMENT_ROWS
+from omnigraph.storage.lance.fragments import read_stored, stored_pieces
+from omnigraph.storage.lance.tables import FRAGMENT_ROWS
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 

@@ -18,7 +18,7 @@ from omnigraph.engine.selection import RowsData
 from omnigraph.engine.walks import reach, reach_counts
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.staging import Change
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 from support.writes import edge, new_graph, node
 

@@ -12,9 +12,9 @@ import pytest
 
 from omnigraph.engine import filters
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.storage.indexes import IndexSpec, stage_indexes
-from omnigraph.storage.staging import Change
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.tables import Table
 from omnigraph.types import PropertyType
 from support.graphs import new_line
 

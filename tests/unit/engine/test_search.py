@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.errors import InputError, ParameterError, TypeCheckError
 from omnigraph.graph import Graph
-from omnigraph.storage import indexes
+from omnigraph.storage.lance import indexes
 from support.oracle import cosine_distance
 from support.writes import edge, new_graph, node
 

@@ -16,7 +16,7 @@ from omnigraph.engine.records import Faults, Rows, build_rows
 from omnigraph.engine.tabular import read_arrow, read_table_file
 from omnigraph.errors import InputError, RecordError, TypeNotFound
 from omnigraph.schema.check import compile_schema
-from omnigraph.storage.files import find_files
+from omnigraph.storage.files.input_files import find_files
 from support.writes import called
 
 SCHEMA = """

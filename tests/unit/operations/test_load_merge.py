@@ -16,7 +16,7 @@ from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from support.writes import edge, ends_of, new_graph, node, reopened, rows_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Damaged
-from omnigraph.storage.garbage import remove_versions
+from omnigraph.storage.lance.garbage import remove_versions
 from omnigraph.versioning.upkeep.maintenance import cleanup
 from support.store import repository_of
 

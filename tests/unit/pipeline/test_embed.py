@@ -16,7 +16,7 @@ from omnigraph.embedding.specification import Specification, TypeTarget
 from omnigraph.errors import EmbeddingError, InputError, ModelMismatch, OmniGraphError, StorageError
 from omnigraph.pipeline.embed import embed_lines
 from omnigraph.pipeline.runner import InlineRunner
-from omnigraph.storage.files import get_file
+from omnigraph.storage.files.input_files import get_file
 from support.provider import running
 
 SPEC = Specification(4, {"Object": TypeTarget("vec", ("label", "materials")), "Person": TypeTarget("face", ("name",))})

@@ -20,7 +20,7 @@ from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.stage_task import stage_rows
 from omnigraph.pipeline.staged_input import FileSource, RowSource
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.garbage import remove
+from omnigraph.storage.lance.garbage import remove
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.write import leases
 from omnigraph.versioning.write.recovery import recover

@@ -13,7 +13,7 @@ from omnigraph.query import ir
 from omnigraph.spark.arrow_interop import to_wire
 from omnigraph.spark.arrow_udfs import Column, Conditions, Step, by_id, props_of
 from omnigraph.spark.scans import Scan, job_of
-from omnigraph.storage.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_pieces
 from omnigraph.types import ObjectType, PropertyType
 
 SCHEMA = "node A { name: String @key  text: String?  wide: U64?  age: I32? }"

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import OmniGraphError, StorageError
-from omnigraph.storage.lance_errors import is_interrupt, lance_errors, storage_failure, store_errors
-from omnigraph.storage.location import locate
+from omnigraph.storage.files.location import locate
+from omnigraph.storage.lance.lance_errors import is_interrupt, lance_errors, storage_failure, store_errors
 from support.writes import new_graph, node
 
 SCHEMA = "node P { name: String @key  text: String? @index }"

@@ -11,8 +11,8 @@ from omnigraph import bulk
 from omnigraph.engine import csv_text
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations import load
-from omnigraph.storage import files
-from omnigraph.storage.files import find_files, inflate, inflated_pieces, inflates_beyond
+from omnigraph.storage.files import input_files
+from omnigraph.storage.files.input_files import find_files, inflate, inflated_pieces, inflates_beyond
 
 
 def compressed(tmp_path, data, name="x.jsonl.gz"):
@@ -22,7 +22,7 @@ def compressed(tmp_path, data, name="x.jsonl.gz"):
 
 
 def test_pieces_and_blocks_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_INFLATE_BYTES", 100)
+    monkeypatch.setattr(input_files, "_INFLATE_BYTES", 100)
     text = b"".join(b"%d\n" % number for number in range(5000)) + b"last"
     file = compressed(tmp_path, gzip.compress(text[:7000]) + gzip.compress(text[7000:]))
     assert max(map(len, inflated_pieces(file))) <= 100
@@ -33,7 +33,7 @@ def test_pieces_and_blocks_are_bounded(tmp_path, monkeypatch):
 
 
 def test_a_line_beyond_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_INFLATE_BYTES", 100)
+    monkeypatch.setattr(input_files, "_INFLATE_BYTES", 100)
     file = compressed(tmp_path, gzip.compress(b"a\nb\n" + b"x" * 100_000))
     with pytest.raises(RecordError) as caught:
         list(inflate(file, line_bytes_max=2000, block_bytes=500))

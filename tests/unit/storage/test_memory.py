@@ -7,9 +7,9 @@ from collections import Counter
 
 import omnigraph as og
 from omnigraph.engine.data import TableData
-from omnigraph.storage import ledger, tables
-from omnigraph.storage.ledger import LedgerVersion
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import Table
+from omnigraph.storage.manifest.manifest_table import LedgerVersion
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
 

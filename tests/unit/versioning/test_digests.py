@@ -76,7 +76,7 @@ def deep(graph):
 
 def live_files(graph):
     """Every file some head or tag refers to."""
-    from omnigraph.storage.digests import files_of_version, version_file, with_large_values  # noqa: PLC0415
+    from omnigraph.storage.lance.digests import files_of_version, version_file, with_large_values  # noqa: PLC0415
 
     root = Path(graph.uri)
     repository = graph._repository

@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import IncompatibleFormat
-from omnigraph.storage.ledger import STAMP_KEY
+from omnigraph.storage.manifest.manifest_table import STAMP_KEY
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 
 CASES = Path(__file__).parents[2] / "cases" / "formats"

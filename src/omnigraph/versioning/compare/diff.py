@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Damaged
-from omnigraph.storage.difference import EVERYTHING, IdRange, StoredRows, all_rows, difference
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance.tables import Table
+from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows, all_rows, difference
 from omnigraph.versioning.compare.equality import differing, same_rows
 from omnigraph.versioning.compare.rows import to_dicts, to_plain
 from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot

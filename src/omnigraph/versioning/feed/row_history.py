@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.errors import CommitNotFound, Damaged
-from omnigraph.storage.places import Finder
+from omnigraph.storage.lance.row_finder import Finder
 from omnigraph.versioning.compare.diff import Identity
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
 from omnigraph.versioning.compare.rows import to_dicts, to_plain

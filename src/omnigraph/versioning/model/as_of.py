@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 import pyarrow.compute as pc
 
 from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError
-from omnigraph.storage.ledger import Ledger
-from omnigraph.storage.tables import sql_text
+from omnigraph.storage.lance.tables import sql_text
+from omnigraph.storage.manifest.manifest_table import Ledger
 from omnigraph.versioning.model.ids import first_ulid
 from omnigraph.versioning.model.manifest_rows import MAIN, Commit, Head, row_to_commit
 from omnigraph.versioning.model.state import State

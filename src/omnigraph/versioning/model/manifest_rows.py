@@ -16,8 +16,8 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.errors import Damaged, Hint
-from omnigraph.storage.layout import is_table_folder
-from omnigraph.storage.ledger import SCHEMA
+from omnigraph.storage.files.layout import is_table_folder
+from omnigraph.storage.manifest.manifest_table import SCHEMA
 from omnigraph.text_table import brief_repr
 
 MAIN = "main"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, Damaged, Hint
 from omnigraph.names import did_you_mean
-from omnigraph.storage.ledger import LedgerVersion
+from omnigraph.storage.manifest.manifest_table import LedgerVersion
 from omnigraph.versioning.model.manifest_rows import (
     IDENTITY_OBJECT_ID,
     MAIN,

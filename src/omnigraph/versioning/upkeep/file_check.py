@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.errors import Damaged, OmniGraphError
-from omnigraph.storage.digests import file_digest, files_of_version, version_file, with_large_values
+from omnigraph.storage.lance.digests import file_digest, files_of_version, version_file, with_large_values
 from omnigraph.versioning.model.manifest_rows import read_metadata
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State

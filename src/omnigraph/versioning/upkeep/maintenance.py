@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from omnigraph.errors import InputError, OmniGraphError, StorageError
-from omnigraph.storage import layout
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.garbage import (
+from omnigraph.storage.files import layout
+from omnigraph.storage.lance.garbage import (
     Removed,
     VersionFile,
     list_versions,
@@ -25,9 +25,9 @@ from omnigraph.storage.garbage import (
     remove_unfinished,
     strange_folders,
 )
-from omnigraph.storage.indexes import IndexSpec, PendingIndex, stage_indexes, uncovered_rows
-from omnigraph.storage.numbered import compacted
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance.indexes import IndexSpec, PendingIndex, stage_indexes, uncovered_rows
+from omnigraph.storage.lance.table_versions import compacted
+from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.model.manifest_rows import MAIN
 from omnigraph.versioning.model.state import State

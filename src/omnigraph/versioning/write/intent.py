@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage import layout
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.objects import ObjectStore
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.objects import ObjectStore
 from omnigraph.versioning.write.leases import Lease
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from uuid import uuid4
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage.objects import ObjectStore
+from omnigraph.storage.files.objects import ObjectStore
 
 LEASE_S = 60.0
 """How long a note stays valid after it was last written."""

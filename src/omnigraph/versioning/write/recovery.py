@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage import layout
-from omnigraph.storage.audit import AuditTable
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.garbage import remove_versions, versions_of_commit
+from omnigraph.storage.files import layout
+from omnigraph.storage.lance.garbage import remove_versions, versions_of_commit
+from omnigraph.storage.manifest.recovery_log import AuditTable
 from omnigraph.versioning.write.fencing import fence, is_operation_id
 from omnigraph.versioning.write.leases import is_alive
 from omnigraph.versioning.write.repository import Repository

@@ -29,14 +29,14 @@ from omnigraph.errors import (
     OutcomeUnknown,
     StorageError,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.digests import record_digests
+from omnigraph.storage.backoff import pause
 from omnigraph.storage.failpoints import VARIABLE, arm_from_environment, reach
-from omnigraph.storage.ledger import Ledger, LedgerVersion, PublishConflict
-from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import ObjectStore, object_store
-from omnigraph.storage.races import pause
-from omnigraph.storage.tables import TableStore, replaced
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.location import Location, locate
+from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.lance.digests import record_digests
+from omnigraph.storage.lance.tables import TableStore, replaced
+from omnigraph.storage.manifest.manifest_table import Ledger, LedgerVersion, PublishConflict
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import only_reachable, reachable
 from omnigraph.versioning.model.as_of import commit_as_of

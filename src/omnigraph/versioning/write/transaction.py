@@ -30,12 +30,12 @@ from omnigraph.errors import (
     PreconditionFailed,
     TypeNotFound,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.digests import record_digests
-from omnigraph.storage.numbered import compacted
-from omnigraph.storage.races import pause
-from omnigraph.storage.staging import Change, Promoted, stage
-from omnigraph.storage.tables import Table
+from omnigraph.storage.backoff import pause
+from omnigraph.storage.files import layout
+from omnigraph.storage.lance.digests import record_digests
+from omnigraph.storage.lance.staging import Change, Promoted, stage
+from omnigraph.storage.lance.table_versions import compacted
+from omnigraph.storage.lance.tables import Table
 from omnigraph.values import is_unicode
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_rows import (

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import Damaged
-from omnigraph.storage.ledger import SCHEMA
+from omnigraph.storage.manifest.manifest_table import SCHEMA
 from omnigraph.versioning.model.manifest_rows import (
     MAIN,
     Commit,

@@ -11,8 +11,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import Damaged, InputError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.indexes import IndexSpec, index_names
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.indexes import IndexSpec, index_names
+from omnigraph.storage.lance.staging import Change
 from omnigraph.versioning.upkeep.maintenance import cleanup, ensure_indices, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.transaction import write

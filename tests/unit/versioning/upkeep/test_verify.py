@@ -10,10 +10,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import IncompatibleFormat
-from omnigraph.storage import ledger as ledger_module
-from omnigraph.storage.indexes import IndexSpec
-from omnigraph.storage.layout import manifest_file
-from omnigraph.storage.staging import Change
+from omnigraph.storage.files.layout import manifest_file
+from omnigraph.storage.lance.indexes import IndexSpec
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.manifest import manifest_table as ledger_module
 from omnigraph.versioning.model.manifest_rows import Pin
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, verify

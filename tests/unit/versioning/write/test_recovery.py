@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.staging import Change
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write import leases
 from omnigraph.versioning.write.leases import LEASE_S, process_start, writer_identity

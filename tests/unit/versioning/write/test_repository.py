@@ -22,8 +22,8 @@ from omnigraph.errors import (
     hint_for,
 )
 from omnigraph.storage.failpoints import VARIABLE, arm
-from omnigraph.storage.ledger import STAMP_KEY
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.manifest.manifest_table import STAMP_KEY
 from omnigraph.versioning.model.manifest_rows import TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify

@@ -20,8 +20,8 @@ from omnigraph.errors import (
     TypeNotFound,
 )
 from omnigraph.storage.failpoints import NAMES, FailpointError, arm
-from omnigraph.storage.numbered import FRAGMENTS_MAX
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX
 from omnigraph.versioning.model.manifest_rows import (
     SchemaRecord,
     TableSpec,

@@ -10,11 +10,11 @@ import pyarrow as pa
 from lance.optimize import Compaction
 
 from omnigraph.errors import HeadMoved
-from omnigraph.storage.durable import sync_files, sync_tree
-from omnigraph.storage.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
-from omnigraph.storage.layout import manifest_file
-from omnigraph.storage.races import pause
-from omnigraph.storage.tables import FRAGMENT_ROWS, Table, stored_field
+from omnigraph.storage.backoff import pause
+from omnigraph.storage.files.fsync import sync_files, sync_tree
+from omnigraph.storage.files.layout import manifest_file
+from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, stored_field
 
 FRAGMENTS_MAX = 64
 """A table in so many pieces more than its rows need is compacted before the next change is staged on it."""

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage.layout import manifest_name
-from omnigraph.storage.tables import Table, TableStore, reclaimed
+from omnigraph.storage.files.layout import manifest_name
+from omnigraph.storage.lance.tables import Table, TableStore, reclaimed
 
 _CHUNK_BYTES = 4 << 20
 _DIGITS = 32

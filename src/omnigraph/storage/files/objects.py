@@ -23,11 +23,11 @@ from uuid import uuid4
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
-from omnigraph.storage import layout
-from omnigraph.storage.durable import sync_folders_of
-from omnigraph.storage.lance_errors import store_errors
-from omnigraph.storage.location import Location
-from omnigraph.storage.object_errors import object_store_error
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.fsync import sync_folders_of
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.object_errors import object_store_error
+from omnigraph.storage.lance.lance_errors import store_errors
 
 if TYPE_CHECKING:
     from obstore.store import S3Store

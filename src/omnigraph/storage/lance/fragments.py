@@ -19,11 +19,11 @@ import pyarrow as pa
 from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
-from omnigraph.storage.lance_errors import lance_errors, storage_failure
-from omnigraph.storage.objects import object_store
+from omnigraph.storage.files.objects import object_store
+from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
 
 if TYPE_CHECKING:
-    from omnigraph.storage.tables import Table, TableStore
+    from omnigraph.storage.lance.tables import Table, TableStore
 
 ROWS_PER_PIECE_MAX = 1_000_000
 
@@ -67,7 +67,7 @@ def write_pieces(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> t
 
 
 def _with_digests(table: Table, piece: NewPiece) -> NewPiece:
-    from omnigraph.storage.digests import file_digests, with_large_values  # noqa: PLC0415 (a cycle)
+    from omnigraph.storage.lance.digests import file_digests, with_large_values  # noqa: PLC0415 (a cycle)
 
     found = file_digests(table.store, table.folder, with_large_values(table, piece.files))
     return replace(piece, digests=tuple(found.items()))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from omnigraph.storage import layout
+from omnigraph.storage.files import layout
 
 VECTORS = {
     "": "cbf29ce484222325",

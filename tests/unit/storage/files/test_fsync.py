@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.durable import sync_files, sync_tree
-from omnigraph.storage.indexes import IndexSpec, stage_indexes
-from omnigraph.storage.layout import manifest_file
-from omnigraph.storage.numbered import compacted
-from omnigraph.storage.staging import Change
+from omnigraph.storage.files.fsync import sync_files, sync_tree
+from omnigraph.storage.files.layout import manifest_file
+from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.table_versions import compacted
 from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, people
 
 

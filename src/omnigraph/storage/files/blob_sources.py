@@ -12,8 +12,8 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from omnigraph.errors import InputError, StorageError, ValueFormatError
-from omnigraph.storage.location import Location, locate
-from omnigraph.storage.objects import object_store
+from omnigraph.storage.files.location import Location, locate
+from omnigraph.storage.files.objects import object_store
 
 _LONGEST = 65_536
 

@@ -19,10 +19,10 @@ from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.fragments import Prepared, prepared_transaction
-from omnigraph.storage.lance_errors import is_conflict, lance_errors, storage_failure
-from omnigraph.storage.numbered import restored, sync_version
-from omnigraph.storage.tables import FRAGMENT_ROWS, Table, one_chunk
+from omnigraph.storage.lance.fragments import Prepared, prepared_transaction
+from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors, storage_failure
+from omnigraph.storage.lance.table_versions import restored, sync_version
+from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, one_chunk
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import Damaged
-from omnigraph.storage.deletions import DeletionCache, parse_deletions, parse_roaring
+from omnigraph.storage.lance.deletions import DeletionCache, parse_deletions, parse_roaring
 
 ROWS = 300_000
 PATTERNS = {

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import Damaged, StorageError
-from omnigraph.storage import ledger as ledger_module
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.ledger import SCHEMA, STAMP_KEY, Ledger, PublishConflict
-from omnigraph.storage.location import Location
-from omnigraph.storage.staging import Change
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.manifest import manifest_table as ledger_module
+from omnigraph.storage.manifest.manifest_table import SCHEMA, STAMP_KEY, Ledger, PublishConflict
 from support.graphs import KNOWS, PERSON, add_people, change, knows, new_repository, people
 
 

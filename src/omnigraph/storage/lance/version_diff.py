@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.deletions import NONE, Offsets, parse_deletions
-from omnigraph.storage.tables import Table, files_of, sql_text
+from omnigraph.storage.lance.deletions import NONE, Offsets, parse_deletions
+from omnigraph.storage.lance.tables import Table, files_of, sql_text
 
 _TAKE_ROWS = 8_192
 _BLOB_ROWS = 256

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.file import LanceFileReader
 
-from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
-from omnigraph.storage.tables import Table, files_of, reclaimed
+from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.tables import Table, files_of, reclaimed
 
 _BATCH_ROWS = 65_536
 

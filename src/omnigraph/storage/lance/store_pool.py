@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-from omnigraph.storage.location import Location
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.lance.tables import TableStore
 
 _STORES_MAX = 8
 

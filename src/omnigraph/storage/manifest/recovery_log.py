@@ -7,12 +7,12 @@ from typing import Any
 import lance
 import pyarrow as pa
 
-from omnigraph.storage import layout
-from omnigraph.storage.creation import create_once
-from omnigraph.storage.durable import sync_tree
-from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
-from omnigraph.storage.location import Location
-from omnigraph.storage.tables import PRIMARY_KEY, sql_text
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.fsync import sync_tree
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.lance.create_once import create_once
+from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.tables import PRIMARY_KEY, sql_text
 
 _SCHEMA = pa.schema(
     [

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 import lance
 
 from omnigraph.errors import Damaged, StorageError
-from omnigraph.storage import layout
-from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
-from omnigraph.storage.objects import object_store
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.objects import object_store
+from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.tables import TableStore
 
 _HALF_WRITTEN = ".tmp"
 """How the names of Lance's temporary files begin."""

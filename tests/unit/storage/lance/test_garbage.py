@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.errors import Damaged, OmniGraphError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.garbage import (
+from omnigraph.storage.lance.garbage import (
     list_versions,
     remove,
     remove_unfinished,
@@ -18,7 +18,7 @@ from omnigraph.storage.garbage import (
     strange_folders,
     versions_of_commit,
 )
-from omnigraph.storage.staging import Change, stage
+from omnigraph.storage.lance.staging import Change, stage
 from support.graphs import Line, files_below, new_line, people
 
 LATER = timedelta(hours=1)

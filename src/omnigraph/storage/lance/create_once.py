@@ -6,8 +6,8 @@ import lance
 import pyarrow as pa
 from lance.fragment import write_fragments
 
-from omnigraph.storage.lance_errors import is_conflict, lance_errors
-from omnigraph.storage.tables import STORAGE_VERSION
+from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors
+from omnigraph.storage.lance.tables import STORAGE_VERSION
 
 
 def create_once(

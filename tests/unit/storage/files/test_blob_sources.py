@@ -6,7 +6,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import InputError, RecordError, ValueFormatError
-from omnigraph.storage.sources import BlobSources
+from omnigraph.storage.files.blob_sources import BlobSources
 
 SCHEMA = "node Photo { name: String @key  data: Blob? }"
 INSERT = "query q($n: String, $d: Blob) { insert Photo { name: $n, data: $d } }"

@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 from lance import Session  # type: ignore[attr-defined]
 
 from omnigraph.errors import Damaged, GraphReplaced, Hint
-from omnigraph.storage.deletions import DeletionCache
-from omnigraph.storage.durable import sync_tree
-from omnigraph.storage.lance_errors import is_missing, lance_errors, storage_failure
-from omnigraph.storage.layout import manifest_file, manifest_name
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ObjectStore, object_store
+from omnigraph.storage.files.fsync import sync_tree
+from omnigraph.storage.files.layout import manifest_file, manifest_name
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.lance.deletions import DeletionCache
+from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}

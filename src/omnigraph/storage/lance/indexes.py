@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import lance
 
-from omnigraph.storage.lance_errors import lance_errors, storage_failure
-from omnigraph.storage.staging import Staged
-from omnigraph.storage.tables import Table
+from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
+from omnigraph.storage.lance.staging import Staged
+from omnigraph.storage.lance.tables import Table
 
 IndexKind = Literal["btree", "text", "vector"]
 

@@ -20,10 +20,10 @@ from typing import IO, Any
 import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError, RecordError
-from omnigraph.storage.lance_errors import store_errors
-from omnigraph.storage.location import Location, check_path, locate
-from omnigraph.storage.object_errors import object_store_error
-from omnigraph.storage.objects import BucketFile, bucket_store
+from omnigraph.storage.files.location import Location, check_path, locate
+from omnigraph.storage.files.object_errors import object_store_error
+from omnigraph.storage.files.objects import BucketFile, bucket_store
+from omnigraph.storage.lance.lance_errors import store_errors
 
 _MAGIC = "*?["
 _BUFFER_BYTES = 4 << 20

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator
 
 from omnigraph.errors import Damaged, Hint, OmniGraphError, StorageError
-from omnigraph.storage.location import Location
-from omnigraph.storage.object_errors import is_bucket_missing, is_denied, object_store_error
+from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.object_errors import is_bucket_missing, is_denied, object_store_error
 
 _LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 _PANIC = "PanicException"

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import Damaged, StorageError
-from omnigraph.storage import numbered as numbered_versions
-from omnigraph.storage import staging
-from omnigraph.storage.difference import difference
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.numbered import FRAGMENTS_MAX, compacted
-from omnigraph.storage.staging import Change, stage
-from omnigraph.storage.tables import _LOOKUP_BY_INDEX_MAX, sql_text
+from omnigraph.storage.lance import staging
+from omnigraph.storage.lance import table_versions as numbered_versions
+from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX, compacted
+from omnigraph.storage.lance.tables import _LOOKUP_BY_INDEX_MAX, sql_text
+from omnigraph.storage.lance.version_diff import difference
 from support.graphs import PERSON_SCHEMA, Line, files_below, new_line, people, table_store
 
 IDENTITY = ("id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version")

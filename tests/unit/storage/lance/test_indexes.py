@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from lance.query import MatchQuery
 
-from omnigraph.storage import indexes as indexes_module
-from omnigraph.storage.indexes import IndexSpec, index_names, stage_indexes, uncovered_rows
-from omnigraph.storage.numbered import compacted
-from omnigraph.storage.staging import Change
+from omnigraph.storage.lance import indexes as indexes_module
+from omnigraph.storage.lance.indexes import IndexSpec, index_names, stage_indexes, uncovered_rows
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.versioning.upkeep.maintenance import _improve, _Plan
 from support.graphs import files_below, new_line
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import InputError
-from omnigraph.storage.location import Location, locate
+from omnigraph.storage.files.location import Location, locate
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-1", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_SESSION_TOKEN": "token-1"}
 

@@ -1,0 +1,1 @@
+"""Objects, locations, input files, blob sources, fsync."""

@@ -1,0 +1,1 @@
+"""Lance tables at exact versions."""

@@ -1,0 +1,1 @@
+"""The manifest table and the recovery log."""
