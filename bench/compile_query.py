@@ -13,10 +13,10 @@ from bench.grammar import lark_parser
 from bench.measure import medians_us
 from omnigraph.lang.spans import Source
 from omnigraph.lang.tokens import lex
+from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower
-from omnigraph.query.parser import parse_source
-from omnigraph.query.typecheck import check_query
+from omnigraph.query.plan.lower import lower
+from omnigraph.query.syntax.parser import parse_source
 from omnigraph.schema.check import compile_schema
 
 ROUNDS = 60

@@ -29,14 +29,14 @@ import pytest
 from omnigraph import errors
 from omnigraph.errors import CompileError, OmniGraphError, SchemaChangeError
 from omnigraph.lang.spans import Source
+from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain
-from omnigraph.query.format import format_queries
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.lint import lint
-from omnigraph.query.lower import lower
-from omnigraph.query.parser import parse_queries
-from omnigraph.query.typecheck import check_query
+from omnigraph.query.plan.explain import explain
+from omnigraph.query.plan.lower import lower
+from omnigraph.query.syntax.format import format_queries
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.format import format_schema

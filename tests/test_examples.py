@@ -13,12 +13,12 @@ import pytest
 
 from omnigraph.errors import TypeCheckError
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain
-from omnigraph.query.format import format_queries
-from omnigraph.query.ir import MutationIR, QueryIR
 from omnigraph.query.lint import describe_operation, lint
 from omnigraph.query.params import bind_params
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.plan.explain import explain
+from omnigraph.query.plan.ir import MutationIR, QueryIR
+from omnigraph.query.syntax.format import format_queries
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema
 

@@ -12,7 +12,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import InputError
 from omnigraph.graph import Graph
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.parser import parse_queries
 from support.examples import RULED
 from support.oracle import answer
 from support.reads import plain, world_of

@@ -10,8 +10,8 @@ import pytest
 
 from omnigraph.errors import ConstraintViolation, KeyConflict, OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.query.ast import Write
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.ast import Write
+from omnigraph.query.syntax.parser import parse_queries
 from support.examples import RULED
 from support.writes import SHELVES, beside, ends_of, everything, new_graph, rows_of, shelf
 

@@ -16,8 +16,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.query.format import format_queries
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.format import format_queries
+from omnigraph.query.syntax.parser import parse_queries
 from support.cases import FOLDER, Case, read_cases, write_cases
 from support.oracle import answer
 from support.reads import plain, world_of

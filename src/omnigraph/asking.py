@@ -25,9 +25,9 @@ from omnigraph.operations.embedder import GraphEmbedder
 from omnigraph.operations.paging import read_page
 from omnigraph.operations.read import Plans, read
 from omnigraph.pipeline.runner import Watch
-from omnigraph.query.explain import explain
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
+from omnigraph.query.plan.explain import explain
 from omnigraph.storage.files.blob_sources import BlobSources
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.transfer import Transfer

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from omnigraph.errors import CompileError, OmniGraphError
 from omnigraph.lang.spans import Source
 from omnigraph.lang.tokens import lex
-from omnigraph.query.ast import QueryFile
-from omnigraph.query.explain import explain
-from omnigraph.query.format import format_queries, print_queries
+from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.lint import lint
-from omnigraph.query.lower import lower
-from omnigraph.query.parser import parse_queries
-from omnigraph.query.typecheck import check_query
+from omnigraph.query.plan.explain import explain
+from omnigraph.query.plan.lower import lower
+from omnigraph.query.syntax.ast import QueryFile
+from omnigraph.query.syntax.format import format_queries, print_queries
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.tokens import lex
-from omnigraph.query.ast import QueryFile
-from omnigraph.query.format import format_queries, print_queries
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.ast import QueryFile
+from omnigraph.query.syntax.format import format_queries, print_queries
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.ast import SchemaFile
 from omnigraph.schema.format import format_schema, print_schema
 from omnigraph.schema.parser import parse_schema

@@ -12,7 +12,7 @@ import pytest
 from omnigraph.engine import distances, kernels, moves, ordered, parts, postings, run, shortest, trails, vectors
 from omnigraph.engine.result import Result
 from omnigraph.errors import CompileError, InputError
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.parser import parse_queries
 from support.agreement import same
 from support.oracle import Answer, answer
 from support.oracle_groups import Overflow

@@ -13,7 +13,7 @@ from omnigraph.errors import CompileError, ConstraintViolation, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.operations import mutate
 from omnigraph.query.compile import compile_query
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.parser import parse_queries
 from support.agreement import same
 from support.mutations import Mutating
 from support.oracle import World

@@ -12,8 +12,8 @@ import omnigraph as og
 import test_language as language
 from omnigraph.engine.result import Result
 from omnigraph.errors import Cancelled, CompileError, InputError, QueryTimeout
-from omnigraph.query.parser import parse_queries
 from omnigraph.query.scalars import SCALARS
+from omnigraph.query.syntax.parser import parse_queries
 from property.test_read_oracle import disagreement
 from support.oracle import answer
 from support.oracle_groups import Overflow

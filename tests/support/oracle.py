@@ -35,7 +35,7 @@ from typing import Any
 import snowballstemmer
 
 from omnigraph.lang.spans import Name
-from omnigraph.query import ast
+from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog
 from support import oracle_functions
 from support.oracle_groups import (

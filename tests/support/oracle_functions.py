@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.query import ast
+from omnigraph.query.syntax import ast
 
 _FLOATS = ("F32", "F64")
 _EPOCH = date(1970, 1, 1).toordinal()

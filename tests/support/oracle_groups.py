@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from omnigraph.query import ast
+from omnigraph.query.syntax import ast
 
 
 class Overflow(Exception):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.query import ast
+from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType
 from support.oracle_unions import Types, is_any, named_edges
 

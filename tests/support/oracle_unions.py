@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from omnigraph.query import ast
+from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType
 
 Types = frozenset[str]

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from omnigraph.lang.spans import Name
-from omnigraph.query import ast
+from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.types import PropertyType
 from support import oracle_functions

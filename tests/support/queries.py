@@ -9,8 +9,8 @@ import pytest
 
 from omnigraph.errors import Diagnostic, TypeCheckError
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain
-from omnigraph.query.ir import AnyIR, MutationIR, QueryIR
+from omnigraph.query.plan.explain import explain
+from omnigraph.query.plan.ir import AnyIR, MutationIR, QueryIR
 from omnigraph.schema.check import compile_schema
 
 SCHEMA = """

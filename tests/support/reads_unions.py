@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from omnigraph.query import ast
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax import ast
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, union_name
 from support.oracle_unions import Types, any_ends, is_forward
 from support.reads_paths import PathVariable

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from omnigraph.lang.spans import Name
 from omnigraph.lang.tokens import END, STRING, Token, lex
-from omnigraph.query import ast as q
 from omnigraph.query.functions import FUNCTIONS, TEXT
-from omnigraph.query.parse_expressions import OPERATOR_WORDS
+from omnigraph.query.syntax import ast as q
+from omnigraph.query.syntax.parse_expressions import OPERATOR_WORDS
 from omnigraph.schema import ast as s
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
 

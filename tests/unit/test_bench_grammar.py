@@ -23,7 +23,8 @@ from lark.exceptions import LarkError
 
 from omnigraph.errors import ParseError
 from omnigraph.lang.tokens import END, lex
-from omnigraph.query.ast import (
+from omnigraph.query.functions import VALUE
+from omnigraph.query.syntax.ast import (
     Arithmetic,
     Assign,
     Call,
@@ -51,8 +52,7 @@ from omnigraph.query.ast import (
     Word,
     Write,
 )
-from omnigraph.query.functions import VALUE
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.types import SCALARS
 
 ROOT = Path(__file__).parents[2]

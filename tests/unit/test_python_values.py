@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from omnigraph.errors import ValueFormatError
-from omnigraph.query.ir import ParamDecl
 from omnigraph.query.params import bind_params
+from omnigraph.query.plan.ir import ParamDecl
 from omnigraph.types import PropertyType
 from omnigraph.values import read_json
 from support.writes import new_graph, node

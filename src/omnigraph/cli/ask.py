@@ -30,7 +30,7 @@ from omnigraph.text_table import TableStyle, terminal_width
 
 if TYPE_CHECKING:
     from omnigraph.engine.result import Result
-    from omnigraph.query.ast import Query
+    from omnigraph.query.syntax.ast import Query
 
 File = Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")]
 Text = Annotated[
@@ -329,7 +329,7 @@ def _find_query(
     run: Invocation, file: str | None, text: str | None, name: str | None, changes: bool
 ) -> tuple[str | Path, Query]:
     from omnigraph.query.compile import pick_query
-    from omnigraph.query.parser import parse_queries
+    from omnigraph.query.syntax.parser import parse_queries
 
     source: str | Path
     if file is None or file == STDIN:

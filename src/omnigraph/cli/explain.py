@@ -58,8 +58,8 @@ def explain_command(
     if schema is not None and (profile or word is not None):
         raise UsageFault("--schema takes the place of a graph; leave one of them out")
     from omnigraph.query.compile import compile_query, pick_query
-    from omnigraph.query.explain import explain
-    from omnigraph.query.parser import parse_queries
+    from omnigraph.query.plan.explain import explain
+    from omnigraph.query.syntax.parser import parse_queries
     from omnigraph.schema.check import compile_schema
 
     path = run.config.find_query(query) if query not in (None, STDIN) and query is not None else None

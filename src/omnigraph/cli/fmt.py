@@ -69,7 +69,7 @@ def _expand(files: list[str]) -> list[str]:
 
 
 def _formatter(path: str, language: str | None) -> Callable[[str, str], str]:
-    from omnigraph.query.format import format_queries
+    from omnigraph.query.syntax.format import format_queries
     from omnigraph.schema.format import format_schema
 
     suffix = f".{language}" if language else Path(path).suffix

@@ -20,7 +20,7 @@ from omnigraph.engine.native import stoppable
 from omnigraph.engine.unions import UnionTable
 from omnigraph.engine.walks import reach_counts
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import union_name
 
 _NEAR, _FAR = "_#near", "_#far"

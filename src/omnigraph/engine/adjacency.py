@@ -46,7 +46,7 @@ from omnigraph.engine.neighbours import (
     low,
 )
 from omnigraph.engine.watch import checkpoint, say
-from omnigraph.query.ir import Direction
+from omnigraph.query.plan.ir import Direction
 
 AnyNeighbours = Neighbours | Layered
 Ends = tuple[I32, I32]

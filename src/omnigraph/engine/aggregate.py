@@ -21,7 +21,7 @@ from omnigraph.engine.native import stoppable
 from omnigraph.engine.neighbours import NONE
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.totals import float_sum, total
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType
 

@@ -12,7 +12,7 @@ from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.neighbours import NONE, Neighbours, build
 from omnigraph.engine.watch import checkpoint, say
-from omnigraph.query.ir import Direction
+from omnigraph.query.plan.ir import Direction
 
 
 class _Combined(ABC):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.data import Mask
 from omnigraph.errors import InputError
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.query.scalars import SCALARS, Columns
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import INTEGER_RANGES, PropertyType

@@ -27,7 +27,7 @@ from omnigraph.engine.places import find, spelt
 from omnigraph.engine.plain_rows import PlainRows
 from omnigraph.engine.watch import watching
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import PropertyType

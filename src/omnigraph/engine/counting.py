@@ -19,7 +19,7 @@ from omnigraph.engine.frames import Bound, Frame, added_up
 from omnigraph.engine.native import stoppable
 from omnigraph.engine.walks import reach_counts
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 _Live = Sequence[frozenset[str]]

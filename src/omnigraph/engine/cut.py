@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.errors import InputError
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from omnigraph.engine.ranks import id_ranks_of, one_zero, plain, ranks_of
 from omnigraph.engine.search import Searcher
 from omnigraph.engine.unions import column_of
 from omnigraph.engine.watch import paced
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import VARIES
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog

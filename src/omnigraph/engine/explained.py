@@ -12,8 +12,8 @@ from omnigraph.engine.keyed import id_tests
 from omnigraph.engine.postings import WORDS
 from omnigraph.engine.prepared import Prepared
 from omnigraph.engine.work import Profile, Step
-from omnigraph.query import ir
-from omnigraph.query.explain import Part, explain
+from omnigraph.query.plan import ir
+from omnigraph.query.plan.explain import Part, explain
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _ROWS, _GUESS, _MS = 12, 12, 10

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.engine.data import Mask, Numbers, TableData
 from omnigraph.engine.native import gather, in_batches
-from omnigraph.query.ast import ANONYMOUS
+from omnigraph.query.syntax.ast import ANONYMOUS
 
 
 class Bound:

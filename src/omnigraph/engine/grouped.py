@@ -16,7 +16,7 @@ from omnigraph.engine.native import stoppable
 from omnigraph.engine.nested import dense
 from omnigraph.engine.ranks import ranks_of
 from omnigraph.engine.selection import RowsData
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType
 

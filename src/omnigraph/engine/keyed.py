@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 

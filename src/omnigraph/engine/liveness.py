@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 
 def looked_at(exprs: Iterable[ir.Expr]) -> frozenset[str]:

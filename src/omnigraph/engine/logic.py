@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.data import Mask
 from omnigraph.engine.frames import Frame
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 if TYPE_CHECKING:
     from omnigraph.engine.evaluate import Evaluator

@@ -25,7 +25,7 @@ from omnigraph.engine.unions import UnionTable, about_type
 from omnigraph.engine.walks import reach_rows
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 
 class Match:

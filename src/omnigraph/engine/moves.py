@@ -21,7 +21,7 @@ from omnigraph.engine.neighbours import contains
 from omnigraph.engine.search import Searcher
 from omnigraph.engine.walks import reach_from, reach_rows
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 ROWS_MAX = 10_000
 """More rows are left to the executor, which puts equal ones together and can be stopped in between."""

@@ -22,7 +22,7 @@ from omnigraph.engine.ranks import plain
 from omnigraph.engine.returning import returned_rows
 from omnigraph.engine.selection import frame_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType

@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.engine.data import Numbers
 from omnigraph.engine.native import stoppable
 from omnigraph.engine.ranks import ranks_of
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType, ResultType
 

@@ -17,7 +17,7 @@ from omnigraph.engine.data import Codes, Numbers, TableData
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.native import gather, stoppable
 from omnigraph.engine.neighbours import Room, in_slices
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 Derived = TypeVar("Derived")
 

@@ -26,7 +26,7 @@ from omnigraph.engine.search import Searcher
 from omnigraph.engine.selection import RowsData
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 _AHEAD = 4
 """How many entities are tried for each row that is wanted, and how many times more if they were not enough."""

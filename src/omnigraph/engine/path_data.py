@@ -17,7 +17,7 @@ from omnigraph.engine.frames import Bound
 from omnigraph.engine.neighbours import NONE, ranges
 from omnigraph.engine.optional import WithNone
 from omnigraph.engine.ranks import id_ranks_of, ranks_of
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType, ScalarName

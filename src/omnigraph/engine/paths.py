@@ -19,7 +19,7 @@ from omnigraph.engine.trails import TURNED, Terrain, Weights
 from omnigraph.engine.walks import new_far
 from omnigraph.engine.watch import say
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 Candidates = Callable[[ir.PathStep], Numbers]
 """The nodes a step may end at."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from omnigraph.engine.chains import Chain, find_chain
 from omnigraph.engine.liveness import live_after, looked_at
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 

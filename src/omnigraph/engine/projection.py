@@ -12,7 +12,7 @@ from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Frame
 from omnigraph.engine.ordered import column_expr
 from omnigraph.engine.watch import Watch, watching
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 
 class Projection:

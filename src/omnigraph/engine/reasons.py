@@ -13,7 +13,7 @@ from omnigraph.engine.frames import Bound
 from omnigraph.engine.nested import interleaved
 from omnigraph.engine.ranks import id_ranks_of
 from omnigraph.engine.search import NOWHERE, Searcher
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 
 _FIELDS = arrow_type(ir.WHY.item)

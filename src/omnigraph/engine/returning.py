@@ -22,7 +22,7 @@ from omnigraph.engine.selection import RowsData
 from omnigraph.engine.watch import Watch
 from omnigraph.engine.work import Limits
 from omnigraph.errors import LimitReached
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 

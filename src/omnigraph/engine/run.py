@@ -24,7 +24,7 @@ from omnigraph.engine.projection import Projection
 from omnigraph.engine.search import EmbedQuery, Searcher
 from omnigraph.engine.watch import Watch, watching
 from omnigraph.engine.work import NO_LIMITS, Limits, Profile, Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _ROWS_AT_ONCE = 65_536

@@ -22,7 +22,7 @@ from omnigraph.engine.text import Scores, analyse
 from omnigraph.engine.vectors import Query, Vectors, vectors_of
 from omnigraph.engine.watch import paced
 from omnigraph.errors import InputError
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 NOWHERE = np.iinfo(np.int64).max

@@ -18,7 +18,7 @@ from omnigraph.engine.evaluate import Evaluator, against_constant
 from omnigraph.engine.filters import Test, make_test
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.search import Searcher
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 

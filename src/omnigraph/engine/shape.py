@@ -9,7 +9,7 @@ from typing import Any
 
 from omnigraph.notebook.picture import Dot, Line
 from omnigraph.notebook.tables import Markup, cell, chip
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.types import ListType, ObjectType, ResultType
 
 _LABELS = ("name", "title", "label")

@@ -17,7 +17,7 @@ from omnigraph.engine.path_data import Batch
 from omnigraph.engine.trails import TURNED, Terrain, Trails
 from omnigraph.engine.walks import new_far
 from omnigraph.engine.work import Work
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers in the paths that are made between two checkpoints: 8 MiB."""

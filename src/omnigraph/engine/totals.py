@@ -15,7 +15,7 @@ from omnigraph.engine.data import Mask
 from omnigraph.engine.frames import Bound, is_number
 from omnigraph.engine.integer_sums import sum_of
 from omnigraph.engine.watch import checkpoint
-from omnigraph.query.ir import AggregateFunction
+from omnigraph.query.plan.ir import AggregateFunction
 
 Values = np.ndarray[Any, Any]
 

@@ -19,7 +19,7 @@ from omnigraph.engine.neighbours import EdgeRows, Walkable
 from omnigraph.engine.path_data import Floats, Space
 from omnigraph.engine.work import Work
 from omnigraph.errors import InputError
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import union_name
 
 _STEP, _SUM_MAX = 2.0**20, 2.0**33

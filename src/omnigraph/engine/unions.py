@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.engine.data import DataCache, Numbers, TableData
 from omnigraph.engine.parts import Cover
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import UnionType
 

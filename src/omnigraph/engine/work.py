@@ -11,7 +11,7 @@ from omnigraph.engine.data import DataCache, TableData
 from omnigraph.engine.unions import UnionTable
 from omnigraph.engine.watch import Cancellation, Watch
 from omnigraph.errors import Hint, LimitReached
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.versioning.model.snapshot import Snapshot
 

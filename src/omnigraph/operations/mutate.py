@@ -19,10 +19,10 @@ from omnigraph.engine.shape import Shape, shape_of
 from omnigraph.errors import Hint, InputError
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.embedder import ColumnEmbedder
-from omnigraph.query import ir
 from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
+from omnigraph.query.plan import ir
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_rows import Commit

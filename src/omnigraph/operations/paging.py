@@ -21,8 +21,8 @@ from omnigraph.engine.work import NO_LIMITS, Limits
 from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import EmbedText, Plans, embedding_at, get_read, result_of
-from omnigraph.query import ir
 from omnigraph.query.params import bind_params
+from omnigraph.query.plan import ir
 from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository

@@ -24,11 +24,11 @@ from omnigraph.engine.watch import watching
 from omnigraph.engine.work import NO_LIMITS, Limits, Work
 from omnigraph.errors import Hint, InputError
 from omnigraph.operations.catalog_cache import Catalogs
-from omnigraph.query import ir
-from omnigraph.query.ast import Param
 from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
+from omnigraph.query.plan import ir
+from omnigraph.query.syntax.ast import Param
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.versioning.model.ids import Clock
 from omnigraph.versioning.model.manifest_rows import EmbeddingSpace

@@ -7,12 +7,12 @@ from dataclasses import replace
 from omnigraph.errors import InputError, QueryNotFound
 from omnigraph.lang.spans import Source
 from omnigraph.names import did_you_mean, listing
-from omnigraph.query.ast import Param, Query, QueryFile
+from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.inference import infer_params
-from omnigraph.query.ir import AnyIR
-from omnigraph.query.lower import lower
-from omnigraph.query.parser import parse_source
-from omnigraph.query.typecheck import check_query
+from omnigraph.query.plan.ir import AnyIR
+from omnigraph.query.plan.lower import lower
+from omnigraph.query.syntax.ast import Param, Query, QueryFile
+from omnigraph.query.syntax.parser import parse_source
 from omnigraph.schema.catalog import Catalog
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 
 from omnigraph.lang.spans import Name
-from omnigraph.query import ast
 from omnigraph.query.functions import TEXT
+from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog
 
 _ENDS = ("from", "to")

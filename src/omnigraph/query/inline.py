@@ -21,9 +21,9 @@ from omnigraph.checkpoints import paced
 from omnigraph.errors import Hint, ParameterError
 from omnigraph.lang.spans import Name
 from omnigraph.lang.tokens import VAR, lex
-from omnigraph.query.ast import Param
 from omnigraph.query.params import WrittenValue
-from omnigraph.query.parse_writes import BARE
+from omnigraph.query.syntax.ast import Param
+from omnigraph.query.syntax.parse_writes import BARE
 from omnigraph.types import INTEGER_RANGES
 from omnigraph.values import describe_json
 

@@ -16,7 +16,7 @@ from typing import Any
 from omnigraph.checkpoints import paced
 from omnigraph.errors import ParameterError, ValueFormatError
 from omnigraph.names import closest
-from omnigraph.query.ir import NOW, ParamDecl
+from omnigraph.query.plan.ir import NOW, ParamDecl
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import JS_SAFE_MAX, describe_json, is_json, read_json
 

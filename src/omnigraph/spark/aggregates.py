@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.spark.arrow_interop import spark_name
 from omnigraph.types import INTEGER_RANGES, PropertyType

@@ -21,7 +21,7 @@ from omnigraph.engine.evaluate import Evaluator
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.search import Searcher
 from omnigraph.pipeline.job import Job
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.arrow_interop import from_wire, to_wire
 from omnigraph.spark.runner import use_one_thread

@@ -21,8 +21,8 @@ from omnigraph.engine.cut import cut
 from omnigraph.errors import Hint, InputError
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
-from omnigraph.query import ir
-from omnigraph.query.ast import ANONYMOUS
+from omnigraph.query.plan import ir
+from omnigraph.query.syntax.ast import ANONYMOUS
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.aggregates import total_of, total_type

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from omnigraph.pipeline.job import Job
-from omnigraph.query.ir import Direction
+from omnigraph.query.plan.ir import Direction
 from omnigraph.spark.scans import Scan
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from omnigraph.engine.work import Limits
 from omnigraph.errors import Cancelled, InputError, LimitReached
 from omnigraph.graph import Graph
 from omnigraph.query.compile import compile_query
-from omnigraph.query.ir import QueryIR
+from omnigraph.query.plan.ir import QueryIR
 from support.writes import edge, new_graph, node
 
 SCHEMA = """

@@ -10,7 +10,7 @@ import pytest
 from omnigraph.engine import ordered
 from omnigraph.engine.match import Match
 from omnigraph.graph import Graph
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from support.writes import edge, new_graph, node
 
 SCHEMA = """

@@ -15,7 +15,7 @@ from omnigraph.engine.aggregate import _mean
 from omnigraph.engine.frames import Bound, Frame
 from omnigraph.engine.selection import RowsData
 from omnigraph.engine.totals import total
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.types import PropertyType
 from support.writes import edge, new_graph, node
 

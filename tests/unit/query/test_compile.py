@@ -6,8 +6,8 @@ import pytest
 
 from omnigraph.errors import InputError, ParseError, QueryNotFound, TypeCheckError
 from omnigraph.query.compile import compile_query, pick_query
-from omnigraph.query.ir import MutationIR, QueryIR
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.plan.ir import MutationIR, QueryIR
+from omnigraph.query.syntax.parser import parse_queries
 from support.queries import CATALOG
 
 ONE = "query one() { match { $p: Person } return { $p.name } }"

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.errors import TypeCheckError
 from omnigraph.query.compile import compile_query
-from omnigraph.query.ir import Filter, NodeScan, QueryIR
+from omnigraph.query.plan.ir import Filter, NodeScan, QueryIR
 from omnigraph.schema.check import compile_schema
 
 NUMBERS = ("I32", "I64", "U32", "U64", "F32", "F64")

@@ -7,8 +7,8 @@ import pytest
 
 from omnigraph.errors import ParameterError
 from omnigraph.query.compile import compile_query
-from omnigraph.query.ir import NOW, ParamDecl
 from omnigraph.query.params import bind_params
+from omnigraph.query.plan.ir import NOW, ParamDecl
 from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 from omnigraph.values import JS_SAFE_MAX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query.ir import (
+from omnigraph.query.plan.ir import (
     AntiJoin,
     Compare,
     Const,
@@ -16,7 +16,7 @@ from omnigraph.query.ir import (
     TextMatch,
     variables_of,
 )
-from omnigraph.query.rewrites.push_down_filters import push_down_filters
+from omnigraph.query.plan.rewrites.push_down_filters import push_down_filters
 from omnigraph.types import PropertyType
 
 I64 = PropertyType("I64")

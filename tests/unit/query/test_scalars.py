@@ -9,10 +9,10 @@ import pytest
 
 from omnigraph.errors import ParseError, TypeCheckError
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain
-from omnigraph.query.format import format_queries
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.plan.explain import explain
 from omnigraph.query.scalars import SCALARS
+from omnigraph.query.syntax.format import format_queries
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.check import compile_schema
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import ir
 from omnigraph.query.compile import compile_query
+from omnigraph.query.plan import ir
 from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 from support.queries import NO_CODE, Mistake, diagnostics, mistakes, plan, write, write_plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query.ir import Aggregate, Bm25, ColumnRef, Nearest, Prop, Rrf, SortKey
+from omnigraph.query.plan.ir import Aggregate, Bm25, ColumnRef, Nearest, Prop, Rrf, SortKey
 from support.queries import NO_CODE, diagnostics, mistakes, plan, read, read_plan
 
 MATCH = "$p: Person $p $w:knows $q"

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.pipeline.job import Job
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.spark.arrow_interop import to_wire
 from omnigraph.spark.arrow_udfs import Column, Conditions, Step, by_id, props_of
 from omnigraph.spark.scans import Scan, job_of

@@ -23,10 +23,10 @@ from omnigraph.cli.shell.statements import WORDS, is_word
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
 from omnigraph.names import did_you_mean
-from omnigraph.query.ast import Query
 from omnigraph.query.compile import pick_query
 from omnigraph.query.inline import is_bare
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.ast import Query
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.text_table import TableStyle, cell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from omnigraph.lang.tokens import BAD, END, PUNCT, Token, lex
-from omnigraph.query.parse_writes import BARE
+from omnigraph.query.syntax.parse_writes import BARE
 
 _CLAUSES = ("return", "order", "limit", "skip", "having")
 _STARTS = ("query", *BARE)

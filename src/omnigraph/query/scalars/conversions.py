@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from omnigraph.errors import ValueFormatError
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.query.scalars.arrays import by_row, pa, stored_type
 from omnigraph.query.scalars.signature import PRINTABLE, Columns, Kind, Scalar
 from omnigraph.query.scalars.texts import WHITE_SPACE

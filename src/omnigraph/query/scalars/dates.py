@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.query.scalars.arrays import filled, np, pa, pc, valid
 from omnigraph.query.scalars.signature import DAY, INTEGER, MOMENT, Columns, Kind, Scalar, same_type
 from omnigraph.types import PropertyType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.query.scalars.arrays import np, pa, pc, stored_type, valid
 from omnigraph.query.scalars.signature import (
     ANY,

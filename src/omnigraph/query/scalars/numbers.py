@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, Overflow
 from typing import Any
 
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.query.scalars.arrays import by_row, constant, filled, np, pa, pc, stored_type, valid
 from omnigraph.query.scalars.signature import INTEGER, NUMBER, VARIES, Columns, Scalar, same_number
 from omnigraph.types import INTEGER_RANGES

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.query import ir
-from omnigraph.query.literals import compatible
+from omnigraph.query.check.literals import compatible
+from omnigraph.query.plan import ir
 from omnigraph.types import PropertyType
 
 REPEATS_MAX = 16

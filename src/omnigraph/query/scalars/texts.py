@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.query import ir
+from omnigraph.query.plan import ir
 from omnigraph.query.scalars.arrays import by_row, constant, pa, pc
 from omnigraph.query.scalars.signature import INTEGER, TEXT, VARIES, Columns, Scalar
 from omnigraph.types import PropertyType

@@ -17,7 +17,7 @@ from omnigraph.cli.shell.session import COMMANDS, Leave, Session, lines_of
 from omnigraph.cli.shell.statements import inputs, is_whole
 from omnigraph.cli.shell.terminal import SchemaCompleter, interact
 from omnigraph.graph import Graph, init
-from omnigraph.query.parser import parse_queries
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.check import compile_schema
 
 SCHEMA = """

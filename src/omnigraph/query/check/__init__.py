@@ -1,0 +1,1 @@
+"""Type checking: syntax tree to resolved query."""

@@ -1,0 +1,410 @@
+"""Static types of expressions: a tree expression in, a typed IR expression out.
+
+The checker knows the parameters and, through `Scope`, the variables visible where the expression
+stands. It raises `Fault` for a mistake and `Silenced` when the expression depends on something whose
+own mistake was reported already. Which expressions may stand where (a rank in a filter, a Blob in a
+result) is decided by its callers, which see the IR class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import ParamSpec, TypeVar, cast
+
+from omnigraph.checkpoints import checkpoint
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.lang.spans import Name, Source
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query.check.aggregates import check_aggregate
+from omnigraph.query.check.entities import check_entity_function, node_object
+from omnigraph.query.check.errors import Silenced, type_fault
+from omnigraph.query.check.literals import compatible, literal, literal_hint
+from omnigraph.query.check.object_literals import check_list, check_object, refuse_made
+from omnigraph.query.check.operators import (
+    CASELESS,
+    check_arithmetic,
+    check_case,
+    check_caseless,
+    check_in,
+    check_is_null,
+    check_logic,
+    check_matches,
+    check_negative,
+    check_not,
+    check_value_function,
+    refuse_null,
+)
+from omnigraph.query.check.paths import check_path_function, no_value, path_value, path_variable
+from omnigraph.query.check.scopes import Scope, Variable, dollar_hint, pass_value
+from omnigraph.query.check.search import check_bm25, check_nearest, check_rrf, check_text_match
+from omnigraph.query.check.unions import not_shared
+from omnigraph.query.functions import AGGREGATE, ENTITY, PATH, TEXT, VALUE
+from omnigraph.query.plan import ir
+from omnigraph.query.syntax import ast
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, UnionType
+from omnigraph.types import PropertyType
+
+_ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+
+Report = Callable[[Fault], None]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ExpressionChecker:
+    """Types expressions of one query."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        params: Mapping[str, PropertyType | None],
+        source: Source,
+        report: Report,
+        *,
+        bare: bool = False,
+    ) -> None:
+        self.catalog = catalog
+        self.params = params
+        self.source = source
+        self.bare = bare
+        """Whether the query has no head, so that its parameters are those that values are passed for."""
+        self.faults = 0
+        """How many mistakes were reported, here and by the checkers that use this one."""
+        self._report = report
+
+    def report(self, fault: Fault) -> None:
+        """Hand on a mistake and let the checks go on."""
+        self.faults += 1
+        self._report(fault)
+
+    def attempt(self, check: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """The result of a check; None when it failed, which is reported, so that its neighbours are checked too."""
+        try:
+            return check(*args, **kwargs)
+        except Fault as fault:
+            self.report(fault)
+        except Silenced:
+            pass
+        return None
+
+    # -- every kind of expression ----------------------------------------------------------------
+
+    def check(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
+        """Type one expression."""
+        checkpoint()
+        match expr:
+            case ast.PropertyOf():
+                return self.property(expr, scope)
+            case ast.Var():
+                return self.variable(expr, scope)
+            case ast.ListLiteral() if any(not isinstance(item, ast.Literal) for item in expr.items):
+                return check_list(self, expr, scope)
+            case ast.Literal() | ast.ListLiteral():
+                return literal(expr)
+            case ast.ObjectLiteral():
+                return check_object(self, expr, scope)
+            case ast.Call():
+                return self.call(expr, scope)
+            case ast.Case():
+                return check_case(self, expr, scope)
+            case ast.Compare():
+                return self.compare(expr, scope)
+            case ast.Logic():
+                return check_logic(self, expr, scope)
+            case ast.Not():
+                return check_not(self, expr, scope)
+            case ast.IsNull():
+                return check_is_null(self, expr, scope)
+            case ast.Arithmetic():
+                return check_arithmetic(self, expr, scope)
+            case ast.Negative():
+                return check_negative(self, expr, scope)
+            case ast.Word():
+                return self.word(expr, scope)
+
+    def word(self, word: ast.Word, scope: Scope) -> ir.Expr:
+        """A bare name: what the scope says it means, else `null`."""
+        if word.name in scope.words:
+            meant = scope.words[word.name]
+            if meant is None:
+                raise Silenced
+            if isinstance(meant, ir.Prop) and meant.type.scalar == "Blob" and scope.row is not None:
+                message = f"'{scope.row.name}.{word.name}' is Blob and cannot be compared"
+                raise type_fault("T11", message, word.span)
+            return meant
+        if word.name == "null":
+            return ir.Const(None, ir.NULL)
+        if scope.row is not None and scope.words:
+            raise self.unknown_property(word, scope.row, scope.words)
+        raise self.unknown_word(word, scope)
+
+    def unknown_property(self, word: ast.Word, type_: NodeType | EdgeType, known: Iterable[str]) -> Fault:
+        """T11: a bare name in a mutation that is no property of the row."""
+        known = [*known]
+        hint = did_you_mean(word.name, known) or (f"it has {listing(known)}" if known else None)
+        return type_fault("T11", f"'{type_.name}' has no property '{word.name}'", word.span, hint)
+
+    def unknown_word(self, word: ast.Word, scope: Scope) -> Fault:
+        """The error for a bare name that means nothing here."""
+        hint = self.about_word(word, scope) or f'text is written in double quotes: "{word.name}"'
+        return type_fault(None, f"'{word.name}' is not a value", word.span, hint)
+
+    def about_word(self, word: ast.Word, scope: Scope) -> str | None:
+        """What a bare name was probably meant to be: a variable, a parameter, or a property of a variable."""
+        known = [*self.params, *scope.names()]
+        if word.name in known:
+            return f"variables are written with a dollar sign: '${word.name}'"
+        for name in scope.names():
+            variable = scope.find(name)
+            if variable and variable.type_name and word.name in self.entity_type(variable).properties:
+                return f"a property is read from a variable: '${name}.{word.name}'"
+        return did_you_mean(word.name, known, prefix="$") if len(word.name) > 1 else None
+
+    def property(self, expr: ast.PropertyOf, scope: Scope) -> ir.Prop:
+        """`$x.p`."""
+        if scope.row is not None:
+            alone = f"name the property alone: '{expr.property}'"
+            raise type_fault("T14", f"'${expr.var}' is not a variable of a statement", expr.span, alone)
+        if scope.find(expr.var.text) is None:
+            raise self.unbound(expr, scope)
+        variable = scope.get(expr.var)
+        if variable.kind == "path":
+            ask = f"ask for length(${expr.var}), nodes(${expr.var}) or edges(${expr.var})"
+            raise type_fault("T36", f"'${expr.var}' is a path, which has no properties", expr.span, ask)
+        type_ = self.entity_type(variable)
+        found = type_.properties.get(expr.property.text)
+        if found is None:
+            if isinstance(type_, UnionType):
+                raise not_shared(self.catalog, type_, expr.property)
+            hint = did_you_mean(expr.property.text, type_.properties)
+            if hint is None and expr.property.text in ENTITY:
+                hint = f"the {expr.property} of a node or an edge is '{expr.property}(${expr.var})'"
+            raise type_fault(
+                "T6",
+                f"{type_.kind} type '{type_.name}' has no property '{expr.property}'",
+                expr.property.span,
+                hint or _choices(type_),
+            )
+        type_ir = found.type.with_nullable(True) if variable.optional else found.type
+        return ir.Prop(variable.ir_name, found.name, type_ir)
+
+    def unbound(self, expr: ast.PropertyOf, scope: Scope) -> Fault:
+        """The error for a property of a variable that is not visible; the name can be that of an edge."""
+        fault = scope.unbound(expr.var)
+        edge = self.catalog.find_edge(expr.var.text)
+        if edge is not None and fault.hint is None:
+            word = expr.var.text
+            fault.hint = f"name the edge in its hop: '$a $r:{word} $b'; its properties are then '$r.{expr.property}'"
+        return fault
+
+    def entity_type(self, variable: Variable) -> NodeType | EdgeType:
+        """The type a variable is bound to."""
+        if variable.type_name is None:
+            raise Silenced
+        if variable.kind == "node":
+            return self.catalog.node(variable.type_name)
+        return self.catalog.edges[variable.type_name]
+
+    def variable(self, expr: ast.Var, scope: Scope) -> ir.Expr:
+        """`$x` alone: a parameter first, else the node."""
+        if expr.name in self.params:
+            return self.param(expr)
+        if scope.row is not None:
+            near = dollar_hint(expr.name, self.params)
+            near = near or (pass_value(expr.name) if self.bare else "declare it in the query's parentheses")
+            raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, near)
+        if scope.find(expr.name) is None:
+            fault = scope.unknown(Name(expr.name, expr.span), self.params)
+            if self.bare and scope.is_unknown(expr.name, self.params):
+                fault.hint = pass_value(expr.name)
+            raise fault
+        variable = scope.get(Name(expr.name, expr.span))
+        if variable.kind == "edge":
+            raise type_fault(
+                "T23",
+                f"the edge variable '${expr.name}' cannot stand alone",
+                expr.span,
+                f"read one of its properties, or id(${expr.name})",
+            )
+        if variable.kind == "path":
+            return path_value(variable)
+        if variable.type_name is None:
+            raise Silenced
+        shown = node_object(self.catalog.node(variable.type_name), nullable=variable.optional)
+        return ir.Entity(variable.ir_name, variable.type_name, shown)
+
+    def param(self, expr: ast.Var) -> ir.ParamRef:
+        """`$p` as a parameter; it must be declared."""
+        type_ = self.params[expr.name]
+        if type_ is None:
+            raise Silenced
+        return ir.ParamRef(expr.name, type_)
+
+    # -- comparisons -----------------------------------------------------------------------------
+
+    def compare(self, expr: ast.Compare, scope: Scope) -> ir.Condition:
+        """`left op right`."""
+        if "null" not in scope.words:
+            refuse_null(self, expr)
+        if expr.op in ("in", "not in"):
+            return check_in(self, expr, scope)
+        if expr.op == "matches":
+            return check_matches(self, expr, scope)
+        if expr.op in CASELESS:
+            return check_caseless(self, expr, scope)
+        self.undeclared_beside_property(expr, scope)
+        left = self.attempt(self.operand, expr.left, scope)
+        right = self.attempt(self.operand, expr.right, scope)
+        if left is None or right is None:
+            raise Silenced
+        if isinstance(left, ir.Entity):
+            raise self.whole_node(expr.left)
+        if isinstance(right, ir.Entity):
+            raise self.whole_node(expr.right)
+        return ir.Compare(self.comparison(expr, left, right), left, right)
+
+    def undeclared_beside_property(self, expr: ast.Compare, scope: Scope) -> None:
+        """T14 with the type it should have: in `where p = $x`, the type of `p`."""
+        if not isinstance(expr.left, ast.Word) or not isinstance(expr.right, ast.Var):
+            return
+        known = scope.words.get(expr.left.name)
+        if scope.row is not None and isinstance(known, ir.Prop) and expr.right.name not in self.params:
+            hint = self.undeclared(expr.right.name, known.type)
+            raise type_fault("T14", f"'${expr.right.name}' is not a parameter of this query", expr.right.span, hint)
+
+    def plain_operand(self, expr: ast.Expr, scope: Scope) -> ir.Value:
+        """A value an operator can work on: no whole node."""
+        checked = self.operand(expr, scope)
+        if isinstance(checked, ir.Entity):
+            raise self.whole_node(expr)
+        return checked
+
+    def whole_node(self, expr: ast.Expr) -> Fault:
+        hint = "compare one of its properties; for the same node, use the same variable in both places"
+        return type_fault("T7", f"{self.text(expr)} is a whole node and cannot be compared", expr.span, hint)
+
+    def operand(self, expr: ast.Expr, scope: Scope) -> ir.Value | ir.Entity:
+        checked = self.of_group(expr, scope)
+        assert not isinstance(checked, ir.ColumnRef)
+        if isinstance(checked, ir.PathPart):
+            raise no_value(self.text(expr), expr.span)
+        if isinstance(checked, ir.Made):
+            raise refuse_made(self, expr, checked)
+        if isinstance(checked, ir.Rank):
+            raise type_fault(
+                None,
+                f"unsupported expression in filter: {self.text(expr)} ranks rows, it does not select them",
+                expr.span,
+                "put it into 'order', with a 'limit'",
+            )
+        if isinstance(checked, ir.Aggregate):
+            raise type_fault(None, "an aggregate cannot stand here", expr.span, "aggregates belong in 'return'")
+        return checked
+
+    def of_group(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
+        """What an expression means where groups may be meant."""
+        known = scope.returned(expr)
+        return known or scope.of_group(self.check(expr, scope.within(expr)), self.text(expr), expr.span)
+
+    def comparison(self, expr: ast.Compare, left: ir.Value, right: ir.Value) -> ir.CompareOp:
+        """Which comparison `expr.op` means for these operands; T7 when there is none."""
+        a, b = left.type, right.type
+        if expr.op == "contains":
+            if a.is_list and not b.is_list and compatible(a.item, b):
+                return "contains_item"
+            if a.is_text and b.is_text:
+                return "contains_text"
+            if not a.is_list and not a.is_text:
+                raise self.t7(expr, left, right, "'contains' asks a list for an item, or a String for a part of it")
+        elif expr.op == "starts_with" or expr.op == "ends_with":
+            if a.is_text and b.is_text:
+                return expr.op
+        elif expr.op in _ORDERED and compatible(a, b) and not a.is_list and a.scalar not in ("Vector", "Blob"):
+            return cast(ir.CompareOp, expr.op)
+        raise self.t7(expr, left, right)
+
+    def t7(self, expr: ast.Compare, left: ir.Value, right: ir.Value, hint: str | None = None) -> Fault:
+        """The error for operands that cannot be compared."""
+        for side, other in ((expr.left, right), (expr.right, left)):
+            if hint is None and isinstance(side, ast.Literal):
+                hint = literal_hint(side, other.type)
+            if hint is None and left.type.is_list == right.type.is_list:
+                hint = self.other_value(side, other.type)
+        in_match = not isinstance(expr.left, ast.Word)
+        if hint is None and in_match and left.type.is_list != right.type.is_list:
+            whole, item = (expr.left, expr.right) if left.type.is_list else (expr.right, expr.left)
+            hint = f"ask for one item: '{self.text(whole)} contains {self.text(item)}'"
+        one, other_one = self.shown(expr.left, left), self.shown(expr.right, right)
+        if expr.op in ("contains", "starts_with", "ends_with"):
+            return type_fault("T7", f"cannot apply '{expr.op}' to {one} and {other_one}", expr.span, hint)
+        return type_fault("T7", f"cannot compare {one} with {other_one}", expr.span, hint)
+
+    # -- functions -------------------------------------------------------------------------------
+
+    def call(self, expr: ast.Call, scope: Scope) -> ir.Expr:
+        """A function call."""
+        if expr.function == "now":
+            return ir.ParamRef(ir.NOW, ir.DATETIME)
+        if expr.function == "why":
+            return ir.Why()
+        if expr.function in TEXT:
+            return check_text_match(self, expr, scope)
+        if expr.function in AGGREGATE:
+            return check_aggregate(self, expr, scope)
+        if expr.function in PATH or (expr.function == "length" and path_variable(self, expr.arguments[0], scope)):
+            return check_path_function(self, expr, scope)
+        if expr.function in VALUE:
+            return check_value_function(self, expr, scope)
+        if expr.function in ENTITY:
+            return check_entity_function(self, expr, scope)
+        if expr.function == "nearest":
+            return check_nearest(self, expr, scope)
+        if expr.function == "bm25":
+            return check_bm25(self, expr, scope)
+        return check_rrf(self, expr, scope)
+
+    def undeclared(self, name: str, type_: PropertyType) -> str:
+        """What to do about a parameter that is none, where a value of this type is wanted."""
+        near = did_you_mean(name, self.params, prefix="$") if len(name) > 1 else None
+        if near is not None or self.bare:
+            return near or pass_value(name)
+        plain = replace(type_, nullable=False, enum_values=None)
+        return f"declare it in the query's parentheses: '${name}: {plain}'"
+
+    def other_value(self, expr: ast.Expr, wanted: PropertyType) -> str | None:
+        """What to do about a parameter of a query without a head whose value is not of the type that is wanted."""
+        if not self.bare or not isinstance(expr, ast.Var) or expr.name not in self.params:
+            return None
+        return f"pass a value of type {replace(wanted, nullable=False, enum_values=None)} for '${expr.name}'"
+
+    def refuse_blob(self, expr: ast.Expr, checked: ir.Expr) -> None:
+        """T24: a Blob is never a value a query reads."""
+        if isinstance(checked.type, PropertyType) and checked.type.scalar == "Blob":
+            raise type_fault("T24", f"{self.text(expr)} is Blob, which a query cannot read as a value", expr.span)
+
+    # -- words for messages ----------------------------------------------------------------------
+
+    def text(self, expr: ast.Expr) -> str:
+        """The expression as the user wrote it, cut to a readable length."""
+        text = " ".join(self.source.text[expr.span.start : expr.span.end].split())
+        return text if len(text) <= 60 else text[:59] + "…"
+
+    def shown(self, expr: ast.Expr, checked: ir.Expr | None = None) -> str:
+        """The expression and its type."""
+        if checked is None:
+            assert isinstance(expr, ast.Literal | ast.ListLiteral)
+            checked = literal(expr)
+        if isinstance(checked, ir.Entity):
+            return f"{self.text(expr)} (a {checked.type_name} node)"
+        return f"{self.text(expr)} ({checked.type})"
+
+    def typed(self, expr: ast.Expr, checked: ir.Value) -> str:
+        """The expression and its type, as a sentence."""
+        return f"{self.text(expr)} is {checked.type}"
+
+
+def _choices(type_: NodeType | EdgeType) -> str:
+    if not type_.properties:
+        return f"'{type_.name}' has no properties"
+    return f"its properties are {listing(type_.properties)}"

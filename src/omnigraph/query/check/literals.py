@@ -1,0 +1,145 @@
+"""Constants: the type a literal has by itself, and whether it is a value of another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from omnigraph.errors import ValueFormatError
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query.check.errors import type_fault
+from omnigraph.query.plan import ir
+from omnigraph.query.syntax import ast
+from omnigraph.types import INTEGER_RANGES, PropertyType
+from omnigraph.values import parse_date, parse_datetime, read_json
+
+if TYPE_CHECKING:
+    from omnigraph.query.check.expressions import ExpressionChecker
+
+_LITERAL_TYPES = {
+    "string": ir.STRING,
+    "decimal": ir.F64,
+    "bool": ir.BOOL,
+    "date": PropertyType("Date"),
+    "datetime": ir.DATETIME,
+}
+
+
+def compatible(a: PropertyType, b: PropertyType) -> bool:
+    """Same list flag, and the same scalar or both numbers; nullability and enums do not matter."""
+    if a.is_list != b.is_list:
+        return False
+    if a.scalar == b.scalar:
+        return a.dim == b.dim
+    return _is_number(a) and _is_number(b)
+
+
+def _is_number(type_: PropertyType) -> bool:
+    return type_.scalar in INTEGER_RANGES or type_.scalar in ("F32", "F64")
+
+
+def literal(expr: ast.Literal | ast.ListLiteral) -> ir.Const:
+    """A constant with the type it has by itself."""
+    if isinstance(expr, ast.Literal):
+        return ir.Const(_stored(expr), literal_type(expr))
+    if not expr.items:
+        return ir.Const([], PropertyType("String", is_list=True))
+    consts: list[ir.Const] = []
+    for item in expr.items:
+        if isinstance(item, ast.ListLiteral):
+            raise type_fault(None, "a list cannot hold lists", item.span)
+        if not isinstance(item, ast.Literal):
+            hint = "pass the whole list as a parameter instead"
+            raise type_fault(None, "a list holds literals only", item.span, hint)
+        const = literal(item)
+        if consts and not compatible(const.type, consts[0].type):
+            raise type_fault(None, f"a list of {consts[0].type} cannot hold {const.type}", item.span)
+        consts.append(const)
+    scalars = {const.type.scalar for const in consts}
+    scalar = next((wide for wide in ("F64", "U64") if wide in scalars), consts[0].type.scalar)
+    widen = scalar == "F64"
+    return ir.Const(
+        [float(const.value) if widen else const.value for const in consts], PropertyType(scalar, is_list=True)
+    )
+
+
+def fit_literal(
+    checker: ExpressionChecker, expr: ast.Literal | ast.ListLiteral, type_: PropertyType, what: str
+) -> ir.Const:
+    """A literal as a value of `type_`, in stored form; T3 when it is none."""
+
+    def wrong(hint: str | None = None) -> NoReturn:
+        raise type_fault("T3", f"{what} is {type_}, but {checker.shown(expr)} is not", expr.span, hint)
+
+    values: object
+    if isinstance(expr, ast.ListLiteral):
+        literal(expr)  # mixed and nested lists are refused, whatever they are for
+        if not type_.is_list and type_.scalar != "Vector":
+            wrong()
+        if type_.scalar != "Vector":
+            items = cast(tuple[ast.Literal, ...], expr.items)
+            return ir.Const([fit_literal(checker, i, type_.item, f"an item of {what}").value for i in items], type_)
+        if any(not isinstance(item, ast.Literal) or item.kind not in ("int", "decimal") for item in expr.items):
+            wrong("a vector holds numbers")
+        values = [cast(ast.Literal, item).value for item in expr.items]
+    elif type_.is_list or type_.scalar == "Vector":
+        wrong()
+    elif literal_type(expr).scalar != type_.scalar and not _widens(expr, type_):
+        wrong(literal_hint(expr, type_))
+    elif type_.enum_values is not None and expr.value not in type_.enum_values:
+        hint = did_you_mean(str(expr.value), type_.enum_values) or f"the values are {listing(type_.enum_values)}"
+        raise type_fault("T3", f"{checker.shown(expr)} is not a value of {what}", expr.span, hint)
+    else:
+        values = _stored(expr)
+    try:
+        return ir.Const(read_json(values, type_), type_)
+    except ValueFormatError as error:
+        raise type_fault("T3", f"{what}: {error.message}", expr.span) from None
+
+
+def literal_type(expr: ast.Literal) -> PropertyType:
+    """The type a literal has by itself."""
+    if expr.kind == "int":
+        return ir.I64 if cast(int, expr.value) <= INTEGER_RANGES["I64"][1] else PropertyType("U64")
+    return _LITERAL_TYPES[expr.kind]
+
+
+def _stored(expr: ast.Literal) -> object:
+    if expr.kind == "date":
+        return parse_date(cast(str, expr.value))
+    if expr.kind == "datetime":
+        return parse_datetime(cast(str, expr.value))
+    return expr.value
+
+
+def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
+    """Whether a literal of another scalar is still a value of `type_`."""
+    if type_.scalar == "Blob":
+        return expr.kind == "string"
+    return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
+
+
+def _dated_hint(text: str, scalar: str) -> str:
+    """How a date is written; the text itself only where it is one."""
+    word, parse, example = (
+        ("date", parse_date, "2026-01-31") if scalar == "Date" else ("datetime", parse_datetime, "2026-01-31T12:00:00Z")
+    )
+    try:
+        parse(text)
+    except ValueFormatError:
+        return f'a {scalar} is written {word}("{example}")'
+    return f'write {word}("{text}")'
+
+
+def literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:
+    """How a literal is written that was probably meant as a value of `type_`."""
+    if expr.kind == "string" and type_.scalar in ("Date", "DateTime"):
+        return _dated_hint(str(expr.value), type_.scalar)
+    if expr.kind in ("date", "datetime") and type_.scalar in ("Date", "DateTime"):
+        return f'a {type_.scalar} is written {type_.scalar.lower()}("…")'
+    if expr.kind == "string" and type_.is_numeric:
+        return "write the number without quotes"
+    if expr.kind == "string" and type_.scalar == "Bool":
+        return "write true or false, without quotes"
+    if expr.kind == "int" and type_.is_text:
+        return f'write the text in quotes: "{expr.value}"'
+    return None

@@ -1,0 +1,436 @@
+"""Checks match blocks: binds variables, orients hops, scopes `not`.
+
+The order of clauses does not change what a block means, so types are settled first: bindings, then
+hops, each as soon as one of its ends has a type. Only then are conditions and `not` blocks looked at, in
+text order, because they may use only names introduced above them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal as OneOf
+
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.lang.spans import Name
+from omnigraph.names import did_you_mean, listing
+from omnigraph.query.check.errors import Silenced, type_fault
+from omnigraph.query.check.expressions import ExpressionChecker
+from omnigraph.query.check.operators import check_condition
+from omnigraph.query.check.paths import check_path
+from omnigraph.query.check.property_patterns import check_match
+from omnigraph.query.check.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional, ResolvedPath
+from omnigraph.query.check.scopes import Scope, Variable
+from omnigraph.query.check.unions import Route, any_edge, bound_type
+from omnigraph.query.plan import ir
+from omnigraph.query.syntax import ast
+from omnigraph.schema.catalog import Catalog, EdgeType
+
+_Place = tuple[int, int]
+"""The number of a clause, and of a hop in it: a path has several."""
+
+
+@dataclass(slots=True)
+class _Block:
+    """The block being checked."""
+
+    outer: Scope | None
+    own: dict[str, Variable] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
+    """Own variable → number of the clause that introduces it."""
+    bindings: list[ResolvedBinding] = field(default_factory=list)
+    hops: dict[_Place, ResolvedHop] = field(default_factory=dict)
+    paths: list[ResolvedPath] = field(default_factory=list)
+    conditions: list[ir.Condition] = field(default_factory=list)
+    negations: list[ResolvedBlock] = field(default_factory=list)
+    optionals: list[ResolvedOptional] = field(default_factory=list)
+    mentioned: dict[str, None] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    """Names that only the `not` blocks seen so far know."""
+
+    def find(self, name: str) -> Variable | None:
+        return self.own.get(name) or (self.outer.find(name) if self.outer else None)
+
+    def scope_at(self, clause: float) -> Scope:
+        """What a clause can see; everything is introduced before clause infinity."""
+        return Scope(self.own, self.since, clause, self.outer, self.mentioned, self.hidden)
+
+    def touch(self, variable: Variable) -> None:
+        self.mentioned[variable.ir_name] = None
+
+
+class MatchChecker:
+    """Checks the match block of one query and everything nested in it."""
+
+    def __init__(self, catalog: Catalog, expressions: ExpressionChecker) -> None:
+        self.catalog = catalog
+        self.expressions = expressions
+        self.report = expressions.report
+        self.taken: dict[str, int] = {}
+
+    def check(self, clauses: Sequence[ast.Clause], outer: Scope | None = None) -> tuple[ResolvedBlock, Scope]:
+        """Return the checked block, and the scope of what comes after it."""
+        block = _Block(outer)
+        self.bindings(block, clauses)
+        self.all_hops(block, clauses)
+        for number, clause in enumerate(clauses):
+            match clause:
+                case ast.Binding():
+                    self.expressions.attempt(self.pattern, block, clause)
+                case ast.Condition():
+                    self.expressions.attempt(self.condition, block, clause, number)
+                case ast.Path():
+                    self.expressions.attempt(self.path, block, clause, number)
+                case ast.Negation():
+                    self.expressions.attempt(self.negation, block, clause, number)
+                case ast.Optional():
+                    self.expressions.attempt(self.optional, block, clause, number)
+        own = {variable.ir_name for variable in block.own.values()}
+        resolved = ResolvedBlock(
+            tuple(block.bindings),
+            tuple(block.hops[place] for place in sorted(block.hops)),
+            tuple(block.conditions),
+            tuple(block.negations),
+            tuple(name for name in block.mentioned if name not in own),
+            tuple(block.optionals),
+            tuple(block.paths),
+        )
+        return resolved, block.scope_at(math.inf)
+
+    def introduce(
+        self,
+        block: _Block,
+        name: str,
+        type_name: str | None,
+        number: int,
+        kind: OneOf["node", "edge", "path"] = "node",
+    ) -> Variable:
+        """A new variable of this block, with a name of its own in the plan."""
+        uses = self.taken.get(name, 0)
+        self.taken[name] = uses + 1
+        variable = Variable(name, f"{name}#{uses}" if uses or name == ast.ANONYMOUS else name, kind, type_name)
+        if name != ast.ANONYMOUS:
+            block.own[name] = variable
+            block.since[name] = number
+        return variable
+
+    # -- bindings --------------------------------------------------------------------------------
+
+    def bindings(self, block: _Block, clauses: Sequence[ast.Clause]) -> None:
+        for number, clause in enumerate(clauses):
+            if isinstance(clause, ast.Binding):
+                self.expressions.attempt(self.binding, block, clause, number)
+
+    def binding(self, block: _Block, clause: ast.Binding, number: int) -> None:
+        name = clause.var.text
+        known = block.find(name) if name != ast.ANONYMOUS else None
+        try:
+            type_name = bound_type(self.catalog, (clause.type, *clause.also))
+        except Fault:
+            if known is None:
+                self.introduce(block, name, None, number)
+            raise
+        if known is None:
+            variable = self.introduce(block, name, type_name, number)
+            block.bindings.append(ResolvedBinding(variable.ir_name, type_name))
+        elif known.kind == "edge":
+            raise type_fault("T23", f"the edge variable '${name}' cannot be bound to a node", clause.span)
+        elif known.kind == "path":
+            raise type_fault("T36", f"'${name}' is a path and cannot be bound to a node", clause.span)
+        elif known.type_name is not None and known.type_name != type_name:
+            raise type_fault(
+                None, f"'${name}' is bound to {known.type_name} already and cannot be a {type_name}", clause.span
+            )
+        else:
+            block.touch(known)
+
+    def pattern(self, block: _Block, clause: ast.Binding) -> None:
+        """The `{ p: value }` part of a binding."""
+        if not clause.matches:
+            return
+        try:
+            type_ = self.catalog.node(bound_type(self.catalog, (clause.type, *clause.also)))
+        except Fault:
+            raise Silenced from None  # reported by the binding
+        variable = block.find(clause.var.text)
+        if clause.var.text == ast.ANONYMOUS:
+            raise type_fault(None, "'$_' cannot have a pattern", clause.span, "give the variable a name")
+        assert variable is not None
+        for match in clause.matches:
+            condition = self.expressions.attempt(
+                check_match, self.expressions, variable, type_, match, known=block.find
+            )
+            if condition is not None:
+                block.conditions.append(condition)
+
+    # -- hops ------------------------------------------------------------------------------------
+
+    def all_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> None:
+        """Settle every hop, each time the first one in the text that has an end of known type."""
+        hops: dict[_Place, ast.Hop] = {}
+        for number, clause in enumerate(clauses):
+            if isinstance(clause, ast.Hop):
+                hops[number, 0] = clause
+            elif isinstance(clause, ast.Path):
+                self.expressions.attempt(self.path_early, block, clause, number)
+                hops |= {(number, at): hop for at, hop in enumerate(clause.hops)}
+        at_end: dict[str, list[_Place]] = {}
+        for place, hop in hops.items():
+            self.edge_variable_early(block, hop, place[0])
+            for end in {hop.left.text, hop.right.text} - {ast.ANONYMOUS}:
+                at_end.setdefault(end, []).append(place)
+        # A named edge says more about its ends than one of any type, so it comes first.
+        turns = {place: (hop.edge.text == ast.ANY_EDGE, place) for place, hop in hops.items()}
+        ready = [turns[place] for place, hop in hops.items() if self.known_end(block, hop)]
+        heapq.heapify(ready)
+        waiting = iter(sorted(turns.values()))
+        done: set[_Place] = set()
+        while len(done) < len(hops):
+            _, place = heapq.heappop(ready) if ready else next(turn for turn in waiting if turn[1] not in done)
+            if place in done:
+                continue
+            done.add(place)
+            hop = hops[place]
+            try:
+                block.hops[place] = self.hop(block, hop, place[0])
+            except Fault as fault:
+                self.report(fault)
+                self.give_up(block, hop, place[0])
+            except Silenced:
+                self.give_up(block, hop, place[0])
+            for end in (hop.left.text, hop.right.text):
+                for other in at_end.get(end, ()):
+                    if other not in done:
+                        heapq.heappush(ready, turns[other])
+                at_end.pop(end, None)
+
+    def known_end(self, block: _Block, hop: ast.Hop) -> bool:
+        return any(block.find(end.text) is not None for end in (hop.left, hop.right) if end.text != ast.ANONYMOUS)
+
+    def give_up(self, block: _Block, hop: ast.Hop, number: int) -> None:
+        """After a mistake: the ends are bound, to nothing in particular."""
+        for end in (hop.left.text, hop.right.text):
+            if end != ast.ANONYMOUS:
+                block.touch(block.find(end) or self.introduce(block, end, None, number))
+
+    def edge_variable_early(self, block: _Block, hop: ast.Hop, number: int) -> None:
+        """Introduce a hop's edge variable, so that no other clause takes its name for a node."""
+        name = hop.edge_var
+        if name is None or name.text == ast.ANONYMOUS:
+            return
+        if name.text in (hop.left.text, hop.right.text):
+            self.report(type_fault("T23", f"the edge variable '${name}' is also an end of its hop", name.span))
+        elif block.find(name.text) is not None:
+            self.report(
+                type_fault(
+                    "T23", f"'${name}' is bound already and cannot be an edge variable", name.span, "choose a new name"
+                )
+            )
+        else:
+            edge = self.catalog.find_edge(hop.edge.text)
+            self.introduce(block, name.text, edge.name if edge else None, number, "edge")
+
+    def path_early(self, block: _Block, path: ast.Path, number: int) -> None:
+        """Introduce a path's variable, so that no hop takes its name for a node."""
+        name = path.var
+        if name.text == ast.ANONYMOUS:
+            raise type_fault("T36", "a path needs a name", name.span, "write the hops without a path, or give it one")
+        if block.find(name.text) is not None:
+            raise type_fault("T36", f"'${name}' is bound already and cannot be a path", name.span, "choose a new name")
+        self.introduce(block, name.text, None, number, "path")
+
+    def path(self, block: _Block, path: ast.Path, number: int) -> None:
+        places = [(number, at) for at in range(len(path.hops))]
+        hops = [block.hops.pop(place) for place in places if place in block.hops]
+        variable = block.own.get(path.var.text)
+        if len(hops) == len(places) and variable is not None and variable.kind == "path":
+            block.paths.append(check_path(self.catalog, path, hops, variable))
+
+    def hop(self, block: _Block, hop: ast.Hop, number: int) -> ResolvedHop:
+        if hop.edge.text == ast.ANY_EDGE:
+            least, most = self.hop_bounds(hop, several=True)
+            ends = (self.end_type(block, hop.left), self.end_type(block, hop.right))
+            route = any_edge(self.catalog, hop, *ends, least, most)
+        else:
+            route = self.named_edges(block, hop)
+            least, most = self.hop_bounds(hop, several=route.edges[0].from_type == route.edges[0].to_type)
+        left = self.endpoint(block, hop.left, route.left, number)
+        right = self.endpoint(block, hop.right, route.right, number)
+        assert left.type_name is not None
+        assert right.type_name is not None
+        edge_var = block.own.get(hop.edge_var.text) if hop.edge_var else None
+        first, *others = (edge.name for edge in route.edges)
+        return ResolvedHop(
+            left.ir_name,
+            left.type_name,
+            right.ir_name,
+            right.type_name,
+            first,
+            route.left_is_source,
+            hop.undirected,
+            least,
+            most,
+            edge_var.ir_name if edge_var and edge_var.kind == "edge" else None,
+            tuple(others),
+            across=not route.leads_between(left.type_name, right.type_name, undirected=hop.undirected),
+        )
+
+    def named_edges(self, block: _Block, hop: ast.Hop) -> Route:
+        """Where the edges lead that a hop names."""
+        edge = self.known_edge(hop.edge)
+        if hop.undirected and edge.from_type != edge.to_type:
+            raise type_fault(
+                "T22",
+                f"'{edge.word}' leads from {edge.from_type} to {edge.to_type} and cannot be followed both ways",
+                hop.edge.span,
+                f"'<{edge.word}>' needs an edge between nodes of one type: write '{edge.word}'",
+            )
+        left_is_source = self.orient(block, hop, edge)
+        found = {edge.name: edge}
+        for name in hop.also:
+            other = self.known_edge(name)
+            self.alternative(block, hop, edge, other, left_is_source, name)
+            found[other.name] = other
+        if hop.also and hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
+            message = f"'${hop.edge_var}' would be an edge of one type or another"
+            raise type_fault("T33", message, hop.edge_var.span, "drop the edge variable, or the alternatives")
+        return Route(tuple(found.values()), left_is_source)
+
+    def alternative(
+        self, block: _Block, hop: ast.Hop, edge: EdgeType, other: EdgeType, left_is_source: bool, name: Name
+    ) -> None:
+        """T33: alternatives between other types are followed one edge far, from the same side."""
+        if (other.from_type, other.to_type) == (edge.from_type, edge.to_type):
+            return
+        leads = (
+            f"'{edge.word}' leads from {edge.from_type} to {edge.to_type}, "
+            f"but '{other.word}' from {other.from_type} to {other.to_type}"
+        )
+        if hop.undirected or hop.bounds is not None:
+            hint = "both ways, and over several edges, alternatives lead between the same types; '->' follows any edge"
+            raise type_fault("T33", leads, name.span, hint)
+        if self.orient(block, hop, other) != left_is_source:
+            hint = "alternatives are followed from the same side: use two hops, or '<->' for any edge"
+            raise type_fault("T33", leads, name.span, hint)
+
+    def known_edge(self, name: Name) -> EdgeType:
+        """The edge type of a word; T4 when there is none."""
+        edge = self.catalog.find_edge(name.text)
+        if edge is None:
+            words = [e.word for e in self.catalog.edges.values()]
+            hint = did_you_mean(name.text, words) or f"the edges are {listing(words)}"
+            raise type_fault("T4", f"there is no edge '{name}'", name.span, hint)
+        return edge
+
+    def hop_bounds(self, hop: ast.Hop, *, several: bool) -> tuple[int, int]:
+        """How long a path may be; without `several`, a second edge has nowhere to go."""
+        bounds = hop.bounds
+        if bounds is None:
+            return 1, 1
+        if bounds.max is None:
+            hint = f"say how far to go: '{hop.edge}{{{bounds.min},4}}'"
+            raise type_fault("T15", "the hop has no largest length", bounds.span, hint)
+        if bounds.min < 1:
+            raise type_fault("T15", "a hop has at least length 1", bounds.span, f"write {{1,{max(1, bounds.max)}}}")
+        if bounds.max < bounds.min:
+            hint = f"write {{{bounds.max},{bounds.min}}}"
+            raise type_fault("T15", "the largest length of the hop is below its smallest", bounds.span, hint)
+        if hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
+            raise type_fault(
+                "T23",
+                f"the edge variable '${hop.edge_var}' needs a single hop, without '{{{bounds.min},{bounds.max}}}'",
+                bounds.span,
+                "drop the bounds, or the edge variable",
+            )
+        return bounds.min, bounds.max if several else min(bounds.max, 1)
+
+    def orient(self, block: _Block, hop: ast.Hop, edge: EdgeType) -> bool:
+        """Whether the left end is the edge's source; T5 when the ends do not fit."""
+        left, right = (self.end_type(block, end) for end in (hop.left, hop.right))
+        forward = self.can_be(left, edge.from_type) and self.can_be(right, edge.to_type)
+        backward = self.can_be(left, edge.to_type) and self.can_be(right, edge.from_type)
+        if hop.left.text == hop.right.text != ast.ANONYMOUS and edge.from_type != edge.to_type:
+            forward = backward = False
+        if forward or backward:
+            return forward
+        touches = self.can_be(left, edge.from_type) or self.can_be(left, edge.to_type)
+        wrong = hop.right if touches else hop.left
+        if hop.left.text == hop.right.text:
+            message = f"'${hop.left}' cannot be both ends of '{edge.word}'"
+        elif touches and left is not None:
+            other = edge.to_type if self.can_be(left, edge.from_type) else edge.from_type
+            message = f"'${hop.right}' is a {right}, but '{edge.word}' leads from ${hop.left} ({left}) to a {other}"
+        else:
+            kind = left if wrong is hop.left else right
+            message = f"'${wrong}' is a {kind}, which '{edge.word}' does not touch"
+        hint = f"edge {edge.name}: {edge.from_type} -> {edge.to_type}"
+        fitting = [e.word for e in self.catalog.edges.values() if {e.from_type, e.to_type} == {left, right}]
+        if fitting:
+            hint += f"; between {left} and {right} there is {listing(fitting)}"
+        raise type_fault("T5", message, wrong.span, hint)
+
+    def can_be(self, type_name: str | None, wanted: str) -> bool:
+        """Whether an end of this type, if it has one, may be a node of the wanted one."""
+        return type_name is None or wanted in self.catalog.members(type_name)
+
+    def end_type(self, block: _Block, end: Name) -> str | None:
+        variable = block.find(end.text) if end.text != ast.ANONYMOUS else None
+        if variable is None:
+            return None
+        if variable.kind == "edge":
+            raise type_fault("T23", f"the edge variable '${end}' cannot be an end of a hop", end.span)
+        if variable.kind == "path":
+            raise type_fault("T36", f"'${end}' is a path and cannot be an end of a hop", end.span)
+        if variable.type_name is None:
+            raise Silenced
+        return variable.type_name
+
+    def endpoint(self, block: _Block, end: Name, type_name: str, number: int) -> Variable:
+        variable = block.find(end.text) if end.text != ast.ANONYMOUS else None
+        if variable is None:
+            return self.introduce(block, end.text, type_name, number)
+        block.touch(variable)
+        if end.text in block.own:
+            block.since[end.text] = min(block.since[end.text], number)
+        return variable
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def condition(self, block: _Block, clause: ast.Condition, number: int) -> None:
+        condition = check_condition(self.expressions, clause.expr, block.scope_at(number))
+        block.conditions += ir.conjuncts_of(condition)
+
+    def optional(self, block: _Block, clause: ast.Optional, number: int) -> None:
+        """What the block introduces is known below it, and may be missing there."""
+        faults = self.expressions.faults
+        inner, scope = self.check(clause.clauses, block.scope_at(number))
+        if not inner.outer_vars and self.expressions.faults == faults:
+            hint = "an 'optional' block adds to a row what it can find: use one of the row's variables in it"
+            raise type_fault("T31", "the 'optional' block mentions no variable from outside it", clause.span, hint)
+        for name in inner.outer_vars:
+            block.mentioned[name] = None
+        for name, variable in scope.own.items():
+            if name in block.own:
+                message = f"'${name}' is introduced by an 'optional' block and by a clause outside it"
+                raise type_fault("T31", message, clause.span, "give one of them another name")
+            block.own[name] = replace(variable, optional=True)
+            block.since[name] = number
+        block.optionals.append(ResolvedOptional(inner, tuple(v.ir_name for v in scope.own.values())))
+
+    def negation(self, block: _Block, clause: ast.Negation, number: int) -> None:
+        faults = self.expressions.faults
+        inner, scope = self.check(clause.clauses, block.scope_at(number))
+        block.hidden.update(scope.own)
+        # A clause with a mistake may have been the one that mentions the outside.
+        if not inner.outer_vars and self.expressions.faults == faults:
+            raise type_fault(
+                "T9",
+                "the 'not' block mentions no variable from outside it",
+                clause.span,
+                "a 'not' block says what must not exist for a row: use one of the row's variables in it",
+            )
+        for name in inner.outer_vars:
+            block.mentioned[name] = None
+        block.negations.append(inner)

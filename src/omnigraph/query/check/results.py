@@ -1,0 +1,335 @@
+"""What a read returns and orders by: `return`, `having`, `order`, `skip` and `limit`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeGuard
+
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.names import did_you_mean
+from omnigraph.query.check.errors import Silenced, type_fault
+from omnigraph.query.check.expressions import ExpressionChecker
+from omnigraph.query.check.groups import (
+    Grouping,
+    GroupScope,
+    ItemScope,
+    holds_aggregate,
+    speaks_of_groups,
+)
+from omnigraph.query.check.object_literals import refuse_made
+from omnigraph.query.check.operators import check_condition
+from omnigraph.query.check.paths import no_value
+from omnigraph.query.check.resolved import ResolvedBlock, ResolvedRead
+from omnigraph.query.check.scopes import Scope
+from omnigraph.query.plan import ir
+from omnigraph.query.syntax import ast
+from omnigraph.types import PropertyType
+
+_KEYS = ir.Computed | ir.Compare | ir.Logic | ir.Not | ir.IsNull | ir.Object | ir.ListOf
+
+
+class Results:
+    """Checks what comes after `match`."""
+
+    def __init__(self, expressions: ExpressionChecker, scope: Scope, read: ast.Read) -> None:
+        self.expressions = expressions
+        self.read = read
+        self.scope = scope
+        self.report = expressions.report
+        self.grouping = Grouping()
+        self.sound: list[ast.ReturnItem] = []
+        """The items without a mistake, as `found` has their columns."""
+        self.found: list[ir.Column] = []
+        self.aliases: dict[str, int | None] = {}
+        """Alias → the column it names; None when that item had a mistake."""
+
+    def check(self, name: str, params: tuple[ir.ParamDecl, ...], block: ResolvedBlock) -> ResolvedRead:
+        """The checked query; mistakes are reported."""
+        self.columns()
+        having = self.having()
+        order = self.order()
+        if len(order) == len(self.read.order):
+            self.ranks_are_the_order(order)
+        limit, skip = (self.expressions.attempt(self.row_count, count) for count in (self.read.limit, self.read.skip))
+        columns, grouped = tuple(self.found), tuple(self.grouping.exprs)
+        # Groups that show what they are told by differ as it is.
+        distinct = self.read.distinct and not self.grouping.is_shown(columns)
+        return ResolvedRead(name, params, block, columns, tuple(order), limit, skip, distinct, having, grouped)
+
+    # -- return ----------------------------------------------------------------------------------
+
+    def columns(self) -> list[ir.Column]:
+        """The returned columns, in order."""
+        on_groups = ItemScope(self.scope, self.grouping)
+        for item in self.read.items:
+            scope = on_groups if holds_aggregate(item.expr) else self.scope
+            column = self.expressions.attempt(self.column, item, scope)
+            if column is not None:
+                self.found.append(column)
+                self.sound.append(item)
+                self.grouping.over(column.expr)  # keys count in the order of the items
+            if item.alias:
+                self.aliases[item.alias.text] = None if column is None else len(self.found) - 1
+        if self.aggregates:
+            self.group_keys()
+        if self.grouped:
+            self.refuse_paths()
+        if not any(speaks_of_groups(column.expr) for column in self.found):
+            self.grouping = Grouping()
+        else:
+            self.found = [replace(column, expr=self.grouping.over(column.expr)) for column in self.found]
+            self.rows_can_be_told_apart()
+        return self.found
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether something is summarised."""
+        return any(isinstance(c.expr, ir.Aggregate) or speaks_of_groups(c.expr) for c in self.found)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether rows are put together."""
+        return self.read.distinct or self.aggregates
+
+    def column(self, item: ast.ReturnItem, scope: Scope) -> ir.Column:
+        """One item."""
+        expr = self.alias(item.expr) if self.is_alias(item.expr) else self.expressions.check(item.expr, scope)
+        self.expressions.refuse_blob(item.expr, expr)
+        name = item.alias.text if item.alias else _column_name(item.expr)
+        return ir.Column(name, expr, expr.type)
+
+    def is_alias(self, expr: ast.Expr) -> TypeGuard[ast.Word]:
+        """Whether a bare name stands here that is not `null`."""
+        return isinstance(expr, ast.Word) and (expr.name != "null" or "null" in self.aliases)
+
+    def alias(self, word: ast.Word) -> ir.Expr:
+        """A bare name among the items: an earlier one again."""
+        if word.name not in self.aliases:
+            hint = did_you_mean(word.name, self.aliases)
+            hint = hint or self.expressions.unknown_word(word, self.scope).hint
+            raise type_fault(None, f"'{word.name}' is not the alias of an earlier item", word.span, hint)
+        index = self.aliases[word.name]
+        if index is None:
+            raise Silenced
+        # Where equal rows are one, a column that repeats another is a key like any other.
+        return self.found[index].expr if self.read.distinct else ir.ColumnRef(index, self.found[index].type)
+
+    def group_keys(self) -> None:
+        """T9: beside an aggregate stand keys, which depend on the row and rank nothing."""
+        for item, column in zip(self.sound, self.found, strict=True):
+            expr, parts = column.expr, [*ir.walk(column.expr)]
+            key = isinstance(expr, ir.Prop | ir.Entity) or (isinstance(expr, _KEYS) and any(ir.variables_of(expr)))
+            if isinstance(expr, ir.Aggregate) or (key and not any(isinstance(part, ir.Rank) for part in parts)):
+                continue
+            if any(isinstance(part, ir.Why | ir.PathPart) for part in parts):
+                continue  # these are refused by themselves
+            self.report(
+                type_fault(
+                    "T9",
+                    f"{self.expressions.text(item.expr)} cannot stand beside an aggregate",
+                    item.expr.span,
+                    "rows are grouped by the other items, which must be '$x.property', '$x' or computed from such",
+                )
+            )
+
+    def refuse_paths(self) -> None:
+        """T36: rows are not grouped by paths."""
+        for item, column in zip(self.sound, self.found, strict=True):
+            summed = isinstance(column.expr, ir.Aggregate)
+            if not summed and any(isinstance(part, ir.PathPart) for part in ir.walk(column.expr)):
+                self.report(no_value(self.expressions.text(item.expr), item.expr.span))
+
+    def rows_can_be_told_apart(self) -> None:
+        """T38: groups that show the same are one row; objects and lists say too little about that."""
+        if not self.read.distinct or self.grouping.is_shown(self.found):
+            return
+        for item, column in zip(self.sound, self.found, strict=True):
+            if not isinstance(column.type, PropertyType):
+                text = self.expressions.text(item.expr)
+                hint = "return what the rows are grouped by as well, or leave 'distinct' out"
+                self.report(type_fault("T38", f"'distinct' cannot compare {text}", item.expr.span, hint))
+
+    def ranks_are_the_order(self, order: list[ir.SortKey]) -> None:
+        """T21, T39: a fused score, and the reasons for a rank, exist only for the ranking the rows are ordered by."""
+        rank = order[0].expr if order else None
+        for item, column in zip(self.sound, self.found, strict=True):
+            parts = [*ir.walk(column.expr)]
+            if any(isinstance(part, ir.Rrf) and part != rank for part in parts):
+                self.report(type_fault("T21", "'rrf' can be returned only when it is also the order", item.expr.span))
+            if any(isinstance(part, ir.Why) for part in parts) and not isinstance(rank, ir.Rank):
+                hint = "order by nearest(…), bm25(…) or rrf(…)"
+                self.report(type_fault("T39", "'why' explains a ranking, and there is none", item.expr.span, hint))
+
+    # -- groups ----------------------------------------------------------------------------------
+
+    def group_scope(self) -> GroupScope:
+        """What is said of groups sees: aliases, items written again, keys and aggregates."""
+        exprs = self.grouping.exprs or [column.expr for column in self.found]
+        values = [
+            column.expr if self.grouping.exprs else ir.group_column(index, column.expr)
+            for index, column in enumerate(self.found)
+        ]
+        words = {alias: None if index is None else values[index] for alias, index in self.aliases.items()}
+        items = [(item.expr, value) for item, value in zip(self.sound, values, strict=True)]
+        return GroupScope(self.scope, exprs, words, items)
+
+    def having(self) -> tuple[ir.Condition, ...]:
+        """T29: conditions on what a group returns, by alias or written as it is returned."""
+        if not self.read.having:
+            return ()
+        if not self.grouped:
+            message = "'having' judges groups, and this query has none"
+            self.report(type_fault("T29", message, self.read.having_body, "write the condition into 'match'"))
+            return ()
+        scope = self.group_scope()
+        found: list[ir.Condition] = []
+        for condition in self.read.having:
+            checked = self.expressions.attempt(check_condition, self.expressions, condition.expr, scope)
+            if checked is not None:
+                found += ir.conjuncts_of(checked)
+        return tuple(found)
+
+    # -- order -----------------------------------------------------------------------------------
+
+    def order(self) -> list[ir.SortKey]:
+        """The sort keys, in order."""
+        scope = self.group_scope() if self.grouped else self.scope_with_aliases()
+        keys = [
+            self.expressions.attempt(self.sort_key, item, position, scope)
+            for position, item in enumerate(self.read.order)
+        ]
+        return [key for key in keys if key is not None]
+
+    def sort_key(self, item: ast.SortItem, position: int, scope: Scope) -> ir.SortKey:
+        """One key."""
+        descending = item.direction == "desc"
+        if self.is_alias(item.expr):
+            expr = self.sort_alias(item.expr)
+        elif isinstance(item.expr, ast.Literal | ast.ListLiteral | ast.Var | ast.Word):
+            raise self.unsupported(item)
+        else:
+            expr = self.ordering(item, scope)
+        if isinstance(expr, ir.Rank):
+            self.rank(item, expr, position)
+            return ir.SortKey(expr, not isinstance(expr, ir.Nearest))
+        self.expressions.refuse_blob(item.expr, expr)
+        if isinstance(expr, ir.Made):
+            raise refuse_made(self.expressions, item.expr, expr)
+        if isinstance(expr, ir.TextMatch | ir.Const | ir.ParamRef) or not isinstance(expr.type, PropertyType):
+            raise self.unsupported(item)
+        if expr.type.is_list or expr.type.scalar == "Vector":
+            raise self.unsupported(item, f"{expr.type} has no order")
+        return ir.SortKey(expr, descending)
+
+    def ordering(self, item: ast.SortItem, scope: Scope) -> ir.Expr:
+        """A sort key that is written out; of groups, what they return or something computed from it."""
+        hint = f"return it under an alias, '{self.expressions.text(item.expr)} as n', and order by that"
+        if not self.grouped:
+            expr = self.expressions.check(item.expr, scope)
+            if isinstance(expr, ir.Aggregate):
+                raise self.unsupported(item, hint)
+            return expr
+        try:
+            expr = self.expressions.of_group(item.expr, scope)
+        except Fault as fault:
+            if fault.code != "T29":
+                raise
+            if not isinstance(item.expr, ast.Call):
+                hint = "groups are ordered by what the query returns: return it, or use an alias"
+            raise self.unsupported(item, hint) from None
+        for index, column in enumerate(self.found):
+            if (column.expr if self.grouping.exprs else ir.group_column(index, column.expr)) == expr:
+                return ir.ColumnRef(index, column.type)
+        if self.read.distinct and self.grouping.exprs and not self.grouping.is_shown(self.found):
+            raise self.unsupported(item, "of rows that are equal only one is left: order by what it returns")
+        return expr
+
+    def scope_with_aliases(self) -> Scope:
+        """What a sort key can see: the variables, and in an expression the returned items by their aliases."""
+        words = {alias: None if index is None else self.meant(index) for alias, index in self.aliases.items()}
+        scope = self.scope
+        return Scope(scope.own, scope.since, scope.clause, scope.outer, scope.mentioned, scope.hidden, words)
+
+    def meant(self, index: int) -> ir.Expr:
+        """What a column shows; one that repeats another shows what that does."""
+        expr = self.found[index].expr
+        while isinstance(expr, ir.ColumnRef):
+            expr = self.found[expr.index].expr
+        return expr
+
+    def sort_alias(self, word: ast.Word) -> ir.Expr:
+        """A bare name as a key: the item with this alias."""
+        if word.name not in self.aliases:
+            hint = did_you_mean(word.name, self.aliases) or self.expressions.about_word(word, self.scope)
+            raise type_fault(None, f"'{word.name}' is not the alias of a returned item", word.span, hint)
+        if any(isinstance(sort.expr, ast.Call) and sort.expr.function == "nearest" for sort in self.read.order):
+            raise type_fault(
+                "T18",
+                f"the alias '{word.name}' cannot be a sort key beside 'nearest'",
+                word.span,
+                "sort by the property itself: '$x.property'",
+            )
+        index = self.aliases[word.name]
+        if index is None:
+            raise Silenced
+        expr = self.meant(index)
+        if isinstance(expr, ir.Nearest):
+            raise type_fault("T18", f"'{word.name}' is the alias of 'nearest'", word.span, "order by nearest(…) itself")
+        return expr if isinstance(expr, ir.Rank | ir.Made) else ir.ColumnRef(index, self.found[index].type)
+
+    def rank(self, item: ast.SortItem, rank: ir.Rank, position: int) -> None:
+        """T17, T21: where a rank can be the order."""
+        name = {ir.Nearest: "nearest", ir.Bm25: "bm25", ir.Rrf: "rrf"}[type(rank)]
+        if position:
+            raise self.unsupported(item, f"'{name}' must be the first sort key")
+        if self.grouped:
+            raise self.unsupported(item, "groups are ordered by aliases and group keys, not by a ranking")
+        if not self.always_limited() and name != "bm25":
+            code = "T17" if name == "nearest" else "T21"
+            raise type_fault(code, f"ordering by '{name}' needs a limit", item.span, "add 'limit 10' behind 'order'")
+
+    def unsupported(self, item: ast.SortItem, why: str | None = None) -> Fault:
+        """The error for what rows cannot be ordered by."""
+        hint = why or "order by '$x.property', by an alias, or by nearest, bm25 or rrf as the first key"
+        return type_fault(
+            None, f"unsupported ordering expression: {self.expressions.text(item.expr)}", item.expr.span, hint
+        )
+
+    # -- how many --------------------------------------------------------------------------------
+
+    def row_count(self, count: int | ast.Var | None) -> int | ir.ParamRef | None:
+        """T30: how many rows, as a number or a parameter."""
+        if not isinstance(count, ast.Var):
+            return count
+        if count.name not in self.expressions.params:
+            hint = self.expressions.undeclared(count.name, ir.I64)
+            raise type_fault("T30", f"'${count.name}' is not a parameter", count.span, hint)
+        param = self.expressions.param(count)
+        if not param.type.is_integer:
+            raise type_fault("T30", f"a number of rows is whole, but ${count.name} is {param.type}", count.span)
+        return param
+
+    def always_limited(self) -> bool:
+        """Whether there is a limit, and no null can take it away."""
+        if not isinstance(self.read.limit, ast.Var):
+            return self.read.limit is not None
+        type_ = self.expressions.params.get(self.read.limit.name)
+        return type_ is None or not type_.nullable
+
+
+def _column_name(expr: ast.Expr) -> str:
+    match expr:
+        case ast.PropertyOf():
+            return f"{expr.var}.{expr.property}"
+        case ast.Var() | ast.Word():
+            return expr.name
+        case ast.Call():
+            return expr.function
+        case ast.ObjectLiteral():
+            return "object"
+        case ast.ListLiteral() if any(not isinstance(item, ast.Literal) for item in expr.items):
+            return "list"
+        case ast.Literal() | ast.ListLiteral():
+            return "literal"
+        case _:
+            return "value"

@@ -1,0 +1,1 @@
+"""Resolved query to logical plan: lowering, rewrites, `explain`."""

@@ -1,0 +1,305 @@
+"""Plan → text a person can read.
+
+One line per operation in the order it runs, indented inside an anti-join. What stands behind `where` runs
+inside the operation; a line of its own is a filter over whole rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from omnigraph.lang.comment_printer import quote
+from omnigraph.query.plan import ir
+from omnigraph.values import spell_float, write_json
+
+_OPS = {"contains_item": "contains", "contains_text": "contains"}
+_WIDTH_MAX = 90
+
+Part = ir.Op | str
+"""A line of a plan: an operation, or the word it begins with."""
+Beside = Callable[[Part], str]
+"""What to write beside a line."""
+
+
+def explain(plan: ir.AnyIR, beside: Beside | None = None) -> str:
+    """Return the plan as text, a newline at its end; with `beside`, with notes in a column of their own."""
+    params = ", ".join(f"${param.name}: {param.type}" for param in plan.params)
+    head = f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"
+    lines = _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
+    if beside is None:
+        return "\n".join([head, *(text for text, _ in lines)]) + "\n"
+    width = min(max(len(text) for text, _ in lines), _WIDTH_MAX)
+    noted = [f"{text:<{width}}  {beside(part)}".rstrip() for text, part in lines]
+    return "\n".join([f"{head:<{width}}  {beside('')}".rstrip(), *noted]) + "\n"
+
+
+_Line = tuple[str, Part]
+
+
+def _read(plan: ir.QueryIR) -> list[_Line]:
+    lines = _pipeline(plan.pipeline, 1)
+    groups = plan.group_exprs
+    keys = [expr for expr in groups if not isinstance(expr, ir.Aggregate)]
+    if plan.distinct and len(keys) == len(groups):
+        lines.append(_line(1, "distinct", "rows"))
+    elif plan.is_aggregate:
+        lines.append(_line(1, "group", "by " + ", ".join(map(_expr, keys)) if keys else "all rows"))
+    for key in plan.order_by[:1]:
+        if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf):
+            lines.append(_line(1, "rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
+    if plan.having:
+        judged = [_expr(_spoken(condition, groups), 2 if len(plan.having) > 1 else 0) for condition in plan.having]
+        lines.append(_line(1, "having", " and ".join(judged)))
+    shown = [_column(column, groups) for column in plan.columns]
+    lines.append(_line(1, "return", ", ".join(shown)))
+    ranks = (ir.Nearest, ir.Bm25, ir.Rrf)
+    order = [_sort_key(key, plan, groups) for key in plan.order_by if not isinstance(key.expr, ranks)]
+    if order:
+        lines.append(_line(1, "order", ", ".join(order)))
+    if plan.skip or plan.skip_param:
+        lines.append(_line(1, "skip", f"${plan.skip_param}" if plan.skip_param else str(plan.skip)))
+    if plan.limit is not None or plan.limit_param:
+        lines.append(_line(1, "limit", f"${plan.limit_param}" if plan.limit_param else str(plan.limit)))
+    return lines
+
+
+def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
+    lines: list[_Line] = []
+    for op in pipeline:
+        match op:
+            case ir.NodeScan():
+                lines.append(_line(depth, "scan", f"${op.var}: {op.type_name}{_where(op.filters)}", op))
+            case ir.Expand():
+                lines.append(_line(depth, "check" if op.dst_bound else "expand", _expand(op), op))
+            case ir.FindPaths():
+                lines.append(_line(depth, "path" if op.kind == "path" else "shortest", _find_paths(op), op))
+            case ir.Filter():
+                lines.append(_line(depth, "filter", _expr(op.condition), op))
+            case ir.AntiJoin():
+                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                lines.append(_line(depth, "without", f"any match, for each {outer}:", op))
+                lines += _pipeline(op.inner, depth + 1)
+            case ir.LeftJoin():
+                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                lines.append(_line(depth, "optional", f"matches, for each {outer}:", op))
+                lines += _pipeline(op.inner, depth + 1)
+    return lines
+
+
+def _expand(op: ir.Expand) -> str:
+    edge = f"${op.edge_var}:{op.edge_type}" if op.edge_var else "|".join(op.edge_types)
+    arrow = _arrow(edge, op.min_hops, op.max_hops, op.direction)
+    target = _target(op.dst_var, op.dst_type, bound=op.dst_bound)
+    return f"${op.src_var} {arrow} {target}{_where((*op.edge_filters, *op.dst_filters))}"
+
+
+def _arrow(edge: str, least: int, most: int, direction: ir.Direction) -> str:
+    if (least, most) != (1, 1):
+        edge += f"{{{least},{most}}}" if most >= least else " (reaches nothing)"
+    return {"out": f"-{edge}->", "in": f"<-{edge}-", "both": f"<-{edge}->"}[direction]
+
+
+def _target(var: str, type_name: str, *, bound: bool) -> str:
+    var = "_" if var.startswith("_#") else var
+    return f"${var}" if bound else f"${var}: {type_name}"
+
+
+def _find_paths(op: ir.FindPaths) -> str:
+    walks = [_walk(op.src_var, steps) for steps in (op.ahead, op.back) if steps]
+    by = f" by {op.by}" if op.by else ""
+    every = "all " if op.kind == "all shortest" else "measured " if op.measured else ""
+    conditions = [condition for step in op.steps for condition in step.filters]
+    return f"{every}${op.var}: {', '.join(walks)}{by}{_where((*conditions, *op.filters))}"
+
+
+def _walk(start: str, steps: Iterable[ir.PathStep]) -> str:
+    pieces = [f"${start}"]
+    for step in steps:
+        edge = "|".join(step.edge_types)
+        pieces.append(_arrow(edge, step.min_hops, step.max_hops, step.direction))
+        pieces.append(_target(step.dst_var, step.dst_type, bound=step.dst_bound))
+    return " ".join(pieces)
+
+
+def _mutation(plan: ir.MutationIR) -> list[_Line]:
+    lines: list[_Line] = []
+    for op in plan.ops:
+        name = f" as ${op.name}" if op.name else ""
+        match op:
+            case ir.InsertNode():
+                lines.append(_line(1, "insert", f"{op.type_name} {_assignments(op.values)}{name}"))
+            case ir.InsertEdge():
+                ends = f"{_expr(op.source)} -> {_expr(op.target)}"
+                lines.append(_line(1, "insert", f"{op.type_name} {ends} {_assignments(op.values)}".rstrip() + name))
+            case ir.UpdateNodes() | ir.UpdateEdges():
+                where = f"where {_expr(op.where)}{name}"
+                lines.append(_line(1, "update", f"{op.type_name} {_assignments(op.values)} {where}"))
+            case ir.DeleteNodes():
+                where = f"where {_expr(op.where)}{name}, and every edge at them"
+                lines.append(_line(1, "delete", f"{op.type_name} {where}"))
+            case ir.UpsertNode():
+                branches = f"new {_assignments(op.new)} existing {_assignments(op.existing)}{name}"
+                lines.append(_line(1, "upsert", f"{op.type_name} {_assignments(op.key)} {branches}"))
+            case ir.DeleteEdges():
+                lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}{name}"))
+    if plan.columns:
+        lines.append(_line(1, "return", ", ".join(map(_column, plan.columns))))
+    return lines
+
+
+def _line(depth: int, word: str, rest: str, part: Part | None = None) -> _Line:
+    return f"{'  ' * depth}{word:<7} {rest}", word if part is None else part
+
+
+def _where(conditions: Iterable[ir.Condition]) -> str:
+    all_of = [*conditions]
+    texts = [_expr(condition, 2 if len(all_of) > 1 else 0) for condition in all_of]
+    return f" where {' and '.join(texts)}" if texts else ""
+
+
+def _assignments(values: Iterable[tuple[str, ir.Expr]]) -> str:
+    texts = [f"{name}: {_expr(value)}" for name, value in values]
+    return f"{{ {', '.join(texts)} }}" if texts else ""
+
+
+def _column(column: ir.Column, groups: Sequence[ir.Expr] = ()) -> str:
+    text = _expr(_spoken(column.expr, groups))
+    named = text if text == f"${column.name}" else f"{text} as {column.name}"
+    return f"{named}: {column.type}"
+
+
+def _sort_key(key: ir.SortKey, plan: ir.QueryIR, groups: Sequence[ir.Expr]) -> str:
+    expr = key.expr
+    name = plan.columns[expr.index].name if isinstance(expr, ir.ColumnRef) else _expr(_spoken(expr, groups))
+    return f"{name} {'desc' if key.descending else 'asc'}"
+
+
+def _spoken(expr: ir.Expr, groups: Sequence[ir.Expr]) -> ir.Expr:
+    """What is said of a group, with its keys and aggregates written out."""
+    number = ir.column_number(expr)
+    return ir.with_parts(expr, lambda part: _spoken(part, groups)) if number is None else groups[number]
+
+
+def _rank_var(rank: ir.Rank) -> str:
+    return rank.arms[0].prop.var if isinstance(rank, ir.Rrf) else rank.prop.var
+
+
+def _expr(expr: ir.Expr, level: int = 0) -> str:
+    """The text of an expression, in parentheses where it binds less tightly than `level` asks."""
+    own = _level(expr)
+    text = _bare(expr, own)
+    return f"({text})" if own < level else text
+
+
+def _level(expr: ir.Expr) -> int:
+    match expr:
+        case ir.Logic():
+            return 1 if expr.op == "or" else 2
+        case ir.Not():
+            return 4 if isinstance(expr.part, ir.IsNull) else 3
+        case ir.Compare() | ir.IsNull():
+            return 4
+        case ir.Function("concat") if not expr.type.is_list:
+            return 5
+        case ir.Arithmetic():
+            return 5 if expr.op in ("+", "-") else 6
+        case _:
+            return 7
+
+
+def _bare(expr: ir.Expr, own: int) -> str:
+    match expr:
+        case ir.Const():
+            return _const(expr)
+        case ir.ParamRef():
+            return "now()" if expr.name == ir.NOW else f"${expr.name}"
+        case ir.Prop():
+            if expr.name.startswith(ir.PATH_PARTS):
+                part, _, name = expr.name.removeprefix("#").split(":", 2)
+                return f"{part}(${expr.var}, {name})"
+            if expr.name in ("id", ir.TYPE, ir.LENGTH, ir.WEIGHT):
+                return f"{expr.name.removeprefix('#')}(${expr.var})"
+            return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
+        case ir.Entity():
+            return f"${expr.var}"
+        case ir.PathPart():
+            return f"${expr.var}" if expr.part == "path" else f"{expr.part}(${expr.var})"
+        case ir.Compare():
+            return f"{_expr(expr.left, own + 1)} {_OPS.get(expr.op, expr.op)} {_expr(expr.right, own + 1)}"
+        case ir.Logic():
+            return f" {expr.op} ".join(_expr(part, own + 1) for part in expr.parts)
+        case ir.Not(ir.IsNull(value)):
+            return f"{_expr(value, own + 1)} is not null"
+        case ir.Not():
+            return f"not {_expr(expr.part, own)}"
+        case ir.IsNull():
+            return f"{_expr(expr.value, own + 1)} is null"
+        case ir.Arithmetic():
+            return f"{_expr(expr.left, own)} {expr.op} {_expr(expr.right, own + 1)}"
+        case ir.Negative():
+            return f"-{_expr(expr.value, own)}"
+        case ir.Function("type", (ir.Prop(var), *_)):
+            return f"type(${var})"
+        case ir.Function("concat") if expr.type == ir.STRING.with_nullable(expr.type.nullable):
+            return " + ".join(_expr(argument, own) for argument in expr.arguments)
+        case ir.Function("case"):
+            pairs = zip(expr.arguments[:-1:2], expr.arguments[1::2], strict=False)
+            tests = " ".join(f"when {_expr(test)} then {_expr(value)}" for test, value in pairs)
+            return f"case {tests} else {_expr(expr.arguments[-1])} end"
+        case ir.Function("date_add" | "date_diff" | "date_trunc", (*values, ir.Const(unit))):
+            return f"{expr.name}({', '.join(_expr(value) for value in values)}, {unit})"
+        case ir.Function():
+            return f"{expr.name}({', '.join(_expr(argument) for argument in expr.arguments)})"
+        case ir.TextMatch():
+            edits = f", {_expr(expr.max_edits)}" if expr.max_edits is not None else ""
+            every = ", all" if expr.every else ""
+            return f"{expr.function}({_expr(expr.prop)}, {_expr(expr.query)}{edits}{every})"
+        case ir.Nearest():
+            return f"nearest({_expr(expr.prop)}, {_expr(expr.query)})"
+        case ir.Bm25():
+            return f"bm25({_expr(expr.prop)}, {_expr(expr.query)})"
+        case ir.Rrf():
+            weights = expr.weights or (None,) * len(expr.arms)
+            arms = [
+                f"{_expr(arm)} * {_expr(weight)}" if weight is not None else _expr(arm)
+                for arm, weight in zip(expr.arms, weights, strict=True)
+            ]
+            return f"rrf({', '.join(arms)}, {_expr(expr.k)})"
+        case ir.Aggregate():
+            return f"{expr.function}({'distinct ' if expr.distinct else ''}{_expr(expr.argument)})"
+        case ir.Object():
+            return f"{{ {', '.join(f'{name}: {_expr(value)}' for name, value in expr.fields)} }}"
+        case ir.ListOf():
+            return f"[{', '.join(_expr(item) for item in expr.items)}]"
+        case ir.Why():
+            return "why()"
+        case ir.GroupValue():
+            raise AssertionError("what is said of a group is written out")
+        case ir.ColumnRef():
+            return f"column {expr.index + 1}"
+
+
+def _const(const: ir.Const) -> str:
+    type_ = const.type
+    if const.value is None:
+        return "null"
+    if type_.scalar == "Vector":
+        return f"a vector of {type_.dim}"
+    if type_.is_list:
+        return f"[{', '.join(_const(ir.Const(item, type_.item)) for item in const.value)}]"
+    value: Any = const.value
+    match type_.scalar:
+        case "String":
+            return quote(value)
+        case "Bool":
+            return "true" if value else "false"
+        case "Date" | "DateTime":
+            return f'{type_.scalar.lower()}("{write_json(value, type_)}")'
+        case "F32" | "F64":
+            spelt = spell_float(value, single=type_.scalar == "F32")
+            return spelt if "." in spelt else f"{spelt}.0"
+        case "Blob":
+            return f"a blob of {len(value)} bytes" if isinstance(value, bytes) else quote(value)
+        case _:
+            return str(value)

@@ -1,0 +1,98 @@
+"""Move a condition on one variable into the operation that binds the variable.
+
+    scan $p: Person | filter $p.age > 30              scan $p: Person where $p.age > 30
+    scan $a: A | expand $a -e-> $b | filter $b.x = 1  scan $a: A | expand $a -e-> $b where $b.x = 1
+
+A condition on a variable of an outer pipeline stays a filter; so does one on two variables, right
+behind the operation that binds the last of them, and one on a variable of an `optional` block, which is
+about rows that have none, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from omnigraph.query.plan.ir import (
+    AntiJoin,
+    Condition,
+    Expand,
+    Filter,
+    FindPaths,
+    LeftJoin,
+    NodeScan,
+    Op,
+    PathStep,
+    Pipeline,
+    variables_of,
+)
+
+
+def push_down_filters(pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline with every condition as early as it can be."""
+    binder: dict[str, int] = {}
+    for place, op in enumerate(pipeline):
+        for var in _bound_by(op):
+            binder[var] = place
+    pushed: dict[int, list[Condition]] = {}
+    behind: dict[int, list[Filter]] = {}
+    for op in pipeline:
+        if isinstance(op, Filter):
+            variables = set(variables_of(op.condition))
+            places = {binder[var] for var in variables if var in binder}
+            joined = any(isinstance(pipeline[place], LeftJoin) for place in places)
+            if len(variables) == 1 and places and not joined:
+                pushed.setdefault(places.pop(), []).append(op.condition)
+            else:
+                behind.setdefault(max(places, default=-1), []).append(op)
+    result: list[Op] = [*behind.get(-1, ())]
+    for place, op in enumerate(pipeline):
+        if not isinstance(op, Filter):
+            result.append(_with_conditions(op, pushed.get(place, ())))
+            result += behind.get(place, ())
+    return tuple(result)
+
+
+def _bound_by(op: Op) -> Iterator[str]:
+    match op:
+        case NodeScan():
+            yield op.var
+        case Expand():
+            if not op.dst_bound:
+                yield op.dst_var
+            if op.edge_var:
+                yield op.edge_var
+        case FindPaths():
+            yield op.var
+            yield from (step.dst_var for step in op.steps if not step.dst_bound)
+        case LeftJoin():
+            yield from op.variables
+        case Filter() | AntiJoin():
+            return
+
+
+def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
+    if not conditions:
+        return op
+    if isinstance(op, NodeScan):
+        return replace(op, filters=(*op.filters, *conditions))
+    if isinstance(op, FindPaths):
+        return _of_paths(op, conditions)
+    assert isinstance(op, Expand), "only scans, expansions and paths bind variables"
+    of_edge = [c for c in conditions if next(variables_of(c)) == op.edge_var]
+    of_node = [c for c in conditions if next(variables_of(c)) != op.edge_var]
+    return replace(op, dst_filters=(*op.dst_filters, *of_node), edge_filters=(*op.edge_filters, *of_edge))
+
+
+def _of_paths(op: FindPaths, conditions: list[Condition]) -> FindPaths:
+    """A condition on a node goes into the step that leads there."""
+
+    def of(var: str) -> tuple[Condition, ...]:
+        return tuple(condition for condition in conditions if next(variables_of(condition)) == var)
+
+    def with_filters(steps: tuple[PathStep, ...]) -> tuple[PathStep, ...]:
+        return tuple(
+            step if step.dst_bound else replace(step, filters=(*step.filters, *of(step.dst_var))) for step in steps
+        )
+
+    return replace(op, ahead=with_filters(op.ahead), back=with_filters(op.back), filters=(*op.filters, *of(op.var)))

@@ -1,0 +1,406 @@
+"""Tree → `.gq` text in the one canonical layout, comments kept.
+
+A block with one short clause, and a `return`, `order` or assignment list that fits, stand on one line;
+anything longer, and anything with a comment inside, is written one item to a line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from omnigraph.lang.comment_printer import Printer, quote
+from omnigraph.lang.spans import NOWHERE, Source, Span
+from omnigraph.query.syntax.ast import (
+    ANY_EDGE,
+    Arithmetic,
+    Assign,
+    Binding,
+    Call,
+    Case,
+    Clause,
+    Compare,
+    Condition,
+    Delete,
+    Expr,
+    Field,
+    Hop,
+    Insert,
+    IsNull,
+    ListLiteral,
+    Literal,
+    Logic,
+    Meta,
+    Negation,
+    Negative,
+    Not,
+    ObjectLiteral,
+    Optional,
+    Param,
+    Path,
+    PropertyOf,
+    Query,
+    QueryFile,
+    Read,
+    ReturnItem,
+    SortItem,
+    Statement,
+    Update,
+    Upsert,
+    Var,
+    Word,
+    Write,
+)
+from omnigraph.query.syntax.parse_expressions import OPERATOR_WORDS
+from omnigraph.query.syntax.parser import parse_source
+from omnigraph.values import spell_float
+
+
+def format_queries(text: str, name: str = "<query>") -> str:
+    """Return `text` in canonical layout, or raise `ParseError`."""
+    source = Source(text, name)
+    tree, comments = parse_source(source)
+    return _Formatter(Printer(source, comments)).file(tree)
+
+
+def print_queries(tree: QueryFile) -> str:
+    """Return the text of a tree that need not come from any source."""
+    return _Formatter(Printer()).file(tree)
+
+
+class _Formatter:
+    def __init__(self, printer: Printer) -> None:
+        self.printer = printer
+
+    def file(self, tree: QueryFile) -> str:
+        for number, query in enumerate(tree.queries):
+            self.query(query, apart=number > 0)
+        return self.printer.finish()
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def query(self, query: Query, *, apart: bool) -> None:
+        printer = self.printer
+        params = [self.param(param) for param in query.params]
+        metas = [self.meta(meta) for meta in query.metas]
+        head = f"query {query.name}({', '.join(params)})"
+        line = " ".join([head, *metas, "{"])
+        # Only a comment that stays where it is keeps the header long: among parameters, or among annotations.
+        among_metas = Span(query.params_span.end, query.braces.start)
+        stays = printer.has_comment(query.params_span) if params else False
+        if not stays and printer.fits(line, among_metas if metas else NOWHERE):
+            printer.open(line, query.span.start, query.braces.start, apart=apart)
+        else:
+            self.long_header(query, head, params, metas, apart=apart)
+        if isinstance(query.body, Read):
+            self.read(query.body)
+        else:
+            self.write(query.body)
+        printer.close(query.span.end)
+
+    def long_header(self, query: Query, head: str, params: list[str], metas: list[str], *, apart: bool) -> None:
+        """Parameters and annotations on lines of their own, where the header is too long for one."""
+        printer = self.printer
+        if printer.fits(f"{head} {{", query.params_span) or not params:
+            opener = head
+        else:
+            printer.open(f"query {query.name}(", query.span.start, query.params_span.start, apart=apart)
+            for text, param in zip(params, query.params, strict=True):
+                comma = "" if param is query.params[-1] else ","
+                printer.item(text + comma, param.span)
+            apart = False
+            printer.dedent(query.params_span.end - 1)
+            opener = ")"
+        if not metas:
+            printer.open(f"{opener} {{", query.params_span.end, query.braces.start, apart=apart)
+            return
+        printer.open(opener, query.params_span.end, query.params_span.end - 1, apart=apart)
+        for text, meta in zip(metas, query.metas, strict=True):
+            printer.item(text, meta.span)
+        printer.dedent(query.braces.start)
+        printer.open("{", query.braces.start, query.braces.start)
+
+    def param(self, param: Param) -> str:
+        type_ = f"Vector({param.dim})" if param.dim is not None else param.type_name.text
+        type_ = f"[{type_}]" if param.is_list else type_
+        return f"${param.name}: {type_}{'?' if param.nullable else ''}"
+
+    def meta(self, meta: Meta) -> str:
+        return f"@{meta.name}({self.printer.literal(meta.text_span, quote(meta.text))})"
+
+    # -- reads -----------------------------------------------------------------------------------
+
+    def read(self, read: Read) -> None:
+        self.block("match", read.clauses, read.match_body.start, read.match_body)
+        items = [self.return_item(item) for item in read.items]
+        word = "return distinct" if read.distinct else "return"
+        objects = [item.expr if isinstance(item.expr, ObjectLiteral) else None for item in read.items]
+        self.list(word, items, [item.span for item in read.items], read.return_body, commas=False, objects=objects)
+        if read.having:
+            self.block("having", read.having, read.having_body.start, read.having_body)
+        if read.order:
+            keys = [self.sort_item(item) for item in read.order]
+            self.list("order", keys, [item.span for item in read.order], read.order_body, commas=True)
+        for part, count, span in (("skip", read.skip, read.skip_span), ("limit", read.limit, read.limit_span)):
+            if count is not None:
+                self.printer.item(f"{part} {f'${count.name}' if isinstance(count, Var) else count}", span)
+
+    def list(
+        self,
+        word: str,
+        texts: list[str],
+        spans: list[Span],
+        body: Span,
+        *,
+        commas: bool,
+        objects: Sequence[ObjectLiteral | None] = (),
+    ) -> None:
+        """`word { a, b }` if it fits, else one to a line, with commas only where they are needed.
+
+        `objects` are those that are objects: one that is too long itself is written a field to a line.
+        """
+        printer = self.printer
+        line = f"{word} {{ {', '.join(texts)} }}" if texts else f"{word} {{}}"
+        if printer.fits(line, body):
+            printer.item(line, body)
+            return
+        printer.open(f"{word} {{", body.start, body.start)
+        whole = objects or [None] * len(texts)
+        for text, span, object_, after in zip(texts, spans, whole, [*texts[1:], ""], strict=True):
+            comma = "," if after and (commas or _goes_on(after)) else ""
+            self.broken("", object_, text + comma, span)
+        printer.close(body.end)
+
+    def broken(self, head: str, object_: Expr | None, text: str, span: Span) -> None:
+        """One line, or where that is an object too long for it, a line for each of its fields."""
+        printer = self.printer
+        # A comment behind the object does not break it: the comment gets a line of its own.
+        if not isinstance(object_, ObjectLiteral) or not object_.fields or printer.fits(text, object_.span):
+            printer.item(text, span)
+            return
+        tail = text.removeprefix(head + self.expr(object_))
+        printer.open(f"{head}{{", span.start, object_.span.start)
+        for field in object_.fields:
+            comma = "" if field is object_.fields[-1] else ","
+            self.broken(f"{field.name}: ", field.value, self.field(field) + comma, field.span)
+        printer.close(object_.span.end, f"}}{tail}", last=span.end)
+
+    def block(self, word: str, clauses: Sequence[Clause], start: int, body: Span) -> None:
+        """`word { clause }` if it is one clause that fits, else one to a line."""
+        printer = self.printer
+        if len(clauses) == 1 and not isinstance(clauses[0], Negation | Optional | Path):
+            line = f"{word} {{ {self.clause(clauses[0])} }}"
+            if printer.fits(line, body):
+                printer.item(line, Span(start, body.end))
+                return
+        printer.open(f"{word} {{", start, body.start)
+        for clause in clauses:
+            if isinstance(clause, Path):
+                self.path(clause)
+            elif isinstance(clause, Negation | Optional):
+                nested = "not" if isinstance(clause, Negation) else "optional"
+                self.block(nested, clause.clauses, clause.span.start, clause.body)
+            else:
+                printer.item(self.clause(clause), clause.span)
+        printer.close(body.end)
+
+    def path(self, path: Path) -> None:
+        """`$p: path { hop }` if it is one hop that fits, else one to a line."""
+        printer = self.printer
+        head, tail = f"${path.var}: {path.kind} {{", f"}} by {path.by}" if path.by else "}"
+        line = f"{head} {' '.join(map(self.clause, path.hops))} {tail}"
+        if len(path.hops) == 1 and printer.fits(line, path.body):
+            printer.item(line, path.span)
+            return
+        printer.open(head, path.span.start, path.body.start)
+        for hop in path.hops:
+            printer.item(self.clause(hop), hop.span)
+        printer.close(path.body.end, tail, last=path.span.end)
+
+    def clause(self, clause: Binding | Hop | Condition) -> str:
+        match clause:
+            case Binding():
+                matches = ", ".join(f"{match.property}: {self.expr(match.value)}" for match in clause.matches)
+                types = "|".join(name.text for name in (clause.type, *clause.also))
+                return f"${clause.var}: {types}{f' {{ {matches} }}' if matches else ''}"
+            case Hop():
+                edge = "|".join(name.text for name in (clause.edge, *clause.also))
+                if clause.undirected:
+                    edge = f"<{edge}" if clause.edge.text == ANY_EDGE else f"<{edge}>"
+                edge = f"${clause.edge_var}:{edge}" if clause.edge_var else edge
+                bounds = ""
+                if clause.bounds:
+                    most = "" if clause.bounds.max is None else clause.bounds.max
+                    bounds = f"{{{clause.bounds.min},{most}}}"
+                return f"${clause.left} {edge}{bounds} ${clause.right}"
+            case Condition():
+                return self.expr(clause.expr)
+
+    def return_item(self, item: ReturnItem) -> str:
+        return f"{self.expr(item.expr)} as {item.alias}" if item.alias else self.expr(item.expr)
+
+    def sort_item(self, item: SortItem) -> str:
+        return f"{self.expr(item.expr)} {item.direction}" if item.direction else self.expr(item.expr)
+
+    # -- writes ----------------------------------------------------------------------------------
+
+    def write(self, write: Write) -> None:
+        if write.atomic:
+            self.printer.open("atomic {", write.body.start, write.body.start)
+        for statement in write.statements:
+            self.statement(statement)
+        if write.atomic:
+            self.printer.close(write.body.end)
+        if write.items:
+            items = [self.return_item(item) for item in write.items]
+            self.list("return", items, [item.span for item in write.items], write.return_body, commas=False)
+
+    def upsert(self, statement: Upsert, name: str) -> None:
+        """All on one line if it fits, else each branch by itself."""
+        branches = [
+            ("new", statement.new, statement.new_body),
+            ("existing", statement.existing, statement.existing_body),
+        ]
+        given = [(word, assigns, body) for word, assigns, body in branches if assigns is not None]
+        head = f"upsert {statement.type}"
+        pieces = [self.assigned(head, statement.key), *(self.assigned(word, assigns) for word, assigns, _ in given)]
+        line = " ".join(pieces) + name
+        parts = [(head, statement.key, statement.key_body, statement.span.start)]
+        parts += [(word, assigns, body, body.start) for word, assigns, body in given]
+        # A comment behind the braces follows the line, so it does not keep the statement long.
+        if self.printer.fits(line, Span(statement.span.start, parts[-1][2].end)):
+            self.printer.item(line, statement.span)
+            return
+        for part in parts:
+            word, assigns, body, start = part
+            last = part is parts[-1]
+            end = statement.span.end if last else body.end
+            self.assigns(word, assigns, name if last else "", body, Span(start, end))
+
+    def assigned(self, head: str, assigns: Sequence[Assign]) -> str:
+        texts = [f"{assign.property}: {self.expr(assign.value)}" for assign in assigns]
+        return f"{head} {{ {', '.join(texts)} }}" if texts else f"{head} {{}}"
+
+    def statement(self, statement: Statement) -> None:
+        name = f" as ${statement.name}" if statement.name else ""
+        match statement:
+            case Insert():
+                self.assigns(f"insert {statement.type}", statement.assigns, name, statement.body, statement.span)
+            case Update():
+                tail = f" where {self.expr(statement.where)}{name}"
+                head = f"update {statement.type} set"
+                self.assigns(head, statement.assigns, tail, statement.body, statement.span)
+            case Delete():
+                self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}{name}", statement.span)
+            case Upsert():
+                self.upsert(statement, name)
+
+    def assigns(self, head: str, assigns: Sequence[Assign], tail: str, body: Span, span: Span) -> None:
+        printer = self.printer
+        texts = [f"{assign.property}: {self.expr(assign.value)}" for assign in assigns]
+        line = f"{head} {{ {', '.join(texts)} }}{tail}" if texts else f"{head} {{}}{tail}"
+        if printer.fits(line, body):
+            printer.item(line, span)
+            return
+        printer.open(f"{head} {{", span.start, body.start)
+        for text, assign in zip(texts, assigns, strict=True):
+            printer.item(text, assign.span)
+        printer.close(body.end, f"}}{tail}", last=span.end)
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def expr(self, expr: Expr, level: int = 0) -> str:
+        """The text of an expression, in parentheses where it binds less tightly than `level` asks."""
+        own = _level(expr)
+        text = self.bare(expr, own)
+        return f"({text})" if own < level else text
+
+    def bare(self, expr: Expr, own: int) -> str:
+        match expr:
+            case PropertyOf():
+                return f"${expr.var}.{expr.property}"
+            case Var():
+                return f"${expr.name}"
+            case Word():
+                return expr.name
+            case Call():
+                distinct = "distinct " if expr.distinct else ""
+                return f"{expr.function}({distinct}{', '.join(self.expr(argument) for argument in expr.arguments)})"
+            case Case():
+                parts = [] if expr.subject is None else [self.expr(expr.subject)]
+                parts += [f"when {self.expr(b.condition)} then {self.expr(b.value)}" for b in expr.branches]
+                parts += [] if expr.otherwise is None else [f"else {self.expr(expr.otherwise)}"]
+                return f"case {' '.join(parts)} end"
+            case Logic():
+                return f" {expr.op} ".join(self.expr(part, own + 1) for part in expr.parts)
+            case Not():
+                inner = self.expr(expr.expr, own)
+                # Behind `not`, a sign would make it a name that something is taken from.
+                return f"not ({inner})" if inner.startswith("-") else f"not {inner}"
+            case IsNull():
+                return f"{self.expr(expr.expr, own + 1)} is {'not ' if expr.negated else ''}null"
+            case Compare():
+                return f"{self.expr(expr.left, own + 1)} {expr.op} {self.expr(expr.right, own + 1)}"
+            case Arithmetic():
+                return f"{self.expr(expr.left, own)} {expr.op} {self.expr(expr.right, own + 1)}"
+            case Negative():
+                # `-5` is a number with a sign; `-(5)` is a number whose sign is turned.
+                return f"-({self.bare(expr.expr, own)})" if _is_number(expr.expr) else f"-{self.expr(expr.expr, own)}"
+            case ObjectLiteral():
+                return f"{{ {', '.join(self.field(field) for field in expr.fields)} }}" if expr.fields else "{}"
+            case ListLiteral():
+                return f"[{', '.join(self.expr(item) for item in expr.items)}]"
+            case Literal():
+                return self.literal(expr)
+
+    def field(self, field: Field) -> str:
+        return f"{field.name}: {self.expr(field.value)}"
+
+    def literal(self, literal: Literal) -> str:
+        match literal.kind:
+            case "bool":
+                return "true" if literal.value else "false"
+            case "decimal":
+                assert isinstance(literal.value, float)
+                spelt = spell_float(literal.value, single=False)
+                spelt = spelt if "." in spelt else f"{spelt}.0"
+                if literal.value == 0 and math.copysign(1, literal.value) < 0:
+                    spelt = "-0.0"
+                written = self.printer.literal(literal.span, spelt)
+                return written if re.fullmatch(r"[-+.0-9eE]+", written) else spelt
+            case "string":
+                return self.printer.literal(literal.span, quote(str(literal.value)))
+            case "date" | "datetime":
+                return f"{literal.kind}({quote(str(literal.value))})"
+            case _:
+                return str(literal.value)
+
+
+def _goes_on(text: str) -> bool:
+    """Whether an item begins with what would be read as part of the one before it."""
+    return text[0] in "-(" or re.split(r"\W", text, maxsplit=1)[0] in ("as", *OPERATOR_WORDS)
+
+
+_ALONE = 8
+
+
+def _level(expr: Expr) -> int:
+    """How tightly an expression holds together; see the grammar."""
+    match expr:
+        case Logic():
+            return 1 if expr.op == "or" else 2
+        case Not():
+            return 3
+        case Compare() | IsNull():
+            return 4
+        case Arithmetic():
+            return 5 if expr.op in ("+", "-") else 6
+        case Negative():
+            return 7
+        case _:
+            return _ALONE
+
+
+def _is_number(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.kind in ("int", "decimal")

@@ -1,0 +1,52 @@
+"""Paths of `.gq` text: `$p: path { … }`, `$p: shortest { … } by km`, `$p: all shortest { … }`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from omnigraph.lang.cursor import Cursor, name_of
+from omnigraph.lang.tokens import LOWER, VAR
+from omnigraph.names import did_you_mean
+from omnigraph.query.syntax.ast import Hop, Path, PathKind
+
+_WORDS = ("path", "shortest", "all")
+
+
+def starts_path(cursor: Cursor) -> bool:
+    """Whether `$x:` here names a path: a node type would begin with a capital letter."""
+    word, after = cursor.ahead(2), cursor.ahead(3)
+    return word.kind == LOWER and (word.text in ("path", "shortest", "all") or after.text == "{")
+
+
+def parse_path(cursor: Cursor, hop: Callable[[], Hop]) -> Path:
+    """A path and the hops it is made of; `hop` reads one of these."""
+    mark = cursor.mark
+    var = name_of(cursor.take())
+    cursor.take()
+    kind = _kind(cursor)
+    start = cursor.expect("{", f" and the hops of the path: {kind} {{ $a edge $b }}").start
+    hops: list[Hop] = []
+    while not hops or not cursor.at("}"):
+        if cursor.token.kind != VAR or cursor.ahead().text == ".":
+            raise cursor.fault("a hop of the path ('$a edge $b')", hint="conditions stand behind the path")
+        hops.append(hop())
+    cursor.take()
+    body = cursor.since(start)
+    by = None
+    if cursor.at("by") and cursor.ahead().text not in ("(", "{"):
+        cursor.take()
+        by = name_of(cursor.expect_lower("the edge property to add up"))
+    return Path(var, kind, tuple(hops), by, body, cursor.since(mark))
+
+
+def _kind(cursor: Cursor) -> PathKind:
+    if cursor.accept("path"):
+        return "path"
+    if cursor.accept("shortest"):
+        return "shortest"
+    if cursor.accept("all"):
+        cursor.expect("shortest", ": 'all shortest { $a edge{1,6} $b }'")
+        return "all shortest"
+    name = cursor.token.text
+    hint = did_you_mean(name, _WORDS) or f"a node type begins with an upper-case letter: '{name[0].upper()}{name[1:]}'"
+    raise cursor.fault("a node type, or 'path', 'shortest' or 'all shortest'", hint=hint)

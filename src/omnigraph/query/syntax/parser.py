@@ -1,0 +1,432 @@
+"""`.gq` text → tree.
+
+Recursive descent over the shared cursor. No word is reserved, so a clause is told by the first few
+tokens: `$x :` binds (a path, if a small letter follows), `$a word $b` hops, everything else that starts an
+expression is a condition. A broken query is skipped up to the next `query name(`, so one file reports several
+mistakes.
+Expressions are read by `parse_expressions`, writes by `parse_writes`.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.cursor import Cursor, name_of
+from omnigraph.lang.diagnostics import Fault
+from omnigraph.lang.spans import Name, Source, Span
+from omnigraph.lang.tokens import LOWER, UPPER, VAR, Comment, Token
+from omnigraph.names import did_you_mean
+from omnigraph.query.functions import TEXT
+from omnigraph.query.syntax.ast import (
+    ANY_EDGE,
+    Binding,
+    Bounds,
+    Call,
+    Case,
+    Clause,
+    Compare,
+    Condition,
+    Expr,
+    Hop,
+    IsNull,
+    Logic,
+    Meta,
+    Negation,
+    Not,
+    Optional,
+    Param,
+    PropertyMatch,
+    PropertyOf,
+    Query,
+    QueryFile,
+    Read,
+    SortItem,
+    Var,
+    Word,
+)
+from omnigraph.query.syntax.foreign import about_part, about_start
+from omnigraph.query.syntax.parse_expressions import (
+    CLAUSE,
+    NO_ARROWS,
+    OPERATOR_WORDS,
+    SYMBOLS,
+    WORD_OPERATORS,
+    no_dollar,
+)
+from omnigraph.query.syntax.parse_paths import parse_path, starts_path
+from omnigraph.query.syntax.parse_writes import BARE, WriteParser
+from omnigraph.types import SCALARS, foreign_type
+
+FILE_HOLDS = "a file holds queries: query name($param: Type) { … }"
+INLINE = "inline"
+"""The name of a query without a head."""
+
+_COMPARISONS = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
+_FOREIGN_WORDS = {
+    "like": "a part of a text is found by 'contains', its beginning by 'starts_with', a pattern by 'matches'",
+    "between": "write both bounds: $x.p >= 1 and $x.p <= 9",
+    "regexp": "a pattern is matched by 'matches'",
+}
+_CONNECTIVES = {
+    "where": "a condition is a clause by itself, without 'where'",
+    "and": "'and' joins two conditions; there is none before it",
+    "&&": "conditions are joined by 'and'",
+    "or": "'or' joins two conditions; there is none before it",
+    "||": "conditions are joined by 'or'",
+    "|": "conditions are joined by 'or'",
+}
+
+
+def parse_queries(text: str, name: str = "<query>") -> QueryFile:
+    """Return the tree of `text`, or raise `ParseError` with every mistake found."""
+    return parse_source(Source(text, name))[0]
+
+
+def parse_source(source: Source) -> tuple[QueryFile, list[Comment]]:
+    """Return the tree and the comments, which only a formatter wants."""
+    parser = _Parser(source)
+    queries, comments = parser.parse(parser.query, _at_query)
+    return QueryFile(queries), comments
+
+
+class _Parser(WriteParser):
+    _first = True
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def query(self) -> Query:
+        cursor = self.cursor
+        mark = cursor.mark
+        first, self._first = self._first, False
+        if first and cursor.token.text in BARE:
+            return self.bare_query()
+        if not cursor.at("query"):
+            raise cursor.fault("'query'", hint=about_start(cursor) or FILE_HOLDS)
+        cursor.take()
+        name = name_of(cursor.expect_lower("a query name"))
+        params_start = cursor.mark
+        cursor.expect("(", " and the query's parameters")
+        params: list[Param] = []
+        if not cursor.accept(")"):
+            params.append(self.param())
+            while cursor.accept(","):
+                params.append(self.param())
+            if cursor.token.kind == VAR:
+                raise cursor.fault("',' or ')' behind a parameter")
+            cursor.expect(")", " to close the parameters")
+        params_span = cursor.since(params_start)
+        metas = self.metas()
+        opened = cursor.expect("{", " to open the query").start
+        body = self.read() if cursor.at("match") else self.write()
+        cursor.expect("}", " to close the query")
+        return Query(name, tuple(params), metas, body, params_span, cursor.since(opened), cursor.since(mark))
+
+    def bare_query(self) -> Query:
+        """A `match … return …` or statements without a head: a whole text that is one query."""
+        cursor = self.cursor
+        mark = cursor.mark
+        self.bare = True
+        body = self.read() if cursor.at("match") else self.write()
+        if not cursor.at_end():
+            raise cursor.fault(self.closing)
+        start = Span(mark, mark)
+        return Query(Name(INLINE, start), (), (), body, start, cursor.since(mark), cursor.since(mark))
+
+    def param(self) -> Param:
+        cursor = self.cursor
+        mark = cursor.mark
+        name = name_of(cursor.expect_variable("a parameter ('$name: Type')"))
+        cursor.expect(":", " and the parameter's type")
+        dim: int | None = None
+        is_list = cursor.accept("[")
+        if cursor.token.kind == LOWER:
+            raise cursor.fault("a type", hint=_about_param_type(cursor.token.text))
+        type_name = name_of(cursor.expect_upper("a type"))
+        if is_list:
+            cursor.expect("]", " to close the list type")
+        elif type_name.text == "Vector":
+            cursor.expect("(", " and the number of dimensions")
+            dim = self.integer("the number of dimensions")
+            cursor.expect(")")
+        if cursor.at("[") and not is_list:
+            raise cursor.fault("',' or ')' behind a parameter", hint=f"a list is written [{type_name}]")
+        nullable = cursor.accept("?")
+        return Param(name, type_name, is_list, dim, nullable, cursor.since(mark))
+
+    def metas(self) -> tuple[Meta, ...]:
+        cursor = self.cursor
+        metas: list[Meta] = []
+        while cursor.at("@"):
+            mark = cursor.mark
+            cursor.take()
+            word = cursor.expect_lower("'description' or 'instruction'")
+            at = cursor.since(mark)
+            if word.text not in ("description", "instruction"):
+                hint = did_you_mean(word.text, ("description", "instruction"))
+                raise Fault(f"a query has no '@{word.text}', only '@description' and '@instruction'", at, hint=hint)
+            if any(meta.name == word.text for meta in metas):
+                raise Fault(f"'@{word.text}' is written twice", at)
+            cursor.expect("(", " and the text")
+            text_span = cursor.here
+            text = cursor.expect_string("a text in double quotes")
+            cursor.expect(")")
+            metas.append(Meta(word.text, text, text_span, cursor.since(mark)))
+        return tuple(metas)
+
+    # -- reads -----------------------------------------------------------------------------------
+
+    def read(self) -> Read:
+        cursor = self.cursor
+        cursor.take()
+        clauses, match_body = self.block("match")
+        if not cursor.at("return"):
+            raise cursor.fault("'return' and what the query returns", hint=about_part(cursor))
+        cursor.take()
+        distinct = cursor.at("distinct") and cursor.ahead().text == "{" and bool(cursor.take())
+        items, return_body = self.return_block()
+        having, having_body = self.having()
+        order: list[SortItem] = []
+        order_body = Span(0, 0)
+        if cursor.accept("order"):
+            start = self.opening("order")
+            order.append(self.sort_item())
+            while cursor.accept(","):
+                order.append(self.sort_item())
+            cursor.expect("}", " to close 'order' (sort keys are separated by commas)")
+            order_body = cursor.since(start)
+        skip, skip_span = self.row_count("skip")
+        limit, limit_span = self.row_count("limit")
+        if not self.closes():
+            raise cursor.fault(self.closing, hint=about_part(cursor))
+        return Read(
+            tuple(clauses),
+            items,
+            tuple(order),
+            limit,
+            match_body,
+            return_body,
+            order_body,
+            limit_span,
+            distinct,
+            having,
+            skip,
+            having_body,
+            skip_span,
+        )
+
+    def having(self) -> tuple[tuple[Condition, ...], Span]:
+        """`having { condition … }`, if it stands here."""
+        cursor = self.cursor
+        if not cursor.accept("having"):
+            return (), Span(0, 0)
+        start = self.opening("having")
+        conditions = [self.condition()]
+        while not cursor.at("}"):
+            conditions.append(self.condition())
+        cursor.take()
+        return tuple(conditions), cursor.since(start)
+
+    def row_count(self, word: str) -> tuple[int | Var | None, Span]:
+        """`skip n` or `limit n`, if it stands here; n may be a parameter."""
+        cursor = self.cursor
+        start = cursor.mark
+        if not cursor.accept(word):
+            return None, Span(0, 0)
+        if cursor.token.kind == VAR:
+            token = cursor.take()
+            return Var(token.text[1:], Span(token.start, token.end)), cursor.since(start)
+        return self.integer("a whole number of rows, or a parameter"), cursor.since(start)
+
+    def block(self, word: str) -> tuple[list[Clause], Span]:
+        cursor = self.cursor
+        cursor.enter()
+        start = self.opening(word)
+        clauses = [self.clause()]
+        while not cursor.at("}"):
+            if cursor.at("return") and cursor.ahead().text == "{":
+                raise cursor.fault(f"'}}' to close '{word}'")
+            clauses.append(self.clause())
+        cursor.take()
+        cursor.leave()
+        return clauses, cursor.since(start)
+
+    def clause(self) -> Clause:
+        cursor = self.cursor
+        token = cursor.token
+        if token.kind == VAR:
+            after = cursor.ahead()
+            if after.text == ":":
+                return parse_path(cursor, self.hop) if starts_path(cursor) else self.binding()
+            if after.kind == VAR or self.starts_hop(after):
+                return self.hop()
+        elif token.text in ("not", "optional") and cursor.ahead().text == "{":
+            cursor.take()
+            clauses, body = self.block(token.text)
+            kind = Negation if token.text == "not" else Optional
+            return kind(tuple(clauses), body, cursor.since(token.start))
+        return self.condition()
+
+    def starts_hop(self, after: Token) -> bool:
+        """Whether `$a` and this token begin a hop rather than a comparison."""
+        cursor = self.cursor
+        if after.kind == LOWER:
+            if after.text not in OPERATOR_WORDS:
+                return True
+            if after.text == "not":
+                return False
+            # `$a contains $b` is a hop over an edge of that name; `$a contains $b.p` cannot be.
+            return cursor.ahead(2).text == "{" or (cursor.ahead(2).kind == VAR and cursor.ahead(3).text != ".")
+        if after.kind == UPPER or after.text == ANY_EDGE:
+            return True
+        # `$a < word` compares; what closes the brackets, or only a hop can have, tells `$a <edge> $b`.
+        edge, closed = cursor.ahead(2), cursor.ahead(3)
+        named = edge.kind in (LOWER, UPPER) and closed.text in (">", "{", "|")
+        return after.text == "<" and (named or edge.text == ANY_EDGE)
+
+    def binding(self) -> Binding:
+        cursor = self.cursor
+        mark = cursor.mark
+        var = name_of(cursor.take())
+        cursor.take()
+        type_ = name_of(cursor.expect_upper("a node type"))
+        also: list[Name] = []
+        while cursor.accept("|"):
+            also.append(name_of(cursor.expect_upper("another node type")))
+        matches: list[PropertyMatch] = []
+        if cursor.accept("{"):
+            while not cursor.accept("}"):
+                start = cursor.mark
+                name = name_of(cursor.expect_lower("a property name"))
+                cursor.expect(":", " and the property's value")
+                matches.append(PropertyMatch(name, self.atom(), cursor.since(start)))
+                if not cursor.at("}"):
+                    cursor.expect(",", " or '}' behind a property")
+        return Binding(var, type_, tuple(matches), cursor.since(mark), tuple(also))
+
+    def hop(self) -> Hop:
+        cursor = self.cursor
+        mark = cursor.mark
+        left = name_of(cursor.take())
+        edge_var: Name | None = None
+        if cursor.token.kind == VAR:
+            if cursor.ahead().text != ":":
+                hint = f"a hop names its edge: '${left} edge {cursor.token.text}'"
+                raise cursor.fault("an edge between the two variables", hint=hint)
+            edge_var = name_of(cursor.take())
+            cursor.take()
+        start = cursor.mark
+        undirected = cursor.accept("<")
+        also: list[Name] = []
+        if cursor.accept(ANY_EDGE):
+            edge = Name(ANY_EDGE, cursor.since(start))
+            if cursor.token.kind in (LOWER, UPPER):
+                hint = f"'->' follows any edge; one of a type is written '${left} {cursor.token.text} $b'"
+                raise cursor.fault("a variable at the far end of the hop", hint=hint)
+        else:
+            if cursor.at("not"):
+                raise cursor.fault("an edge name")
+            edge = name_of(cursor.expect_lower("an edge name"))
+            while cursor.accept("|"):
+                also.append(name_of(cursor.expect_lower("another edge name")))
+            if undirected:
+                if cursor.at("{"):
+                    raise cursor.fault("'>' to close the undirected edge", hint=f"bounds come last: '<{edge}>{{1,3}}'")
+                cursor.expect(">", " to close the undirected edge")
+        if cursor.at("*"):
+            hint = f"bounds say how many steps a hop takes: '${left} {edge}{{1,5}} $b'"
+            raise cursor.fault("a variable at the far end of the hop", hint=hint)
+        bounds = self.bounds() if cursor.at("{") else None
+        right = name_of(cursor.expect_variable("a variable at the far end of the hop"))
+        return Hop(left, edge, right, edge_var, undirected, bounds, cursor.since(mark), tuple(also))
+
+    def bounds(self) -> Bounds:
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        low = self.integer("the smallest number of hops")
+        if cursor.at("}"):
+            raise cursor.fault("',' and the largest number of hops", hint=f"exactly {low} hops is {{{low},{low}}}")
+        cursor.expect(",", " and the largest number of hops")
+        high = None if cursor.at("}") else self.integer("the largest number of hops")
+        cursor.expect("}", " to close the hop bounds")
+        return Bounds(low, high, cursor.since(mark))
+
+    def condition(self) -> Condition:
+        """An expression that can be true or false: a comparison, a text predicate, these joined, a Bool."""
+        cursor = self.cursor
+        mark = cursor.mark
+        token, after = cursor.token, cursor.ahead()
+        if token.text in _CONNECTIVES and after.text not in SYMBOLS | WORD_OPERATORS:
+            raise cursor.fault(CLAUSE, hint=_CONNECTIVES[token.text])
+        if token.text == "-" or (token.text == "(" and _is_foreign_node(after, cursor.ahead(2))):
+            hint = NO_ARROWS if token.text == "(" else "a clause cannot begin with a sign: put the number on the right"
+            raise cursor.fault(CLAUSE, hint=hint)
+        expr = self.expression(CLAUSE)
+        if not self.can_stand_alone(expr):
+            raise self.no_comparison(expr)
+        return Condition(expr, cursor.since(mark))
+
+    def can_stand_alone(self, expr: Expr) -> bool:
+        """Whether an expression is a condition by its form, or may be a Bool because nothing goes on behind it."""
+        match expr:
+            case Compare() | Logic() | Not() | IsNull() | Case():
+                return True
+            case Call() if expr.function in TEXT:
+                return True
+            case PropertyOf():
+                return self.begins_clause()
+        return False
+
+    def begins_clause(self) -> bool:
+        """Whether what stands here can be the next clause, or ends the block."""
+        token, after = self.cursor.token, self.cursor.ahead()
+        if token.kind == LOWER:
+            return (
+                token.start in self.case_starts
+                or after.text in ("(", "{")
+                or (token.text == "not" and after.kind == VAR)
+            )
+        return token.kind == VAR or token.text in ("}", "(")
+
+    def no_comparison(self, left: Expr) -> Fault:
+        """The error for an expression that is no condition, where more was expected behind it."""
+        cursor = self.cursor
+        op = cursor.token.text
+        hint = _FOREIGN_WORDS.get(op)
+        if isinstance(left, Word):
+            if op == ":" or (cursor.token.kind == LOWER and cursor.ahead().kind in (VAR, LOWER)):
+                return no_dollar(left.name, left.span, left.name)
+            hint = did_you_mean(left.name, ("not", "search", "match_text", "fuzzy"))
+        return cursor.fault(_COMPARISONS, hint=hint)
+
+    def sort_item(self) -> SortItem:
+        cursor = self.cursor
+        mark = cursor.mark
+        expr = self.expression("a sort key")
+        token = cursor.token
+        if token.text not in ("asc", "desc"):
+            return SortItem(expr, None, cursor.since(mark))
+        if isinstance(expr, Call) and expr.function == "nearest":
+            raise Fault(
+                f"'nearest' is always best first and takes no '{token.text}'",
+                cursor.here,
+                hint=f"drop '{token.text}'",
+            )
+        cursor.take()
+        return SortItem(expr, "asc" if token.text == "asc" else "desc", cursor.since(mark))
+
+
+def _about_param_type(word: str) -> str | None:
+    if word == "enum":
+        return "a parameter for an enum property is a String"
+    meant = foreign_type(word)
+    if meant is not None:
+        return f"write {meant}"
+    return did_you_mean(word, (*SCALARS, "Vector")) or f"the types are {', '.join(SCALARS)}, Vector(n) and lists: [T]"
+
+
+def _at_query(cursor: Cursor) -> bool:
+    return cursor.at("query") and cursor.ahead().kind == LOWER and cursor.ahead(2).text == "("
+
+
+def _is_foreign_node(first: Token, second: Token) -> bool:
+    """Whether a parenthesis opens a node of another language: `(a:Type`, `(:Type`, `($a)`."""
+    return first.text in (":", ")") or (first.kind in (LOWER, VAR) and second.text in (":", ")"))
