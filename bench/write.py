@@ -31,9 +31,9 @@ import pyarrow.json
 
 import omnigraph as og
 from bench.storage import Bare, commit_pair, folder, medians_ms, new_graph
-from omnigraph.engine.constraints import violations
-from omnigraph.engine.delta import Delta, TableDelta
-from omnigraph.engine.pending import CommittedRows
+from omnigraph.engine.write.constraints import violations
+from omnigraph.engine.write.delta import Delta, TableDelta
+from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.graph import Graph
 from omnigraph.storage.files.fsync import sync_tree
 

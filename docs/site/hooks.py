@@ -22,9 +22,9 @@ ROOT_PAGES = {
 API_PAGES = (
     "omnigraph.graph",
     "omnigraph.aio.AsyncGraph",
-    "omnigraph.engine.result.Result",
+    "omnigraph.engine.result.result.Result",
     "omnigraph.versioning.model.snapshot.Snapshot",
-    "omnigraph.engine.watch.Cancellation",
+    "omnigraph.engine.exec.cancellation.Cancellation",
     "omnigraph.errors",
 )
 LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s]+)\)")

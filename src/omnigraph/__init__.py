@@ -18,7 +18,7 @@ from omnigraph.version import __version__
 if TYPE_CHECKING:
     from omnigraph import spark
     from omnigraph.aio import AsyncGraph, aopen
-    from omnigraph.engine.watch import Cancellation
+    from omnigraph.engine.exec.cancellation import Cancellation
     from omnigraph.graph import Graph, init, open
     from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -39,9 +39,9 @@ __all__ = [
 _HOMES = {
     "AsyncGraph": "omnigraph.aio",
     "aopen": "omnigraph.aio",
-    "Cancellation": "omnigraph.engine.watch",
+    "Cancellation": "omnigraph.engine.exec.cancellation",
     "Graph": "omnigraph.graph",
-    "Result": "omnigraph.engine.result",
+    "Result": "omnigraph.engine.result.result",
     "init": "omnigraph.graph",
     "open": "omnigraph.graph",
     "Snapshot": "omnigraph.versioning.model.snapshot",

@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any, Self
 
 from omnigraph.cancellation import cancelled_by
-from omnigraph.engine.watch import Cancellation, Watch, watching
+from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph

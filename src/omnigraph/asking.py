@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.bulk import BulkOptions
-from omnigraph.engine.data import DataCache
-from omnigraph.engine.explained import Explained
-from omnigraph.engine.persisted import FOLDER as CACHE_FOLDER
-from omnigraph.engine.prepared import Prepared
-from omnigraph.engine.result import Result
-from omnigraph.engine.run import Execution
-from omnigraph.engine.watch import Cancellation
-from omnigraph.engine.work import Limits
+from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.exec.executor import Execution
+from omnigraph.engine.plan.explain import Explained
+from omnigraph.engine.plan.prepared_query import Prepared
+from omnigraph.engine.result.result import Result
 from omnigraph.errors import Hint, InputError
 from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.catalog_cache import Catalogs

@@ -23,9 +23,9 @@ import pyarrow as pa
 from omnigraph.embedding.jsonl_rows import Selector
 from omnigraph.embedding.offline import EmbedReport, RequestedMode
 from omnigraph.embedding.specification import Specification
-from omnigraph.engine.csv_text import check_delimiter
-from omnigraph.engine.embed import Embedder
-from omnigraph.engine.tabular import table_bytes
+from omnigraph.engine.ingest.csv_text import check_delimiter
+from omnigraph.engine.ingest.tabular import table_bytes
+from omnigraph.engine.write.fill_vectors import Embedder
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalog_cache import Catalogs

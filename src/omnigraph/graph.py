@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from omnigraph.asking import Asking, Params, Place, Shared, name_and_params
 from omnigraph.bulk import BulkOptions, solving
-from omnigraph.engine import persisted
+from omnigraph.engine.cache import disk_cache
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean
 from omnigraph.notebook.tables import side_by_side
@@ -307,7 +307,7 @@ class Graph(Asking):
         """
         cached = [
             verify.Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
-            for name, reason in persisted.damaged(self._shared.cache.folder)
+            for name, reason in disk_cache.damaged(self._shared.cache.folder)
         ]
         return verify.verify(self._repository, self._expected, deep=deep) + cached
 

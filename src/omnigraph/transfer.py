@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.bulk import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
-from omnigraph.engine.embed import Embedder
+from omnigraph.engine.write.fill_vectors import Embedder
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.load_result import LoadResult, check_mode
 from omnigraph.pipeline.diff import DiffResult

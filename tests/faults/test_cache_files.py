@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.engine import adjacency, persisted, postings, vectors
+from omnigraph.engine.adjacency import adjacency
+from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 
@@ -44,8 +46,8 @@ SHORT, LONG = 50, 5_000
 def keep_everything(monkeypatch):
     """Keep small structures on disk too."""
     monkeypatch.setattr(adjacency, "_KEPT_MIN", 1)
-    monkeypatch.setattr(postings, "_KEPT_MIN", 1)
-    monkeypatch.setattr(vectors, "_KEPT_BYTES_MIN", 1)
+    monkeypatch.setattr(inverted_index, "_KEPT_MIN", 1)
+    monkeypatch.setattr(vector_scan, "_KEPT_BYTES_MIN", 1)
 
 
 def new_graph(path: Path, chance: random.Random) -> Graph:
@@ -132,11 +134,11 @@ def damaged_files(path: Path, rounds: int, caplog: pytest.LogCaptureFixture) -> 
     chance = random.Random(7)
     graph = new_graph(path, chance)
     expected = answers(graph)
-    folder = path / persisted.FOLDER
+    folder = path / disk_cache.FOLDER
     sound = path.parent / "sound"
     shutil.copytree(folder, sound)
     kinds = {json.loads(about.read_text())["entry"]["what"][0] for about in folder.glob("*/about.json")}
-    assert kinds == {"adjacency", postings.WORDS, "vectors"}
+    assert kinds == {"adjacency", inverted_index.WORDS, "vectors"}
     for number in range(rounds):
         shutil.rmtree(folder)
         shutil.copytree(sound, folder)
@@ -144,7 +146,7 @@ def damaged_files(path: Path, rounds: int, caplog: pytest.LogCaptureFixture) -> 
         caplog.clear()
         fresh = og.open(path)
         assert bool(fresh.verify()) == changed, number
-        with caplog.at_level(logging.WARNING, "omnigraph.engine.persisted"):
+        with caplog.at_level(logging.WARNING, "omnigraph.engine.cache.disk_cache"):
             assert answers(fresh) == expected, number
         assert ("damaged" in caplog.text) == changed, number
         assert not og.open(path).verify(), number
@@ -165,15 +167,15 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path):
     graph = new_graph(path, random.Random(3))
     expected = answers(graph)
     for name in ("targets", "offsets", "src", "rows", "ends", "codes", "loops"):
-        for about in sorted((path / persisted.FOLDER).glob("*/about.json")):
+        for about in sorted((path / disk_cache.FOLDER).glob("*/about.json")):
             entry = json.loads(about.read_text())["entry"]
             if name not in entry["arrays"] or not entry["arrays"][name]["shape"][0]:
                 continue
             what = tuple(entry.pop("what"))
-            arrays = dict(persisted._open(about.parent).arrays)
+            arrays = dict(disk_cache._open(about.parent).arrays)
             arrays[name] = arrays[name][:-1] if name == "codes" else arrays[name] + 1_000
             facts = {key: value for key, value in entry.items() if key not in ("arrays", "generation")}
-            persisted.save(path / persisted.FOLDER, what, facts, arrays)
+            disk_cache.save(path / disk_cache.FOLDER, what, facts, arrays)
         assert answers(og.open(path)) == expected, name
 
 

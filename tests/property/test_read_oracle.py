@@ -9,8 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import distances, kernels, moves, ordered, parts, postings, run, shortest, trails, vectors
-from omnigraph.engine.result import Result
+from omnigraph.engine import kernels
+from omnigraph.engine.cache import segments
+from omnigraph.engine.exec import executor, order_by
+from omnigraph.engine.fastpath import steps
+from omnigraph.engine.paths import distances, edge_space, shortest
+from omnigraph.engine.result.result import Result
+from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.syntax.parser import parse_queries
 from support.agreement import same
@@ -122,17 +127,17 @@ def test_the_engine_agrees_with_the_oracle(tmp_path, number):
 def as_if_large(monkeypatch):
     """What only large tables meet: codes of vectors, parts on disk, ranks before the match, compiled loops, batches."""
     for module, name, value in (
-        (vectors, "_FEW", 1),
-        (vectors, "_KEPT_BYTES_MIN", 0),
-        (postings, "_KEPT_MIN", 0),
-        (parts, "_FEW", 2),
-        (ordered, "_FIRST_MIN", 1),
-        (ordered, "_AHEAD", 2),
-        (run, "_ROWS_AT_ONCE", 3),
+        (vector_scan, "_FEW", 1),
+        (vector_scan, "_KEPT_BYTES_MIN", 0),
+        (inverted_index, "_KEPT_MIN", 0),
+        (segments, "_FEW", 2),
+        (order_by, "_FIRST_MIN", 1),
+        (order_by, "_AHEAD", 2),
+        (executor, "_ROWS_AT_ONCE", 3),
         (shortest, "_KEYS_AT_ONCE", 9),
         (distances, "_PAIRS_MAX", 0),
-        (trails, "_SUM_MAX", -1.0),
-        (moves, "ROWS_MAX", 2),
+        (edge_space, "_SUM_MAX", -1.0),
+        (steps, "ROWS_MAX", 2),
     ):
         assert hasattr(module, name)
         monkeypatch.setattr(module, name, value)

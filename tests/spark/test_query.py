@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 import test_language as language
-from omnigraph.engine.result import Result
+from omnigraph.engine.result.result import Result
 from omnigraph.errors import Cancelled, CompileError, InputError, QueryTimeout
 from omnigraph.query.scalars import SCALARS
 from omnigraph.query.syntax.parser import parse_queries

@@ -29,7 +29,7 @@ from omnigraph.names import closest, listing
 from omnigraph.text_table import TableStyle, terminal_width
 
 if TYPE_CHECKING:
-    from omnigraph.engine.result import Result
+    from omnigraph.engine.result.result import Result
     from omnigraph.query.syntax.ast import Query
 
 File = Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")]

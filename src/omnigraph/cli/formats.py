@@ -12,11 +12,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from omnigraph.cli.config import FORMATS
 from omnigraph.cli.output import json_text, plural
-from omnigraph.engine.csv_text import csv_line
+from omnigraph.engine.ingest.csv_text import csv_line
 from omnigraph.text_table import TableStyle, cell, compact, table_lines
 
 if TYPE_CHECKING:
-    from omnigraph.engine.result import Result
+    from omnigraph.engine.result.result import Result
 
 BINARY_FORMATS = ("arrow", "parquet")
 ALL_FORMATS = (*FORMATS, *BINARY_FORMATS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_TOLD = "omnigraph.engine.adjacency"
+_TOLD = "omnigraph.engine.adjacency.adjacency"
 """Whose messages are worth a line: building what the first walk over many edges needs."""
 
 

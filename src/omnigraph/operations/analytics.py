@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine import analytics
-from omnigraph.engine.adjacency import Adjacency
-from omnigraph.engine.analytics import EdgeList, Floats
-from omnigraph.engine.constraints import check_delta
-from omnigraph.engine.data import DataCache, Numbers
-from omnigraph.engine.pending import Pending
+from omnigraph.engine.adjacency import algorithms
+from omnigraph.engine.adjacency.adjacency import Adjacency
+from omnigraph.engine.adjacency.algorithms import EdgeList, Floats
+from omnigraph.engine.cache.table_cache import DataCache, Numbers
+from omnigraph.engine.write.constraints import check_delta
+from omnigraph.engine.write.overlay import Pending
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalog_cache import Catalogs
@@ -87,13 +87,13 @@ class Solver(Protocol):
         """How many edges there are."""
 
     def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
-        """See `engine.analytics`."""
+        """See `engine.adjacency.algorithms`."""
 
     def components(self) -> Numbers:
-        """See `engine.analytics`."""
+        """See `engine.adjacency.algorithms`."""
 
     def degrees(self) -> tuple[Numbers, Numbers]:
-        """See `engine.analytics`."""
+        """See `engine.adjacency.algorithms`."""
 
 
 Solve = Callable[[Snapshot, list[NodeType], list[EdgeType], str | None], Solver]
@@ -109,13 +109,13 @@ class _InProcess:
         self.edges = len(graph.sources)
 
     def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
-        return analytics.pagerank(self._graph, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
+        return algorithms.pagerank(self._graph, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
 
     def components(self) -> Numbers:
-        return analytics.components(self._graph)
+        return algorithms.components(self._graph)
 
     def degrees(self) -> tuple[Numbers, Numbers]:
-        return analytics.degrees(self._graph)
+        return algorithms.degrees(self._graph)
 
 
 def analyze(

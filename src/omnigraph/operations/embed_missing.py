@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints import check_delta
-from omnigraph.engine.embed import UNCONFIGURED, Embedder, Remembered, fill_vectors, has_text
-from omnigraph.engine.pending import Pending
+from omnigraph.engine.write.constraints import check_delta
+from omnigraph.engine.write.fill_vectors import UNCONFIGURED, Embedder, Remembered, fill_vectors, has_text
+from omnigraph.engine.write.overlay import Pending
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.names import did_you_mean
 from omnigraph.operations.catalog_cache import Catalogs

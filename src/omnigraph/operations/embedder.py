@@ -14,7 +14,7 @@ import numpy as np
 
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import find_config
-from omnigraph.engine.embed import UNCONFIGURED, Embedder, Unconfigured
+from omnigraph.engine.write.fill_vectors import UNCONFIGURED, Embedder, Unconfigured
 from omnigraph.errors import EmbeddingMismatch, InputError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.manifest_rows import EmbeddingSpace

@@ -1,7 +1,7 @@
 """Loads records: read, type, embed, judge, publish; all or nothing, as one commit.
 
 `overwrite` replaces each table the input names, `append` adds rows whose ids are new, `merge` adds rows or sets
-the given properties of those with the same id (`engine.upsert`). Asked to set wrong records aside, a load takes the
+the given properties of those with the same id (`engine.write.upsert`). Asked to set wrong records aside, a load takes the
 rest, and whatever is wrong only because of what was set aside goes with it. A load without records makes no commit.
 """
 
@@ -17,11 +17,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints import first_failure, violations
-from omnigraph.engine.delta import Delta, TableDelta, Violation, one_array
-from omnigraph.engine.embed import Embedder, Remembered, fill_vectors
-from omnigraph.engine.pending import CommittedRows
-from omnigraph.engine.records import (
+from omnigraph.engine.ingest.records import (
     LINE_BYTES_MAX,
     Faults,
     NewIds,
@@ -31,8 +27,12 @@ from omnigraph.engine.records import (
     read_dicts,
     read_text,
 )
-from omnigraph.engine.tabular import read_arrow, read_table_file
-from omnigraph.engine.upsert import check_missing, fold, is_loose, match_columns, with_ids
+from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
+from omnigraph.engine.write.constraints import first_failure, violations
+from omnigraph.engine.write.delta import Delta, TableDelta, Violation, one_array
+from omnigraph.engine.write.fill_vectors import Embedder, Remembered, fill_vectors
+from omnigraph.engine.write.overlay import CommittedRows
+from omnigraph.engine.write.upsert import check_missing, fold, is_loose, match_columns, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError, RecordError
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.embedder import ColumnEmbedder

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints import violations
-from omnigraph.engine.delta import Delta, TableDelta, Violation
-from omnigraph.engine.pending import CommittedRows
+from omnigraph.engine.write.constraints import violations
+from omnigraph.engine.write.delta import Delta, TableDelta, Violation
+from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.errors import InputError
 from omnigraph.operations.column_mapping import document, names_in
 from omnigraph.operations.conflict_rules import Rules

@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from omnigraph.engine.constraints import check_delta
-from omnigraph.engine.embed import Embedder, Remembered
-from omnigraph.engine.mutate import Counts, MutationRun
-from omnigraph.engine.result import Result
-from omnigraph.engine.shape import Shape, shape_of
+from omnigraph.engine.result.result import Result
+from omnigraph.engine.result.result_graph import Shape, shape_of
+from omnigraph.engine.write.constraints import check_delta
+from omnigraph.engine.write.fill_vectors import Embedder, Remembered
+from omnigraph.engine.write.statements import Counts, MutationRun
 from omnigraph.errors import Hint, InputError
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.embedder import ColumnEmbedder

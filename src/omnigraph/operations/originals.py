@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.blocks import Columns
-from omnigraph.engine.records import Part, Records, iterate_lines
+from omnigraph.engine.ingest.jsonl_fast import Columns
+from omnigraph.engine.ingest.records import Part, Records, iterate_lines
 from omnigraph.operations.export import records_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType

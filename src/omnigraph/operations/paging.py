@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.engine.cut import Page
-from omnigraph.engine.data import DataCache
-from omnigraph.engine.result import Result
-from omnigraph.engine.run import Execution
-from omnigraph.engine.watch import watching
-from omnigraph.engine.work import NO_LIMITS, Limits
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.context import NO_LIMITS, Limits
+from omnigraph.engine.exec.executor import Execution
+from omnigraph.engine.plan.limit_offset import Page
+from omnigraph.engine.result.result import Result
 from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import EmbedText, Plans, embedding_at, get_read, result_of

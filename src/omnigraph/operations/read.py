@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.data import DataCache
-from omnigraph.engine.moves import ROWS_MAX
-from omnigraph.engine.plain_rows import PlainRows
-from omnigraph.engine.prepared import Prepared, prepare
-from omnigraph.engine.projection import Projection
-from omnigraph.engine.result import Result
-from omnigraph.engine.run import Execution
-from omnigraph.engine.search import EmbedQuery
-from omnigraph.engine.shape import shape_of
-from omnigraph.engine.watch import watching
-from omnigraph.engine.work import NO_LIMITS, Limits, Work
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.context import NO_LIMITS, Limits, Work
+from omnigraph.engine.exec.executor import Execution
+from omnigraph.engine.exec.projection import Projection
+from omnigraph.engine.fastpath.python_rows import PlainRows
+from omnigraph.engine.fastpath.steps import ROWS_MAX
+from omnigraph.engine.plan.prepared_query import Prepared, prepare
+from omnigraph.engine.result.result import Result
+from omnigraph.engine.result.result_graph import shape_of
+from omnigraph.engine.search.searcher import EmbedQuery
 from omnigraph.errors import Hint, InputError
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.query.compile import compile_query

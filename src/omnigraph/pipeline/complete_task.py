@@ -1,7 +1,7 @@
 """The tasks of a merge that apply records to rows, one bucket at a time.
 
 `match` gives edges without an id the id of the edge they mean. `complete` collects all records of a bucket of ids and
-the committed rows with these ids, makes one row of each id (`engine.upsert`), writes the rows as pieces of their tables
+the committed rows with these ids, makes one row of each id (`engine.write.upsert`), writes the rows as pieces of their tables
 and deals their keys for `judge`. Only columns that are absent from a record are read from committed rows.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.delta import MADE, one_array
-from omnigraph.engine.embed import fill_vectors
-from omnigraph.engine.upsert import Folded, Places, fold, with_ids
+from omnigraph.engine.write.delta import MADE, one_array
+from omnigraph.engine.write.fill_vectors import fill_vectors
+from omnigraph.engine.write.upsert import Folded, Places, fold, with_ids
 from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline import stage_task
 from omnigraph.pipeline.job import Job

@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.csv_text import csv_lines
+from omnigraph.engine.ingest.csv_text import csv_lines
 from omnigraph.errors import InputError
 from omnigraph.operations.export import chosen_types, records_of
 from omnigraph.pipeline.job import Job

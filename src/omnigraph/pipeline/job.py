@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Literal
 from uuid import uuid4
 
-from omnigraph.engine.constraints import rules_of
-from omnigraph.engine.delta import Rule
+from omnigraph.engine.write.constraints import rules_of
+from omnigraph.engine.write.delta import Rule
 from omnigraph.errors import Conflict
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.schema.catalog import Catalog

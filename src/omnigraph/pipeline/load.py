@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.embedding.rate_limit import share_settings
-from omnigraph.engine.upsert import check_missing
+from omnigraph.engine.write.upsert import check_missing
 from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load import ensure_branch, on_new_branch

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.constraints import tuples_of
+from omnigraph.engine.write.constraints import tuples_of
 from omnigraph.pipeline.job import Job
 
 _BUCKETS = b"omnigraph:buckets"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.records import LINE_BYTES_MAX, Faults, Part, read_text
-from omnigraph.engine.tabular import Stretch, read_table_file, stretches
+from omnigraph.engine.ingest.records import LINE_BYTES_MAX, Faults, Part, read_text
+from omnigraph.engine.ingest.tabular import Stretch, read_table_file, stretches
 from omnigraph.operations.load import file_kind, known_kind
 from omnigraph.pipeline.job import Job
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed

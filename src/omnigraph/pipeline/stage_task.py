@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.delta import MADE, Delta, TableDelta
-from omnigraph.engine.embed import fill_vectors
-from omnigraph.engine.records import AnyType, Faults, Part, Records, Rows
-from omnigraph.engine.tabular import find_type, read_arrow, read_table_file
-from omnigraph.engine.upsert import Places, is_loose, match_columns, with_ids
+from omnigraph.engine.ingest.records import AnyType, Faults, Part, Records, Rows
+from omnigraph.engine.ingest.tabular import find_type, read_arrow, read_table_file
+from omnigraph.engine.write.delta import MADE, Delta, TableDelta
+from omnigraph.engine.write.fill_vectors import fill_vectors
+from omnigraph.engine.write.upsert import Places, is_loose, match_columns, with_ids
 from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
 from omnigraph.operations.load import renamed, rows_of
 from omnigraph.operations.originals import line_records, part_records

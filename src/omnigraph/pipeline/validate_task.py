@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.delta import Delta, Part, TableDelta, Violation
-from omnigraph.engine.upsert import Places
+from omnigraph.engine.write.delta import Delta, Part, TableDelta, Violation
+from omnigraph.engine.write.upsert import Places
 from omnigraph.operations.load import not_admitted, repeated_ids
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import Deal, Sieve, read_parts, write_deal, write_parts

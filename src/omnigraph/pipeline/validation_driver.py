@@ -13,7 +13,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.delta import Part
+from omnigraph.engine.write.delta import Part
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed, lacks
 from omnigraph.pipeline.complete_task import Completed, complete, match, read_placed

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.engine.delta import RuleKind, Violation
+from omnigraph.engine.write.delta import RuleKind, Violation
 from omnigraph.errors import OmniGraphError, RecordError
 
 _PLACE_BITS = 32

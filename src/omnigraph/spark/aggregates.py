@@ -1,4 +1,4 @@
-"""Aggregates as Spark computes them, with the meaning they have in `engine.aggregate`.
+"""Aggregates as Spark computes them, with the meaning they have in `engine.exec.aggregate`.
 
 Sums of integers are exact, other sums and all means are of 64-bit floats. Nulls do not count, a group without values
 has no sum. Collected values come in their order.

@@ -1,4 +1,4 @@
-"""The algorithms of `engine.analytics` as frames: for graphs whose edges do not fit a machine.
+"""The algorithms of `engine.adjacency.algorithms` as frames: for graphs whose edges do not fit a machine.
 
 Nodes have the same numbers as in process, so the answers are the same. Every round is put down on the cluster, because
 a plan that grows with each round would soon cost more than the work.
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omnigraph.engine.analytics import Floats, name_components
-from omnigraph.engine.data import Numbers
+from omnigraph.engine.adjacency.algorithms import Floats, name_components
+from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.operations.analytics import check_weight, wrong_weights
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
@@ -102,12 +102,12 @@ class SparkSolver:
     # -- the algorithms --------------------------------------------------------------------------
 
     def degrees(self) -> tuple[Numbers, Numbers]:
-        """See `engine.analytics`."""
+        """See `engine.adjacency.algorithms`."""
         incoming, outgoing = (self._array(self._edges.groupBy(end).count(), "degrees", np.int64) for end in ("d", "s"))
         return incoming, outgoing
 
     def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
-        """See `engine.analytics`."""
+        """See `engine.adjacency.algorithms`."""
         if not self.nodes:
             return np.zeros(0), 0
         f = self._f
@@ -142,7 +142,7 @@ class SparkSolver:
         return self._array(ranks.select("n", "r"), "ranks", np.float64), rounds
 
     def components(self) -> Numbers:
-        """See `engine.analytics`: edges join what their ends point at, then pointers are followed to the end."""
+        """See `engine.adjacency.algorithms`: edges join what their ends point at, then pointers are followed to the end."""
         f = self._f
         ends = self._edges.select(f.least("s", "d").alias("low"), f.greatest("s", "d").alias("high"))
         left = self._put_down(ends.filter("low < high").distinct(), "components")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from omnigraph.engine.tabular import find_type
+from omnigraph.engine.ingest.tabular import find_type
 from omnigraph.schema.catalog import Catalog
 
 _WIRE: Mapping[pa.DataType, pa.DataType] = {

@@ -16,10 +16,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.data import DataCache, Mask, TableData
-from omnigraph.engine.evaluate import Evaluator
-from omnigraph.engine.frames import Bound, Frame
-from omnigraph.engine.search import Searcher
+from omnigraph.engine.cache.table_cache import DataCache, Mask, TableData
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.search.searcher import Searcher
 from omnigraph.pipeline.job import Job
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import uuid4
 
-from omnigraph.engine.integer_sums import overflow
-from omnigraph.engine.watch import checkpoint
+from omnigraph.engine.exec.cancellation import checkpoint
+from omnigraph.engine.exec.integer_sums import overflow
 from omnigraph.errors import OmniGraphError, SparkError
 from omnigraph.pipeline.runner import Progress, Watch
 from omnigraph.spark.aggregates import overflow_type

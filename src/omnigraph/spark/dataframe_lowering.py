@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 
-from omnigraph.engine.cut import cut
+from omnigraph.engine.plan.limit_offset import cut
 from omnigraph.errors import Hint, InputError
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
@@ -60,7 +60,7 @@ def run_on_spark(
     now_ms: int,
     watch: Watch | None = None,
 ) -> pa.Table:
-    """The result of a read on the snapshot `job` pins; equal to what `engine.run` gives."""
+    """The result of a read on the snapshot `job` pins; equal to what `engine.exec.executor` gives."""
     _refuse(plan, catalog)
     plan = cut(plan, params)
     return _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch).run()

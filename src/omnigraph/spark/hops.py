@@ -47,7 +47,7 @@ def reached(
     put_down: Callable[[DataFrame], DataFrame],
     is_empty: Callable[[DataFrame], bool],
 ) -> Pairs:
-    """For each source the nodes at distance `least` to `most`, as `engine.walks` finds them.
+    """For each source the nodes at distance `least` to `most`, as `engine.adjacency.bfs` finds them.
 
     A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with a loop
     counts once more at its distance plus one. `backward` walks from where the hop ends, so it is the source's loop

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.result import Result
-from omnigraph.engine.watch import watching
-from omnigraph.engine.work import Limits
+from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean, listing
 from omnigraph.operations.catalog_cache import Catalogs

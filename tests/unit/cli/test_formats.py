@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.cli.formats import ReadTarget, text_lines, write_binary
-from omnigraph.engine.result import Result
+from omnigraph.engine.result.result import Result
 from omnigraph.text_table import TableStyle
 
 MAIN = ReadTarget("main")

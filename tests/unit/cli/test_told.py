@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from omnigraph.cli import told
-from omnigraph.engine import adjacency
+from omnigraph.engine.adjacency import adjacency
 from support.writes import edge, new_graph, node
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import kernels, postings, vectors
-from omnigraph.engine.parts import Cover
-from omnigraph.engine.postings import TextIndex, build_postings
-from omnigraph.engine.vectors import Query
+from omnigraph.engine import kernels
+from omnigraph.engine.cache.segments import Cover
+from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.engine.search.inverted_index import TextIndex, build_postings
+from omnigraph.engine.search.vector_scan import Query
 from support.writes import new_graph, node
 
 
@@ -25,7 +26,7 @@ def loops(monkeypatch):
     return fresh
 
 
-def block(seed: int, dim: int) -> tuple[vectors.Block, np.ndarray]:
+def block(seed: int, dim: int) -> tuple[vector_scan.Block, np.ndarray]:
     """Random vectors: some equal, some multiples, some missing, some of length zero, some of the largest floats."""
     random = np.random.default_rng(seed)
     pool = random.standard_normal((300, dim)).astype(np.float32)
@@ -39,7 +40,7 @@ def block(seed: int, dim: int) -> tuple[vectors.Block, np.ndarray]:
         [None if gone else row.tolist() for row, gone in zip(chosen, missing, strict=True)],
         pa.list_(pa.float32(), dim),
     )
-    return vectors._memory_block([column], dim), pool
+    return vector_scan._memory_block([column], dim), pool
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -48,7 +49,7 @@ def test_what_is_ruled_out_is_never_among_the_nearest(loops, compiled, seed, dim
     if compiled:
         assert kernels.load()
     made, pool = block(seed, dim)
-    whole = vectors.Vectors(Cover((made,), (0,)))
+    whole = vector_scan.Vectors(Cover((made,), (0,)))
     random = np.random.default_rng(seed)
     for query in [Query.of(row.astype(np.float64)) for row in (*pool[[0, 25, 45, 200]], random.standard_normal(dim))]:
         for rows in (None, np.sort(random.choice(2_000, 700, replace=False)), random.integers(0, 2_000, 700)):
@@ -65,7 +66,7 @@ def test_what_is_ruled_out_is_never_among_the_nearest(loops, compiled, seed, dim
 def test_codes_rule_most_vectors_out(loops):
     random = np.random.default_rng(1)
     matrix = random.standard_normal((20_000, 64)).astype(np.float32)
-    made = vectors._measured(matrix, np.ones(len(matrix), bool))
+    made = vector_scan._measured(matrix, np.ones(len(matrix), bool))
     query = Query.of(random.standard_normal(64))
     assert len(made.promising(query, None, 10)) < 100
     kernels.load()
@@ -85,19 +86,19 @@ def test_scores_and_the_best_of_them(loops, seed):
     asked = ["w1", "w2", "w3", "w1"]
     rows = random.integers(0, 500, 300)
     slow = index.bm25(asked)
-    best_slow = {(w, r is None): postings.best(slow, r, w) for w in (0, 1, 10, 1_000) for r in (None, rows)}
+    best_slow = {(w, r is None): inverted_index.best(slow, r, w) for w in (0, 1, 10, 1_000) for r in (None, rows)}
     own = slow[[3, 4, 5, 6, 7]]
-    standing_slow = [postings.standing(slow, r, own) for r in (None, rows)]
+    standing_slow = [inverted_index.standing(slow, r, own) for r in (None, rows)]
     assert kernels.load()
     for r, (above, equal) in zip((None, rows), standing_slow, strict=True):
-        found = postings.standing(slow, r, own)
+        found = inverted_index.standing(slow, r, own)
         held = own > 0
         assert (found[0][held].tolist(), found[1][held].tolist()) == (above[held].tolist(), equal[held].tolist())
     assert standing_slow[0][0][own > 0].tolist() == [int((slow > score).sum()) for score in own if score > 0]
     fast = index.bm25(asked)
     assert fast.tolist() == slow.tolist(), "to the last bit: ties stay ties"
     for (wanted, whole), expected in best_slow.items():
-        assert postings.best(fast, None if whole else rows, wanted).tolist() == expected.tolist()
+        assert inverted_index.best(fast, None if whole else rows, wanted).tolist() == expected.tolist()
     top = np.sort(slow)[::-1][9]
     assert best_slow[10, True].tolist() == np.flatnonzero((slow >= top) & (slow > 0)).tolist()
 
@@ -124,7 +125,7 @@ def test_scores_and_distances_have_the_same_bits_with_and_without_compiled_loops
         index = _moved_index(random)
         scores, rows = index.scored([f"w{at}" for at in random.permutation(40)[: random.integers(1, 40)]])
         made, _ = block(seed, 17)
-        whole, query = vectors.Vectors(Cover((made,), (0,))), Query.of(random.standard_normal(17))
+        whole, query = vector_scan.Vectors(Cover((made,), (0,))), Query.of(random.standard_normal(17))
         near = whole.promising(query, None, 50)
         distances = whole.distances(query, near)[0]
         nearest = near[np.lexsort((near, distances))[:50]]
@@ -135,7 +136,7 @@ def test_scores_and_distances_have_the_same_bits_with_and_without_compiled_loops
 
 def test_a_distance_does_not_depend_on_the_rows_beside_it():
     made, _ = block(3, 130)
-    whole, query = vectors.Vectors(Cover((made,), (0,))), Query.of(np.random.default_rng(1).standard_normal(130))
+    whole, query = vector_scan.Vectors(Cover((made,), (0,))), Query.of(np.random.default_rng(1).standard_normal(130))
     together = whole.distances(query, np.arange(2_000))[0]
     alone = np.concatenate([whole.distances(query, np.array([row]))[0] for row in range(0, 2_000, 7)])
     assert together[::7].tobytes() == alone.tobytes()
@@ -143,14 +144,14 @@ def test_a_distance_does_not_depend_on_the_rows_beside_it():
 
 def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(loops):
     loops.spend(kernels._LOADING_S / 2)
-    assert kernels.find("words") is None
+    assert kernels.find("bm25") is None
     assert not loops.asked
     before = set(threading.enumerate())
     loops.spend(kernels._LOADING_S)
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
     assert loops.asked
-    assert kernels.find("words") is not None
+    assert kernels.find("bm25") is not None
     assert kernels.find("vectors") is not None
 
 
@@ -162,7 +163,7 @@ def test_without_compiled_loops_everything_works(loops, monkeypatch, caplog, tmp
     monkeypatch.setattr(kernels, "import_module", refuse)
     assert not kernels.load()
     assert "no compiled loops: no numba here" in caplog.text
-    assert kernels.find("words") is None
+    assert kernels.find("bm25") is None
     rows = [node("Doc", name=f"d{at}", text="red", vec=[at, 1]) for at in range(5)]
     graph = new_graph(tmp_path, "node Doc { name: String @key  text: String  vec: Vector(2) }", *rows)
     rank = 'rrf(nearest($d.vec, [1, 0]), bm25($d.text, "red"))'

@@ -15,20 +15,14 @@ import pytest
 
 import omnigraph as og
 from omnigraph.checkpoints import ITEMS_AT_ONCE, checkpoint, paced
-from omnigraph.engine import (
-    closing,
-    function_batches,
-    kernels,
-    native,
-    neighbours,
-    shortest,
-    simple_paths,
-    trails,
-    walks,
-)
-from omnigraph.engine.data import DataCache
-from omnigraph.engine.watch import Cancellation, Watch, watching
-from omnigraph.engine.work import Limits
+from omnigraph.engine import kernels
+from omnigraph.engine.adjacency import bfs, csr
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.exec import cycle_count, native
+from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
+from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.expr import function_batches
+from omnigraph.engine.paths import edge_space, shortest, simple_paths
 from omnigraph.errors import Cancelled, LimitReached
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
@@ -121,13 +115,13 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(native, "_STEPS_AT_ONCE", 4)
     monkeypatch.setattr(native, "_SMALL", 0)
     monkeypatch.setattr(native, "_LOOK_S", 60.0)  # checkpoints while waiting would depend on the machine
-    monkeypatch.setattr(neighbours, "STEPS_AT_ONCE", 4)
-    monkeypatch.setattr(walks, "_STEPS_AT_ONCE", 4)
-    monkeypatch.setattr(walks, "_NODE_STEPS_AT_ONCE", 4)
-    monkeypatch.setattr(walks, "_FEW", 0)
+    monkeypatch.setattr(csr, "STEPS_AT_ONCE", 4)
+    monkeypatch.setattr(bfs, "_STEPS_AT_ONCE", 4)
+    monkeypatch.setattr(bfs, "_NODE_STEPS_AT_ONCE", 4)
+    monkeypatch.setattr(bfs, "_FEW", 0)
     monkeypatch.setattr(simple_paths, "_NUMBERS_AT_ONCE", 16)
-    monkeypatch.setattr(closing, "_FEW_STEPS", 0)
-    monkeypatch.setattr(closing, "_STEPS_COMPILED", 4)
+    monkeypatch.setattr(cycle_count, "_FEW_STEPS", 0)
+    monkeypatch.setattr(cycle_count, "_STEPS_COMPILED", 4)
     monkeypatch.setattr(shortest, "_KEYS_AT_ONCE", 2 * COUNT)
 
 
@@ -177,15 +171,15 @@ ACROSS = query('$a: P { name: "0-0" } $b: P { name: "8-0" } $x: path { $a knows{
 
 def test_paths_grow_in_batches(grid, monkeypatch):
     largest, steps = 0, 0
-    expand = trails.Trails.expand
+    expand = edge_space.Trails.expand
 
-    def recorded(self: trails.Trails, nodes: Any) -> Any:
+    def recorded(self: edge_space.Trails, nodes: Any) -> Any:
         nonlocal largest, steps
         found = expand(self, nodes)
         largest, steps = max(largest, len(found[0])), steps + len(found[0])
         return found
 
-    monkeypatch.setattr(trails.Trails, "expand", recorded)
+    monkeypatch.setattr(edge_space.Trails, "expand", recorded)
     monkeypatch.setattr(simple_paths, "_NUMBERS_AT_ONCE", 500)
     counting = Counting()
     assert grid.query(ACROSS, cancel=counting).to_pylist() == [{"n": 4**7}]
@@ -311,7 +305,7 @@ def test_parameters_and_texts_are_read_with_checkpoints():
 
 
 def test_results_are_converted_with_checkpoints(graph, monkeypatch):
-    monkeypatch.setattr("omnigraph.engine.run._ROWS_AT_ONCE", 8)
+    monkeypatch.setattr("omnigraph.engine.exec.executor._ROWS_AT_ONCE", 8)
     counting = Counting()
     result = graph.query(QUERIES["cross"], cancel=counting)
     before = counting.seen
@@ -378,7 +372,7 @@ def test_who_waits_for_another_thread_can_be_stopped():
 def test_slices_and_batches(monkeypatch, seed):
     monkeypatch.setattr(native, "ROWS_AT_ONCE", 16)
     monkeypatch.setattr(native, "_STEPS_AT_ONCE", 16)
-    monkeypatch.setattr(neighbours, "STEPS_AT_ONCE", 16)
+    monkeypatch.setattr(csr, "STEPS_AT_ONCE", 16)
     random = np.random.default_rng(seed)
     costs = random.integers(0, 30, int(random.integers(0, 60)))
     cut = list(native.slices(costs, 16))
@@ -387,7 +381,7 @@ def test_slices_and_batches(monkeypatch, seed):
     values, places = random.integers(0, 99, 50), random.integers(0, 50, 200)
     assert native.gather(values, places).tolist() == values[places].tolist()
     starts = random.integers(0, 50, len(costs))
-    assert neighbours.in_slices(starts, costs).tolist() == neighbours.ranges(starts, costs).tolist()
+    assert csr.in_slices(starts, costs).tolist() == csr.ranges(starts, costs).tolist()
     column = pa.array([None if value % 7 == 0 else int(value) for value in values])
     counting = Counting()
     with watching(Watch(None, counting)):

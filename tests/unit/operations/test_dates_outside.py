@@ -10,7 +10,6 @@ import pytest
 
 import omnigraph as og
 from omnigraph import values
-from omnigraph.engine import columns
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.pipeline.export import FORMATS

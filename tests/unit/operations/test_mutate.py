@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.embed import Unconfigured
+from omnigraph.engine.write.fill_vectors import Unconfigured
 from omnigraph.errors import (
     CompileError,
     ConstraintViolation,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.engine import returning
-from omnigraph.engine.work import Limits
+from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.write import returned_rows
 from omnigraph.errors import InputError, LimitReached, TypeCheckError
 from omnigraph.operations import mutate as operation
 from support.writes import interfere, new_graph, node, reopened
@@ -100,7 +100,7 @@ def test_rows_that_cannot_be_kept_are_refused_before_anything_lands(graph, monke
 
 
 def test_too_many_combinations_are_refused(graph, monkeypatch):
-    monkeypatch.setattr(returning, "Limits", lambda: Limits(rows_max=3))
+    monkeypatch.setattr(returned_rows, "Limits", lambda: Limits(rows_max=3))
     body = "update Person set { age: 1 } where true as $a update Person set { age: 2 } where true as $b"
     with pytest.raises(LimitReached, match="the change would return 4 rows; the limit is 3"):
         returned(graph, f"{body} return {{ $a }}")

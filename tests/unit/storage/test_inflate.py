@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import bulk
-from omnigraph.engine import csv_text
+from omnigraph.engine.ingest import csv_text
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations import load
 from omnigraph.storage.files import input_files

@@ -6,7 +6,7 @@ import gc
 from collections import Counter
 
 import omnigraph as og
-from omnigraph.engine.data import TableData
+from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest.manifest_table import LedgerVersion

@@ -2,7 +2,7 @@
 
 A few loops are the algorithm itself, and numpy cannot run them at full speed. They are written for numba, one module
 per subject, each beside a twin in numpy that gives the same bits; the tests hold the two equal. A loop that adds up
-floats in an order of its own has no place here: sums are made in one way only (`engine.totals`). Importing numba takes
+floats in an order of its own has no place here: sums are made in one way only (`engine.exec.column_aggregates`). Importing numba takes
 most of a second, which is longer than most questions. So the twins run until they have taken as long as loading would
 have; then the compiled loops are loaded in the background and take over. A command that asks one question never
 imports numba, and without numba everything works, only slower.
@@ -18,7 +18,7 @@ from importlib import import_module
 from threading import Lock, Thread
 from typing import Any
 
-_SUBJECTS = ("vectors", "walks", "words")
+_SUBJECTS = ("bfs_kernels", "bm25", "vectors")
 _LOADING_S = 0.5
 """About what loading takes when the loops were compiled before."""
 

@@ -1,4 +1,4 @@
-"""Compiled: which rows can be among the nearest. The twin is in `omnigraph.engine.vectors`."""
+"""Compiled: which rows can be among the nearest. The twin is in `omnigraph.engine.search.vector_scan`."""
 
 from __future__ import annotations
 

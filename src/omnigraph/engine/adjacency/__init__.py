@@ -1,0 +1,1 @@
+"""CSR adjacency: building, incremental maintenance, traversal, algorithms."""

@@ -1,0 +1,317 @@
+"""The adjacency of an edge type at pinned versions: made from the tables once, then grown by what commits add.
+
+For one edge table version and the node versions at its ends: the neighbours of every node, for walking; and the
+edge rows of every node, for hops that name the edge. Both directions and their union are made when first asked
+for. What is kept in memory or on disk is used for a later version only where that one still has all its pieces.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.adjacency.csr import (
+    I32,
+    EdgeRows,
+    Neighbours,
+    build,
+    build_edge_rows,
+    contains,
+    high,
+    low,
+)
+from omnigraph.engine.adjacency.csr_overlay import Layered
+from omnigraph.engine.adjacency.incremental import (
+    CARRIED,
+    LAYERED,
+    NEW_MIN,
+    Arrays,
+    Changes,
+    Made,
+    carried_ends,
+    changes,
+    dangling,
+    grow,
+    removed_pairs,
+)
+from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.row_mapping import Layout
+from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
+from omnigraph.engine.exec.cancellation import checkpoint, say
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.query.plan.ir import Direction
+
+AnyNeighbours = Neighbours | Layered
+Ends = tuple[I32, I32]
+
+_Ends = TypeVar("_Ends", Numbers, I32)
+
+_KEPT_MIN = 50_000
+"""Adjacency of fewer edges is built faster than it is found on disk."""
+_USES_BEFORE_WHOLE = 4
+_log = logging.getLogger(__name__)
+_TOLD_FROM = 2_000_000
+"""Building for this many edges takes long enough to say so."""
+
+
+class Hops(Protocol):
+    """What the edges of a hop answer, whether they are of one type or of several.
+
+    Edges of several types have no edge rows: a variable is bound to edges of one type only.
+    """
+
+    def neighbours(self, direction: Direction) -> AnyNeighbours:
+        """Far ends by walking the edges out, in, or both ways."""
+
+    def whole(self, direction: Direction) -> Neighbours:
+        """The same in one layer, for loops over much of it."""
+
+    def for_all(self, direction: Direction) -> AnyNeighbours:
+        """The same for a question about all nodes."""
+
+    def linked(self, direction: Direction, nodes: int) -> Mask:
+        """Which nodes have a far end at all."""
+
+    def loops(self, direction: Direction) -> Numbers:
+        """The nodes with an edge to themselves, ascending."""
+
+
+class Adjacency:
+    """One edge table between two node tables, all at pinned versions."""
+
+    def __init__(self, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> None:
+        self.edges = edges
+        self._source_nodes = sources
+        self._target_nodes = targets
+        self._cache = cache
+        of = f"{sources.folder}@{sources.key[1]}:{targets.folder}@{targets.key[1]}"
+        self._names = {
+            (kind, direction): f"{kind}:{direction}:{of}" for kind in _KINDS for direction in ("out", "in", "both")
+        }
+
+    @property
+    def node_tables(self) -> tuple[TableData, TableData]:
+        """The nodes at which the edges start and end."""
+        return self._source_nodes, self._target_nodes
+
+    @property
+    def joins_one_table(self) -> bool:
+        """Whether both ends are in the same table: only then can an edge be a loop."""
+        return self._source_nodes is self._target_nodes
+
+    # -- what it gives ---------------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> Adjacency:
+        """The adjacency of these versions: one object for all who ask."""
+        key = (sources.key, targets.key)
+        found: Adjacency | None = edges.companions.get(key)
+        if found is None:
+            found = edges.companions.setdefault(key, cls(edges, sources, targets, cache))
+        return found
+
+    def neighbours(self, direction: Direction) -> AnyNeighbours:
+        """Far ends by walking the edges out, in, or both ways."""
+        return self._walk(direction)[0]
+
+    def whole(self, direction: Direction) -> Neighbours:
+        """The same in one layer, for loops over much of it."""
+        walked = self.neighbours(direction)
+        if isinstance(walked, Neighbours):
+            return walked
+        return self.edges.derived(self._names["whole", direction], walked.whole)
+
+    def linked(self, direction: Direction, nodes: int) -> Mask:
+        """Which nodes have a far end at all."""
+        name = self._names["linked", direction]
+        return self.edges.derived(name, lambda: self.neighbours(direction).degrees(np.arange(nodes)) > 0)
+
+    def for_all(self, direction: Direction) -> AnyNeighbours:
+        """The same for a question about all nodes: in one layer, once that has been asked often enough to pay."""
+        walked = self.neighbours(direction)
+        if isinstance(walked, Neighbours):
+            return walked
+        uses = self.edges.derived(self._names["uses", direction], lambda: [0])
+        uses[0] += 1
+        return walked if uses[0] < _USES_BEFORE_WHOLE else self.whole(direction)
+
+    def loops(self, direction: Direction) -> Numbers:
+        """The nodes with an edge to themselves, ascending."""
+        return self._walk(direction)[1]
+
+    def edge_rows(self, direction: Direction) -> EdgeRows:
+        """Edge rows by walking the edges out, in, or both ways; a loop is there once."""
+        return self.edges.derived(self._names["edge_rows", direction], lambda: self._edge_rows(direction))
+
+    def ends(self) -> Ends:
+        """The numbers of every edge's source and target, in row order."""
+        return self.edges.derived(self._names["ends", "out"], self._ends)
+
+    # -- how it is made --------------------------------------------------------------------------
+
+    def _walk(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
+        return self.edges.derived(self._names["neighbours", direction], lambda: self._neighbours(direction))
+
+    def _neighbours(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
+        """On top of what was made before, in this process or an earlier one, if they have enough in common."""
+        made = self._made(direction)
+        grown = self._grown(made, direction) if made is not None else None
+        if grown is not None:
+            return grown
+        src, dst = self.ends()
+        near, far = _turned(src, dst, direction)
+        with self._telling(f"arranging {len(src):,} edges by node"):
+            built = build(near, far, self._near(direction).row_count)
+        loops = np.unique(src[src == dst]).astype(np.int64)
+        self._keep(direction, (built.offsets, built.targets, loops))
+        return built, loops
+
+    def _grown(self, made: Made, direction: Direction) -> tuple[AnyNeighbours, Numbers] | None:
+        found = self._changes(made, LAYERED)
+        if found is None:
+            return None
+        offsets, targets, loops = made.arrays
+        base = Neighbours(offsets, targets)
+        count = self._near(direction).row_count
+        moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
+        if not len(found.src) and not len(found.lost) and moved == (None, None) and base.count == count:
+            return base, loops
+        removed = np.zeros(0, np.uint64)
+        if len(found.lost):
+            ends = self._made("ends")
+            if ends is None or not ends.is_of(made):
+                return None
+            src, dst = ends.arrays
+            gone = found.lost if direction != "both" else np.concatenate([found.lost, found.lost + len(src)])
+            near, far = _turned(src, dst, direction)
+            removed = removed_pairs(near, far, gone, parallel=len(near) != len(base.targets))
+            loops = loops[~contains(low(removed)[high(removed) == low(removed)], loops)]
+        if found.sources is not None:
+            loops = np.sort(found.sources.now[loops])
+            loops = loops[loops >= 0]
+        gained_near, gained_far = _turned(found.src, found.dst, direction)
+        grown = grow(base, (gained_near, moved[0], count), (gained_far, moved[1]), removed)
+        return grown, np.union1d(loops, found.src[found.src == found.dst])
+
+    def _ends(self) -> Ends:
+        made = self._made("ends")
+        found = self._changes(made, CARRIED) if made is not None else None
+        if made is not None and found is not None:
+            carried = carried_ends(made, self.edges, found)
+            if carried is not None:
+                if len(found.src) + len(found.lost) > LAYERED * len(carried[0]) + NEW_MIN:
+                    self._keep("ends", carried)
+                return carried
+        with self._telling(f"numbering the ends of {self.edges.row_count:,} edges"):
+            ends = (
+                _numbers(self.edges.read("src"), self._source_nodes.column("id"), self.edges),
+                _numbers(self.edges.read("dst"), self._target_nodes.column("id"), self.edges),
+            )
+        self._keep("ends", ends)
+        return ends
+
+    def _edge_rows(self, direction: Direction) -> EdgeRows:
+        src, dst = self.ends()
+        rows = np.arange(len(src), dtype=np.int32)
+        near, far = _turned(src, dst, direction)
+        if direction == "both":
+            once = np.concatenate([np.ones(len(src), bool), src != dst])
+            near, far, rows = near[once], far[once], np.concatenate([rows, rows])[once]
+        with self._telling(f"arranging {len(src):,} edge rows by node"):
+            return build_edge_rows(near, far, rows, self._near(direction).row_count)
+
+    def _near(self, direction: Direction) -> TableData:
+        return self._target_nodes if direction == "in" else self._source_nodes
+
+    # -- what was made before --------------------------------------------------------------------
+
+    def _made(self, kind: str) -> Made | None:
+        what = self._what(kind)
+        made: Made | None = self._cache.base(what)
+        if made is None:
+            discard = self._cache.keep_in is not None
+            made = disk_cache.load(self._cache.folder, what, lambda kept: _read_made(kept, kind), discard=discard)
+            if made is None:
+                return None
+            self._cache.set_base(what, made)
+        return made
+
+    def _keep(self, kind: str, arrays: Arrays) -> None:
+        layouts = tuple(map(Layout.of, (self.edges, self._source_nodes, self._target_nodes)))
+        edges, sources, targets = layouts
+        what = self._what(kind)
+        self._cache.set_base(what, Made(edges, sources, targets, arrays))
+        if self.edges.row_count >= _KEPT_MIN:
+            about: dict[str, Any] = {}
+            kept = dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True))
+            for name, layout in zip(_TABLES, layouts, strict=True):
+                layout.write(name, about, kept)
+            disk_cache.save(self._cache.keep_in, what, about, kept)
+
+    def _changes(self, made: Made, share: float) -> Changes | None:
+        return changes(made, self.edges, self._source_nodes, self._target_nodes, share)
+
+    def _what(self, kind: str) -> disk_cache.What:
+        return ("adjacency", self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, kind)
+
+    @contextmanager
+    def _telling(self, what: str) -> Iterator[None]:
+        """Say what takes long, before and after."""
+        checkpoint()
+        say(what)
+        told = self.edges.row_count >= _TOLD_FROM
+        started = time.perf_counter()
+        if told:
+            _log.info("%s: %s …", self.edges.folder, what)
+        yield
+        if told:
+            _log.info("%s: %s: %.1f s", self.edges.folder, what, time.perf_counter() - started)
+
+
+_KINDS = ("neighbours", "whole", "uses", "edge_rows", "ends", "linked")
+_TABLES = ("edges", "sources", "targets")
+_ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
+"""What is kept of neighbours, and of ends."""
+
+
+def _read_made(kept: disk_cache.Kept, kind: str) -> Made:
+    """An entry of the disk cache; `disk_cache.BadEntry` if a number in it is out of range.
+
+    Compiled kernels use these arrays without bounds checks.
+    """
+    edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
+    arrays = tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"])
+    made = Made(edges, sources, targets, arrays)
+    if kind == "ends":
+        src, dst = arrays
+        disk_cache.check(len(src) == len(dst) == edges.row_count, "'ends' has another number of edges")
+        disk_cache.check_within(src, sources.row_count, "src")
+        disk_cache.check_within(dst, targets.row_count, "dst")
+        return made
+    near, far = (targets, sources) if kind == "in" else (sources, targets)
+    offsets, neighbours, loops = arrays
+    disk_cache.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
+    disk_cache.check_within(neighbours, far.row_count, "targets")
+    disk_cache.check_within(loops, near.row_count, "loops")
+    return made
+
+
+def _turned(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:
+    """(near, far) ends of walking the edges in a direction."""
+    if direction == "both":
+        return np.concatenate([src, dst]), np.concatenate([dst, src])
+    return (dst, src) if direction == "in" else (src, dst)
+
+
+def _numbers(ends: pa.ChunkedArray, ids: pa.Array, edges: TableData) -> I32:
+    places = stoppable(lambda: pc.index_in(ends, value_set=ids), len(ends) + len(ids))
+    if places.null_count:
+        raise dangling(places.null_count, edges)
+    return np.asarray(places.to_numpy(), dtype=np.int32)

@@ -1,0 +1,293 @@
+"""Bounded hops: the nodes at a distance, each once.
+
+A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with a loop
+counts once more at its distance plus one. `backward` walks from where the hop ends, so it is the source's loop
+that counts: the pairs are those that walking forward finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import local
+
+import numpy as np
+
+from omnigraph.engine import kernels
+from omnigraph.engine.adjacency.csr import (
+    NONE,
+    U64,
+    Neighbours,
+    Room,
+    Walkable,
+    contains,
+    distinct,
+    high,
+    in_slices,
+    low,
+    pack,
+    unbounded,
+)
+from omnigraph.engine.adjacency.csr_overlay import Layered
+from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.engine.exec.cancellation import checkpoint
+from omnigraph.engine.exec.native import gather, slices, stoppable
+
+_SOURCES_FIRST, _SOURCES_MAX = 16, 65_536
+_STEPS_AT_ONCE = 1 << 18
+"""Steps of several sources at once: what is sorted between two checkpoints."""
+_NODE_STEPS_AT_ONCE = 1 << 22
+"""Steps of one source between two checkpoints; these are only marked."""
+_FEW = 64
+"""A step from fewer nodes takes no time worth counting."""
+_LAST_MARK = np.iinfo(np.int32).max
+
+
+def reach(
+    neighbours: Walkable,
+    loops: Numbers,
+    sources: Numbers,
+    least: int,
+    most: int,
+    *,
+    backward: bool = False,
+    room: Room = unbounded,
+) -> tuple[Numbers, Numbers]:
+    """For each source the nodes at distance `least` to `most`: (position in `sources`, node)."""
+    parts: list[tuple[Numbers, Numbers]] = []
+    rows = 0
+    for start, at, nodes in _in_turn(neighbours, loops, sources, least, most, backward, room):
+        rows += len(nodes)
+        room(rows)
+        parts.append((at + start, nodes))
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return NONE, NONE
+    return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
+
+
+def new_far(neighbours: Walkable, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
+    """The far ends of a frontier that are new, ascending, each once; `new` says which of some are."""
+    parts: list[Numbers] = []
+    for some in slices(neighbours.degrees(frontier), _NODE_STEPS_AT_ONCE):
+        far = neighbours.far(frontier[some])
+        parts.append(np.unique(far[new(far)]))
+    if not parts:
+        return NONE
+    return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+
+
+def reach_rows(
+    neighbours: Walkable,
+    loops: Numbers,
+    sources: Numbers,
+    least: int,
+    most: int,
+    *,
+    backward: bool = False,
+    room: Room = unbounded,
+) -> tuple[Numbers, Numbers]:
+    """`reach` for sources that may be there several times; every distinct one is walked once."""
+    if len(sources) == 1:
+        ends = reach_from(neighbours, loops, int(sources[0]), least, most, backward=backward, room=room)
+        return np.zeros(len(ends), np.int64), ends
+    once, places = stoppable(lambda: np.unique(sources, return_inverse=True), len(sources))
+    at, found = reach(neighbours, loops, once, least, most, backward=backward, room=room)
+    counts = np.bincount(at, minlength=len(once))
+    starts = np.cumsum(counts) - counts
+    per_row = counts[places]
+    room(int(per_row.sum()))
+    positions = np.repeat(np.arange(len(sources)), per_row)
+    return positions, gather(found, in_slices(starts[places], per_row))
+
+
+def reach_counts(
+    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, *, backward: bool = False
+) -> Numbers:
+    """For each source how many nodes `reach` finds."""
+    counts = np.zeros(len(sources), np.int64)
+    for start, at, _ in _in_turn(neighbours, loops, sources, least, most, backward, unbounded):
+        found = np.bincount(at)
+        counts[start : start + len(found)] = found
+    return counts
+
+
+def _in_turn(
+    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
+) -> Iterator[tuple[int, Numbers, Numbers]]:
+    """`reach` for some sources after others: (the first of them, position from there, node).
+
+    As many at a time as memory is well spent on, judged by how far the earlier ones went.
+    """
+    start, at_once = 0, min(len(sources), _SOURCES_FIRST)
+    farthest = 1
+    while start < len(sources):
+        some = sources[start : start + at_once]
+        if len(some) == 1:
+            nodes = reach_from(neighbours, loops, int(some[0]), least, most, backward=backward, room=room)
+            yield start, np.zeros(len(nodes), np.int64), nodes
+            steps = len(nodes)
+        else:
+            reached = _reach_some(neighbours, loops, some, least, most, backward, room)
+            if reached is None:
+                at_once = max(1, len(some) // 4)
+                continue
+            at, nodes, steps = reached
+            yield start, at, nodes
+        farthest = max(farthest, steps // len(some))
+        start += len(some)
+        at_once = max(1, min(_SOURCES_MAX, _STEPS_AT_ONCE // farthest))
+
+
+def _reach_some(
+    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
+) -> tuple[Numbers, Numbers, int] | None:
+    """`reach` for some sources at once, and its longest step: what was seen is an ordered set of (source, node).
+
+    None when a step is too long for so many sources.
+    """
+    at, frontier = np.arange(len(sources)), sources
+    seen = pack(at, frontier)
+    found: list[U64] = []
+    longest = 0
+    for distance in range(most + 1):
+        if distance and least <= distance:
+            found.append(pack(at, frontier))
+            room(sum(map(len, found)))
+        if distance + 1 == least and len(loops):
+            again = contains(loops, sources[at] if backward else frontier)
+            found.append(pack(at[again], frontier[again]))
+        if distance == most or not len(frontier):
+            break
+        checkpoint()
+        if int(neighbours.degrees(frontier).sum()) + len(seen) > 2 * _STEPS_AT_ONCE:
+            return None
+        places, targets = neighbours.expand(frontier)
+        longest = max(longest, len(targets))
+        new = distinct(pack(at[places], targets))
+        new = new[~contains(seen, new)]
+        seen = np.sort(np.concatenate([seen, new]), kind="stable")
+        at, frontier = high(new), low(new)
+    pairs = distinct(np.concatenate(found)) if found else np.zeros(0, np.uint64)
+    return high(pairs), low(pairs), longest
+
+
+def reach_from(
+    neighbours: Walkable, loops: Numbers, source: int, least: int, most: int, *, backward: bool = False, room: Room
+) -> Numbers:
+    """`reach` for one source, in no promised order.
+
+    Every node has a place in two arrays that are kept from walk to walk, so a walk costs what it meets, however
+    many nodes there are.
+    """
+    marks = _marks(neighbours.count)
+    mark = marks.next()
+    frontier = np.array([source])
+    marks.stamp[source] = mark
+    found: list[Numbers] = []
+    if least == 1 and len(loops) and contains(loops, frontier)[0]:
+        found.append(frontier)
+    reached = 0
+    for distance in range(1, most + 1):
+        checkpoint()
+        frontier = _step(neighbours, frontier, marks, mark)
+        if not len(frontier):
+            break
+        if distance >= least:
+            found.append(frontier)
+            reached += len(frontier)
+            room(reached)
+        if distance + 1 == least and len(loops):
+            looped = contains(loops, frontier)
+            if backward:
+                looped[:] = contains(loops, np.array([source]))
+            found.append(frontier[looped])
+    return np.concatenate(found) if found else NONE
+
+
+def levels_from(neighbours: Walkable, source: int, most: int, asked: Mask | None = None) -> list[Numbers]:
+    """The nodes at distance 1, 2, … up to `most` from one; no further than to the last of those that are asked for."""
+    marks = _marks(neighbours.count)
+    mark = marks.next()
+    frontier = np.array([source])
+    marks.stamp[source] = mark
+    levels: list[Numbers] = []
+    left = -1 if asked is None else int(asked.sum()) - int(asked[source])
+    while left and len(levels) < most:
+        checkpoint()
+        frontier = _step(neighbours, frontier, marks, mark)
+        if not len(frontier):
+            break
+        levels.append(frontier)
+        left -= 0 if asked is None else int(asked[frontier].sum())
+    return levels
+
+
+def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+    """The far ends of a frontier that were not met before, each once."""
+    if len(frontier) <= _FEW:
+        return _step_at_once(neighbours, frontier, marks, mark)
+    parts = [
+        _step_at_once(neighbours, frontier[some], marks, mark)
+        for some in slices(neighbours.degrees(frontier), _NODE_STEPS_AT_ONCE)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _step_at_once(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+    loops = kernels.find("bfs_kernels")
+    if loops is not None and isinstance(neighbours, Neighbours):
+        found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, NONE, marks.stamp, mark)
+        return found
+    if loops is not None and isinstance(neighbours, Layered):
+        base, (known, others) = neighbours.base, neighbours.apart(frontier)
+        moved = NONE if neighbours.far_moved is None else neighbours.far_moved.now
+        found = loops.step(base.offsets, base.targets, known, moved, marks.stamp, mark)
+        return np.concatenate([found, _unmet(neighbours.far(others), marks, mark)]) if len(others) else found
+    if len(frontier) <= _FEW:
+        return _unmet(neighbours.far(frontier), marks, mark)
+    with kernels.twin():
+        return _unmet(neighbours.far(frontier), marks, mark)
+
+
+def _unmet(targets: Numbers, marks: _Marks, mark: int) -> Numbers:
+    """Those without the mark, each once, now marked."""
+    new = targets[marks.stamp[targets] != mark]
+    marks.stamp[new] = mark
+    # Of equal ones that one stays whose number was written last.
+    order = np.arange(len(new))
+    marks.place[new] = order
+    found: Numbers = new[marks.place[new] == order]
+    return found
+
+
+class _Marks:
+    """A stamp and a place for every node. A new mark makes all old ones mean nothing."""
+
+    def __init__(self, count: int) -> None:
+        self.stamp = np.zeros(count, np.int32)
+        self.place = np.zeros(count, np.int64)
+        self._last = 0
+
+    def next(self) -> int:
+        if self._last == _LAST_MARK:
+            self.stamp[:] = 0
+            self._last = 0
+        self._last += 1
+        return self._last
+
+
+class _Own(local):
+    """Each thread's marks: the last ones it needed."""
+
+    marks: _Marks | None = None
+
+
+_own = _Own()
+
+
+def _marks(count: int) -> _Marks:
+    marks = _own.marks
+    if marks is None or len(marks.stamp) < count or len(marks.stamp) > 4 * count + 100_000:
+        marks = _own.marks = _Marks(count + count // 8)
+    return marks

@@ -1,0 +1,199 @@
+"""What became of an edge table and the nodes at its ends since an adjacency was made of them.
+
+A commit adds rows in pieces of their own and marks those it replaced or removed as gone. So an adjacency made of
+an earlier version still holds for a later one, but for the edges lost and gained, and for the numbers of the nodes:
+a node that was changed is a new row of the same id, and those behind it moved up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.adjacency.csr import (
+    I32,
+    NONE,
+    U64,
+    Neighbours,
+    contains,
+    distinct,
+    high,
+    low,
+    pack,
+)
+from omnigraph.engine.adjacency.csr_overlay import Layered, Renumbered, build_few
+from omnigraph.engine.cache.id_index import find_all
+from omnigraph.engine.cache.row_mapping import Layout, carry, lost, lost_places
+from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
+from omnigraph.errors import Damaged
+
+NEW_MIN = 50_000
+LAYERED, CARRIED = 0.01, 0.25
+"""The share of the edges that may have changed, beyond the number above: for layers, which every walk pays for, and
+for ends, which are put in their places once."""
+
+Arrays = tuple[np.ndarray[Any, Any], ...]
+
+
+@dataclass(frozen=True)
+class Made:
+    """Something that was made in full, and how the rows of the tables lay that it was made from."""
+
+    edges: Layout
+    sources: Layout
+    targets: Layout
+    arrays: Arrays
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory. Arrays that a cached adjacency shares with it count twice."""
+        layouts = self.edges.nbytes + self.sources.nbytes + self.targets.nbytes
+        return layouts + sum(array.nbytes for array in self.arrays if not is_mapped(array))
+
+    def is_of(self, other: Made) -> bool:
+        """Whether it was made from the same versions as another."""
+        mine, others = (self.edges, self.sources, self.targets), (other.edges, other.sources, other.targets)
+        return all(a.pieces == b.pieces for a, b in zip(mine, others, strict=True))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The difference between then and now."""
+
+    src: Numbers
+    dst: Numbers
+    """The ends of the edges gained, by their numbers now."""
+    lost: Numbers
+    """The edges lost, by their rows then."""
+    sources: Renumbered | None
+    targets: Renumbered | None
+
+
+def changes(made: Made, edges: TableData, sources: TableData, targets: TableData, share: float) -> Changes | None:
+    """What changed since; None when it is more than a share of the edges, or cannot be told."""
+    known = {files for files, _, _ in made.edges.pieces}
+    new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
+    gone = lost(made.edges, edges)
+    rows = sum(made.edges.rows(at) for at in range(len(made.edges.pieces)))
+    if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > share * rows + NEW_MIN:
+        return None
+    try:
+        moved = renumbered(made.sources, sources)
+        same = targets.folder == sources.folder
+        moved_targets = moved if same else renumbered(made.targets, targets)
+    except _Unrelated:
+        return None
+    added = edges.read_pieces(["src", "dst"], new)
+    return Changes(_find(added["src"], sources, edges), _find(added["dst"], targets, edges), gone, moved, moved_targets)
+
+
+class _Unrelated(Exception):
+    """Two versions share too little."""
+
+
+def renumbered(earlier: Layout, nodes: TableData) -> Renumbered | None:
+    """The numbers of nodes then and now; None when they are the same."""
+    if nodes.extends(earlier.pieces):
+        return None
+    carried = carry(earlier, nodes)
+    if carried is None:
+        raise _Unrelated
+    count = sum(earlier.rows(at) for at in range(len(earlier.pieces)))
+    if carried.row_of is None or carried.known_of is None:
+        raise AssertionError("a version that is not another one and more has its rows elsewhere")
+    now = carried.row_of[:count].astype(np.int64)
+    gone = np.flatnonzero(now < 0)
+    fresh = np.flatnonzero(carried.known_of >= count)
+    if len(gone) and len(fresh):
+        # Those that were changed: new rows with the ids of rows that are gone.
+        ids, numbers = _lost_ids(earlier, nodes)
+        among = pc.index_in(nodes.column("id").take(pa.array(fresh)), value_set=ids)
+        changed = among.is_valid().to_numpy(zero_copy_only=False)
+        now[numbers[among.drop_null().to_numpy()]] = fresh[changed]
+    then = np.full(nodes.row_count, -1, np.int64)
+    here = np.flatnonzero(now >= 0)
+    then[now[here]] = here
+    return Renumbered(now, then)
+
+
+def _lost_ids(earlier: Layout, nodes: TableData) -> tuple[pa.Array, Numbers]:
+    """The ids of the rows that are not where they were, and their numbers then."""
+    places = lost_places(earlier, nodes)
+    if places is None:
+        raise _Unrelated
+    numbers = np.concatenate([numbers for _, _, numbers in places])
+    known = nodes.cache.column_of(nodes, earlier.pieces, "id")
+    if known is not None:
+        return known.take(pa.array(numbers)), numbers
+    parts: list[pa.Array] = []
+    for at, offsets, _ in places:
+        if at is None:
+            raise _Unrelated  # the piece is gone, and nobody remembers what it held
+        parts.append(nodes.removed(at, "id", offsets))
+    return pa.concat_arrays(parts), numbers
+
+
+def grow(
+    base: Neighbours, near: tuple[Numbers, Renumbered | None, int], far: tuple[Numbers, Renumbered | None], removed: U64
+) -> Layered:
+    """The base with what changed; of each end those of the edges gained, and its new numbers; how many are near."""
+    gained_near, near_moved, count = near
+    gained_far, far_moved = far
+    few = build_few(high(removed), low(removed), base.count) if len(removed) else None
+    left = Layered(base, build_few(NONE, NONE, count), few, near_moved, far_moved)
+    if near_moved is not None:
+        gone = np.flatnonzero(near_moved.now < 0)
+        dangling = int(base.degrees(gone).sum()) - (int(few.degrees(gone).sum()) if few is not None else 0)
+        if dangling:
+            raise Damaged(f"{dangling} edges end at nodes that do not exist", code="dangling_edge")
+    fresh = ~left.connected(gained_near, gained_far)
+    added = build_few(gained_near[fresh], gained_far[fresh], count)
+    return Layered(base, added, few, near_moved, far_moved)
+
+
+def removed_pairs(near: Numbers | I32, far: Numbers | I32, gone: Numbers, parallel: bool) -> U64:
+    """The pairs that no edge connects any more once some edges are gone, in ascending order."""
+    pairs = distinct(pack(near[gone], far[gone]))
+    if not parallel or not len(pairs):
+        return pairs
+    touched = np.zeros(int(near.max()) + 1, bool)
+    touched[near[gone]] = True
+    rows = np.flatnonzero(touched[near])
+    rows = rows[~contains(gone, rows)]
+    return pairs[~contains(distinct(pack(near[rows], far[rows])), pairs)]
+
+
+def carried_ends(made: Made, edges: TableData, found: Changes) -> tuple[I32, I32] | None:
+    """The ends of all edges of the later version, in row order; None when that cannot be told."""
+    related = carry(made.edges, edges)
+    if related is None:
+        return None
+    ends: list[I32] = []
+    pairs = ((made.arrays[0], found.src, found.sources), (made.arrays[1], found.dst, found.targets))
+    for before, gained, moved in pairs:
+        if moved is None and not len(gained) and related.known_of is None:
+            ends.append(before)
+            continue
+        known = before if moved is None else moved.now[before]
+        every = np.concatenate([known, gained])
+        ends.append((every if related.known_of is None else every[related.known_of]).astype(np.int32))
+    return ends[0], ends[1]
+
+
+def _find(ends: pa.ChunkedArray, nodes: TableData, edges: TableData) -> Numbers:
+    if not len(ends):
+        return NONE
+    places = find_all(nodes, ends.to_pylist())
+    if places is None:
+        missing = pc.sum(pc.invert(pc.is_in(ends, value_set=nodes.column("id")))).as_py()
+        raise dangling(missing, edges)
+    return places
+
+
+def dangling(count: int, edges: TableData) -> Damaged:
+    """Edges at nodes that are not there."""
+    return Damaged(f"{count} edges of '{edges.folder}' end at nodes that do not exist", code="dangling_edge")

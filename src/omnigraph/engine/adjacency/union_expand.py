@@ -1,0 +1,110 @@
+"""Hops whose ends are not simply those of their edges: nodes are renumbered on the way.
+
+Edges know the nodes at their ends by the numbers these have in their own tables; a variable of several types has
+numbers of its own. A node that cannot be at such an edge falls away. Edges between different types are walked in the
+union of all their ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from omnigraph.engine.adjacency.adjacency import Hops
+from omnigraph.engine.adjacency.bfs import reach_counts
+from omnigraph.engine.adjacency.multi_edge import Mixed
+from omnigraph.engine.cache.table_cache import Numbers, TableData
+from omnigraph.engine.cache.union_table import UnionTable
+from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import union_name
+
+_NEAR, _FAR = "_#near", "_#far"
+
+Walk = Callable[[ir.Expand, Frame, Hops, TableData], Frame]
+"""Follows a hop between nodes its edges know."""
+
+
+def across(work: Work, op: ir.Expand, frame: Frame, walk: Walk) -> Frame:
+    """The rows of a hop, before the conditions on its far end."""
+    assert op.src_type is not None
+    near, far, adjacency = _walkable(work, op)
+    frame = _renumbered(work, frame, op.src_var, op.src_type, near, _NEAR)
+    if op.dst_bound:
+        frame = _renumbered(work, frame, op.dst_var, op.dst_type, far, _FAR)
+    inner = replace(op, src_var=_NEAR, dst_var=_FAR, dst_type=far, dst_filters=(), src_type=None)
+    frame = walk(inner, frame, adjacency, work.table(f"node:{far}"))
+    if not op.dst_bound:
+        frame = _renumbered(work, frame, _FAR, far, op.dst_type, op.dst_var)
+    return frame.only(name for name in frame.bound if name not in (_NEAR, _FAR))
+
+
+def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None:
+    """How many far ends each source has; None where some of them may be of a type that is not asked for."""
+    assert op.src_type is not None
+    edges = [work.catalog.edges[name] for name in op.edge_types]
+    ends = {edge.to_type for edge in edges} if op.direction != "in" else set()
+    ends |= {edge.from_type for edge in edges} if op.direction != "out" else set()
+    if not ends <= {*work.catalog.members(op.dst_type)}:
+        return None
+    near, _, adjacency = _walkable(work, op)
+    numbers = sources if near == op.src_type else moved(work, sources, op.src_type, near)
+    there = np.flatnonzero(numbers >= 0)
+    counts = np.zeros(len(sources), np.int64)
+    neighbours = adjacency.neighbours(op.direction)
+    if (op.min_hops, op.max_hops) == (1, 1):
+        counts[there] = neighbours.degrees(numbers[there])
+        return counts
+    known = numbers[there]
+    distinct, places = stoppable(lambda: np.unique(known, return_inverse=True), len(known))
+    loops = adjacency.loops(op.direction)
+    reached = reach_counts(neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward)
+    counts[there] = reached[places]
+    return counts
+
+
+def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Hops]:
+    """What the nodes are numbered by at the near and at the far end, and who is next to whom."""
+    edges = [work.catalog.edges[name] for name in op.edge_types]
+    ends = {(edge.from_type, edge.to_type) for edge in edges}
+    from_, to = edges[0].from_type, edges[0].to_type
+    if len(ends) == 1 and (op.direction != "both" or from_ == to):
+        near, far = (to, from_) if op.direction == "in" else (from_, to)
+        return near, far, work.hops(op.edge_type, op.also)
+    space = union_name(end for pair in ends for end in pair)
+    begins = _begins(work, space)
+    parts = [work.adjacency(edge.name) for edge in edges]
+    starts = [(begins[edge.from_type], begins[edge.to_type]) for edge in edges]
+    return space, space, Mixed(parts, starts, work.table(f"node:{space}"))
+
+
+def _renumbered(work: Work, frame: Frame, name: str, given: str, wanted: str, new: str) -> Frame:
+    """The rows whose node is of a wanted type, with a variable that has its number there."""
+    bound = frame.bound[name]
+    if given == wanted:
+        return Frame(frame.count, {**frame.bound, new: bound}, frame.weight)
+    numbers = moved(work, bound.numbers, given, wanted)
+    kept = np.flatnonzero(numbers >= 0)
+    return frame.take(kept, once=True).bind(new, work.table(f"node:{wanted}"), numbers[kept], once=bound.once)
+
+
+def moved(work: Work, numbers: Numbers, given: str, wanted: str) -> Numbers:
+    """The numbers nodes have in another union; -1 for one that is not in it."""
+    before, after = _begins(work, given), _begins(work, wanted)
+    if not before:
+        return numbers
+    kinds = np.searchsorted(np.array([*before.values()][1:]), numbers, side="right")
+    shifts = np.array([after[name] - start if name in after else 0 for name, start in before.items()])
+    there = np.array([name in after for name in before])
+    return np.where(there[kinds], numbers + shifts[kinds], -1)
+
+
+def _begins(work: Work, type_name: str) -> dict[str, int]:
+    """Node type → where its rows begin."""
+    table = work.table(f"node:{type_name}")
+    starts = table.starts.tolist() if isinstance(table, UnionTable) else [0]
+    return dict(zip(work.catalog.members(type_name), starts, strict=False))

@@ -1,0 +1,1 @@
+"""Columns and derived structures in memory and on disk, carried from version to version."""

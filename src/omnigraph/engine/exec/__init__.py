@@ -1,0 +1,1 @@
+"""The vectorised executor: binding tables, grouping, ordering, aggregates, cancellation."""

@@ -1,0 +1,139 @@
+"""What one execution has at hand: the tables of its snapshot, its limits, and a record of what it did."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from omnigraph.engine.adjacency.adjacency import Adjacency, Hops
+from omnigraph.engine.adjacency.multi_edge import Several
+from omnigraph.engine.cache.table_cache import DataCache, TableData
+from omnigraph.engine.cache.union_table import UnionTable
+from omnigraph.engine.exec.cancellation import Cancellation, Watch
+from omnigraph.errors import Hint, LimitReached
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import Catalog, UnionType
+from omnigraph.versioning.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a query may do."""
+
+    rows_max: int = 50_000_000
+    """Rows at any point of the match."""
+    timeout_s: float | None = None
+    cancellation: Cancellation | None = None
+    bytes_max: int = 4 * 1024**3
+    """Bytes of the rows and paths that one operation of the match makes, estimated before they are made."""
+
+    def watch(self) -> Watch:
+        """A watch over a query that starts now."""
+        return Watch(self.timeout_s, self.cancellation)
+
+
+_NUMBER_BYTES = 8
+_NARROW = "add a filter or a hop bound that narrows the match"
+
+NO_LIMITS = Limits()
+"""What a query may do that was given none."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation that was done."""
+
+    what: ir.Op | str
+    rows: int
+    """Rows after it."""
+    ms: float
+    how: tuple[str, ...]
+
+
+@dataclass
+class Profile:
+    """What happened."""
+
+    watch: Watch
+    steps: list[Step] = field(default_factory=list)
+
+    def note(self, what: ir.Op | str, rows: int, started: float) -> None:
+        """If anybody listens, remember an operation, the rows after it, how long it took, and what was said."""
+        if not self.watch.listening:
+            return
+        said = tuple(dict.fromkeys(self.watch.said))
+        self.watch.said.clear()
+        self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))
+
+
+_Known = tuple[dict[str, TableData], dict[str, Adjacency], dict[tuple[str, ...], Several]]
+"""Tables and adjacencies of a snapshot that somebody has asked for."""
+
+
+class Work:
+    """The surroundings of one execution."""
+
+    def __init__(
+        self, catalog: Catalog, snapshot: Snapshot, cache: DataCache, limits: Limits, watch: Watch | None = None
+    ) -> None:
+        self.catalog = catalog
+        self.snapshot = snapshot
+        self.limits = limits
+        self._cache = cache
+        known: _Known = snapshot.companions.get(cache) or snapshot.companions.setdefault(cache, ({}, {}, {}))
+        self._tables, self._adjacencies, self._several = known
+        self.watch = watch if watch is not None else limits.watch()
+        self.profile = Profile(self.watch)
+
+    def table(self, key: str) -> TableData:
+        """A table of the snapshot, or several of them as one."""
+        found = self._tables.get(key)
+        if found is None:
+            found = self._tables[key] = self._open(key)
+        return found
+
+    def _open(self, key: str) -> TableData:
+        kind, _, name = key.partition(":")
+        if kind == "edge" or name in self.catalog.nodes:
+            return self._cache.table(self.snapshot.table(key))
+        union = self.catalog.node(name)
+        assert isinstance(union, UnionType)
+        return UnionTable(union, [self.table(f"node:{member}") for member in union.members], self._cache)
+
+    def adjacency(self, edge_type: str) -> Adjacency:
+        """The edges of a type, by the nodes at their ends."""
+        found = self._adjacencies.get(edge_type)
+        if found is None:
+            edge = self.catalog.edges[edge_type]
+            ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
+            found = self._adjacencies[edge_type] = Adjacency.of(self.table(edge.table_key), *ends, self._cache)
+        return found
+
+    def hops(self, edge_type: str, also: tuple[str, ...] = ()) -> Hops:
+        """The far ends by edges of a type, or of several types between the same ones."""
+        if not also:
+            return self.adjacency(edge_type)
+        types = (edge_type, *also)
+        found = self._several.get(types)
+        if found is None:
+            found = self._several[types] = Several([self.adjacency(one) for one in types])
+        return found
+
+    def room(self, rows: int, columns: int = 2) -> None:
+        """Refuse what would hold too many rows, or too many bytes in so many columns of numbers, before it does."""
+        self.check()
+        if rows * columns * _NUMBER_BYTES > self.limits.bytes_max:
+            raise LimitReached(
+                f"the match would hold {rows * columns * _NUMBER_BYTES:,} bytes; the limit is "
+                f"{self.limits.bytes_max:,}",
+                hint=Hint(f"{_NARROW}, or raise Limits(bytes_max=…)", cli=_NARROW),
+            )
+        if rows > self.limits.rows_max:
+            raise LimitReached(
+                f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",
+                hint=Hint(f"{_NARROW}, or raise Limits(rows_max=…)", cli=_NARROW),
+            )
+
+    def check(self) -> None:
+        """Stop a query that has run too long, or that somebody cancelled."""
+        self.watch.check()

@@ -1,0 +1,129 @@
+"""Hops of a query that only counts, done without writing their rows out.
+
+Rows carry a weight: how many rows of the match each stands for. If nobody looks at the far end of a hop, rows are
+multiplied by their degrees. If nobody looks at anything but the far end, each far node adds up the rows that lead
+to it. If the far end only closes a walk, by a second hop that must or must not be there, the far ends two nodes
+have in common are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from omnigraph.engine.adjacency.bfs import reach_counts
+from omnigraph.engine.adjacency.union_expand import counts_across
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.exec.binding_table import Bound, Frame, added_up
+from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.cycle_count import common_counts
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.query.plan import ir
+
+BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
+_Live = Sequence[frozenset[str]]
+
+
+def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, live: _Live) -> tuple[Frame, int] | None:
+    """The rows after the operation at `place`, and how many operations that took; None when rows must be written."""
+    op = pipeline[place]
+    if not isinstance(op, ir.Expand) or op.edge_var is not None or op.dst_bound or op.dst_filters:
+        return None
+    if op.max_hops < op.min_hops:
+        return None
+    if op.src_type is not None:
+        factor = counts_across(work, op, frame.bound[op.src_var].numbers) if op.dst_var not in live[place] else None
+        return None if factor is None else (_times(frame, factor), 1)
+    if (op.min_hops, op.max_hops) != (1, 1):
+        return None if op.dst_var in live[place] else (_times_reached(work, op, frame), 1)
+    if place + 1 < len(pipeline) and op.dst_var not in live[place + 1]:
+        closer = _closes(op, pipeline[place + 1], frame)
+        if closer is not None:
+            return _times_closed(work, op, *closer, frame), 2
+    if op.dst_var not in live[place]:
+        sources = frame.bound[op.src_var]
+        adjacency = work.hops(op.edge_type, op.also)
+        many = frame.count * 4 >= sources.data.row_count
+        neighbours = adjacency.for_all(op.direction) if many else adjacency.neighbours(op.direction)
+        return _times(frame, neighbours.degrees(sources.numbers)), 1
+    if _only_onward(op, frame, live[place]):
+        return _onward(work, op, frame), 1
+    return None
+
+
+def _times(frame: Frame, factor: Numbers) -> Frame:
+    if factor.all():
+        return frame.weighted(factor)
+    kept = np.flatnonzero(factor)
+    return frame.take(kept, once=True).weighted(factor[kept])
+
+
+# -- far ends nobody looks at ------------------------------------------------------------------------
+
+
+def _times_reached(work: Work, op: ir.Expand, frame: Frame) -> Frame:
+    adjacency = work.hops(op.edge_type, op.also)
+    numbers = frame.bound[op.src_var].numbers
+    sources, places = stoppable(lambda: np.unique(numbers, return_inverse=True), len(numbers))
+    neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
+    counts = reach_counts(neighbours, loops, sources, op.min_hops, op.max_hops, backward=op.backward)
+    return _times(frame, counts[places])
+
+
+# -- nothing but the far end -------------------------------------------------------------------------
+
+
+def _only_onward(op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
+    """Whether nothing but the far end matters, and enough rows lead there to go through the whole edge table."""
+    bound = frame.bound
+    alone = len(bound) == 1 and op.src_var not in live
+    return alone and frame.count * 4 >= bound[op.src_var].data.row_count
+
+
+def _onward(work: Work, op: ir.Expand, frame: Frame) -> Frame:
+    sources = frame.bound[op.src_var]
+    back = work.hops(op.edge_type, op.also).for_all(BACK[op.direction])
+    each_once = sources.whole and frame.weight is None
+    rows = None if each_once else added_up(sources.numbers, frame.weight, sources.data.row_count)
+    counts = stoppable(lambda: back.totals(rows), work.table(f"edge:{op.edge_type}").row_count)
+    far = work.table(f"node:{op.dst_type}")
+    numbers = np.flatnonzero(counts)
+    if len(numbers) == far.row_count:
+        return Frame(far.row_count, {op.dst_var: Bound(far)}, counts)
+    return Frame(len(numbers), {op.dst_var: Bound(far, numbers)}, counts[numbers])
+
+
+# -- far ends that close a walk ----------------------------------------------------------------------
+
+
+def _closes(op: ir.Expand, after: ir.Op, frame: Frame) -> tuple[ir.Expand, bool] | None:
+    """The hop that closes the walk of `op`, and whether it must be there; None when what follows is something else."""
+    required = not isinstance(after, ir.AntiJoin)
+    if isinstance(after, ir.AntiJoin):
+        if len(after.inner) != 1:
+            return None
+        (after,) = after.inner
+    if not isinstance(after, ir.Expand) or not after.dst_bound or after.edge_var is not None or after.dst_filters:
+        return None
+    if after.src_type is not None:
+        return None
+    ends = {after.src_var, after.dst_var}
+    other = ends - {op.dst_var}
+    single = (after.min_hops, after.max_hops) == (1, 1)
+    return (after, required) if single and len(ends) == 2 and len(other) == 1 and other <= frame.bound.keys() else None
+
+
+def _times_closed(work: Work, op: ir.Expand, after: ir.Expand, required: bool, frame: Frame) -> Frame:
+    far = op.dst_var
+    other, direction = (
+        (after.src_var, after.direction) if after.dst_var == far else (after.dst_var, BACK[after.direction])
+    )
+    walkers, closers = frame.bound[op.src_var].numbers, frame.bound[other].numbers
+    walked = work.hops(op.edge_type, op.also).whole(op.direction)
+    closed = work.hops(after.edge_type, after.also).whole(direction)
+    degrees = walked.degrees(walkers)
+    work.check()
+    size = work.table(f"node:{op.dst_type}").row_count
+    common = common_counts(walked, walkers, closed, closers, steps=int(degrees.sum()), size=size)
+    return _times(frame, common if required else degrees - common)

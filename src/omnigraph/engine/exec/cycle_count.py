@@ -1,0 +1,74 @@
+"""How many walks close: the far ends two nodes have in common, counted without writing them out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from omnigraph.engine import kernels
+from omnigraph.engine.adjacency.csr import Neighbours
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.exec.native import slices
+
+_CELLS_AT_ONCE = 1 << 24
+"""How many marks the twin sets up at a time: a byte each."""
+_STEPS_AT_ONCE = 1 << 22
+_STEPS_COMPILED = 1 << 25
+"""Steps of the compiled loop between two checkpoints; it needs a mark for every node each time."""
+_FEW_STEPS = 20_000
+_WORTH_LOADING = 20_000_000
+"""From so many steps on, loading the compiled loops takes less time than doing without them."""
+
+
+def common_counts(
+    walked: Neighbours, walkers: Numbers, closed: Neighbours, closers: Numbers, *, steps: int, size: int
+) -> Numbers:
+    """For each pair (walker, closer) how many far ends of the walker are also far ends of the closer.
+
+    `steps` is the sum of the walkers' degrees, `size` the number of nodes that can be far ends.
+    """
+    if steps <= _FEW_STEPS:
+        positions, ends = walked.expand(walkers)
+        hits = closed.connected(closers[positions], ends)
+        return np.bincount(positions[hits], minlength=len(walkers))
+    order = np.argsort(closers, kind="stable") if len(closers) > 1 and (closers[1:] < closers[:-1]).any() else None
+    if order is not None:
+        walkers, closers = walkers[order], closers[order]
+    if steps >= _WORTH_LOADING and kernels.find("bfs_kernels") is None:
+        kernels.load()
+    loops = kernels.find("bfs_kernels")
+    if loops is not None:
+        arrays = (walked.offsets, walked.targets, closed.offsets, closed.targets)
+        counts: Numbers = np.empty(len(walkers), np.int64)
+        for some in slices(walked.degrees(walkers), _STEPS_COMPILED):
+            counts[some] = loops.common_counts(*arrays, walkers[some], closers[some], size)
+    else:
+        with kernels.twin():
+            counts = common_counts_twin(walked, walkers, closed, closers, size)
+    if order is None:
+        return counts
+    back = np.empty_like(counts)
+    back[order] = counts
+    return back
+
+
+def common_counts_twin(
+    walked: Neighbours, walkers: Numbers, closed: Neighbours, closers: Numbers, size: int
+) -> Numbers:
+    """`common_counts` in numpy, for closers in ascending order: some closers at a time mark their far ends."""
+    counts = np.zeros(len(walkers), np.int64)
+    starts = np.flatnonzero(np.concatenate([[True], closers[1:] != closers[:-1]])) if len(closers) else closers
+    at_once = max(1, _CELLS_AT_ONCE // max(size, 1))
+    marks = np.zeros((min(at_once, len(starts)), size), bool)
+    for first in range(0, len(starts), at_once):
+        groups = starts[first : first + at_once]
+        end = int(starts[first + at_once]) if first + at_once < len(starts) else len(closers)
+        at, targets = closed.expand(closers[groups])
+        marks[at, targets] = True
+        group = np.repeat(np.arange(len(groups)), np.diff(np.append(groups, end)))
+        for some in slices(walked.degrees(walkers[groups[0] : end]), _STEPS_AT_ONCE):
+            rows = slice(int(groups[0]) + some.start, int(groups[0]) + some.stop)
+            positions, ends = walked.expand(walkers[rows])
+            hits = marks[group[some][positions], ends]
+            counts[rows] = np.bincount(positions[hits], minlength=rows.stop - rows.start)
+        marks[at, targets] = False
+    return counts

@@ -1,0 +1,102 @@
+"""Runs a read: the pipeline over numbers, then columns, groups, order, limit.
+
+Rows are columns of numbers until the end; properties are fetched for the rows that survive. A query sees
+one snapshot, its work is bounded (`Limits`), and it can be stopped between operations.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.exec.aggregate import aggregate
+from omnigraph.engine.exec.cancellation import Watch, watching
+from omnigraph.engine.exec.context import NO_LIMITS, Limits, Profile, Work
+from omnigraph.engine.exec.order_by import Ordered
+from omnigraph.engine.exec.pipeline import Match
+from omnigraph.engine.exec.projection import Projection
+from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.plan.limit_offset import Page, cut
+from omnigraph.engine.plan.prepared_query import Prepared
+from omnigraph.engine.search.searcher import EmbedQuery, Searcher
+from omnigraph.query.plan import ir
+from omnigraph.versioning.model.snapshot import Snapshot
+
+_ROWS_AT_ONCE = 65_536
+"""The properties of a result with more rows than this are fetched as they are asked for."""
+
+
+class Execution:
+    """One run of one plan on one snapshot."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        snapshot: Snapshot,
+        params: Mapping[str, Any],
+        cache: DataCache,
+        *,
+        now_ms: int,
+        embed: EmbedQuery | None = None,
+        limits: Limits | None = None,
+        watch: Watch | None = None,
+        page: Page | None = None,
+    ) -> None:
+        self.prepared = prepared
+        self.plan = cut(prepared.plan, params, page)
+        self.more = False
+        """Whether there are rows behind the page that was asked for."""
+        self._page = page
+        self._live = prepared.live
+        catalog, types = prepared.catalog, prepared.types
+        self._work = Work(catalog, snapshot, cache, limits or NO_LIMITS, watch)
+        values = {**params, ir.NOW: now_ms}
+        self._searcher = Searcher(catalog, values, embed, types)
+        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=self._work.limits.bytes_max)
+
+    @property
+    def profile(self) -> Profile:
+        """What happened so far."""
+        return self._work.profile
+
+    def run(self, *, listening: bool = False) -> pa.Table | Projection:
+        """The result, of which a large one is fetched in batches; column names may repeat.
+
+        `listening` keeps what the operations say about themselves.
+        """
+        self._work.watch.listening = listening
+        with watching(self._work.watch):
+            self._work.check()
+            if self._live is not None:
+                frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
+                started = time.perf_counter()
+                table = aggregate(self.plan, frame, self._evaluator)
+                first, count = self._shown(table.num_rows)
+                table = table.slice(first, count) if count < table.num_rows else table
+                self.profile.note("group", table.num_rows, started)
+                return table
+            frame = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
+            self._work.check()
+            first, count = self._shown(frame.count)
+            if count < frame.count:
+                frame = frame.take(np.arange(first, first + count))
+            rows = Projection(self.plan, frame, self._evaluator, self._work.watch)
+            if len(rows) > _ROWS_AT_ONCE:
+                return rows
+            started = time.perf_counter()
+            table = rows.table()
+            self.profile.note("return", table.num_rows, started)
+            return table
+
+    def _shown(self, found: int) -> tuple[int, int]:
+        """Of the rows that were found, the first one that is shown, and how many are."""
+        first = min(self.plan.skip, found)
+        count = found - first
+        if self._page is not None and count > self._page.rows:
+            self.more, count = True, self._page.rows
+        return first, count

@@ -1,0 +1,166 @@
+"""The groups of a query, and what is said of them: `having`, what is computed from keys and aggregates, `collect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.integer_sums import sum_array
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.expr.sort_keys import ranks_of
+from omnigraph.engine.expr.structs import dense
+from omnigraph.engine.write.where import RowsData
+from omnigraph.query.plan import ir
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.types import PropertyType
+
+
+class Groups:
+    """Groups of rows: keys, and aggregates as far as they are computed. Keys are read off the first row of each."""
+
+    def __init__(
+        self,
+        exprs: Sequence[ir.Expr],
+        keys: Sequence[int],
+        frame: Frame,
+        places: Numbers | None,
+        count: int,
+        evaluator: Evaluator,
+    ) -> None:
+        self._exprs = exprs
+        self.keys = keys
+        """Which of the expressions tell the groups apart; the others are aggregates."""
+        self._frame = frame
+        self._evaluator = evaluator
+        self._kept: Numbers | None = None
+        self.places = places
+        """The group of each row; None when all rows are one."""
+        self.count = count
+        self.heads = frame
+        """The first row of each group; without keys it is whatever rows there are."""
+        self.computed: dict[int, pa.Array] = {}
+
+    # -- which groups ----------------------------------------------------------------------------
+
+    def keep(self, rows: Numbers) -> None:
+        """Go on with these groups, in this order."""
+        self._kept = rows if self._kept is None else self._kept[rows]
+        places = pa.array(rows)
+        self.computed = {index: array.take(places) for index, array in self.computed.items()}
+        if self.places is not None:
+            self.heads = self.heads.take(rows, once=True)
+        self.count = len(rows)
+
+    def judged(self, conditions: Sequence[ir.Condition]) -> Numbers:
+        """The groups of which every condition is true."""
+        frame = self._on(conditions, None)
+        mask = np.ones(self.count, bool)
+        for condition in conditions:
+            mask &= self._evaluator.mask(condition, frame)
+        return np.flatnonzero(mask)
+
+    def first_of_equals(self, exprs: Sequence[ir.Expr]) -> Numbers:
+        """Of the groups that show the same, the first."""
+        numbers = np.zeros(self.count, np.int64)
+        for expr in exprs:
+            codes = dense(self.codes(expr, None))
+            numbers = dense(numbers * (int(codes.max(initial=0)) + 1) + codes)
+        return np.sort(np.unique(numbers, return_index=True)[1])
+
+    # -- what they show --------------------------------------------------------------------------
+
+    def columns(self, plan: ir.QueryIR) -> list[pa.Array]:
+        """The returned columns."""
+        if not plan.grouped:
+            return [self._column(index, None) for index in range(len(self._exprs))]
+        frame = self._on([column.expr for column in plan.columns], None)
+        return [self._evaluator.value(column.expr, frame) for column in plan.columns]
+
+    def codes(self, key: int | ir.Expr, rows: Numbers | None) -> np.ndarray[Any, Any]:
+        """Numbers in the order of a key, an aggregate or what is computed from such, of all groups or of some."""
+        if not isinstance(key, int):
+            return sortable(self._evaluator.value(key, self._on([key], rows)))
+        if key not in self.keys:
+            return sortable(self._column(key, rows))
+        return self._evaluator.codes(self._exprs[key], self.heads if rows is None else self.heads.take(rows, once=True))
+
+    def _column(self, index: int, rows: Numbers | None) -> pa.Array:
+        """A key or an aggregate of every group, or of some."""
+        expr = self._exprs[index]
+        if not isinstance(expr, ir.Aggregate):
+            return self._evaluator.value(expr, self.heads if rows is None else self.heads.take(rows, once=True))
+        if index not in self.computed:
+            self.computed[index] = self._collected(expr)
+        array = self.computed[index]
+        return array if rows is None else array.take(pa.array(rows))
+
+    def _collected(self, call: ir.Aggregate) -> pa.Array:
+        """The single values of the groups that are left."""
+        frame, places = self._frame, self.places
+        if self._kept is not None and places is not None:
+            number = np.full(int(places.max(initial=-1)) + 1, -1, np.int64)
+            number[self._kept] = np.arange(len(self._kept))
+            rows = np.flatnonzero(number[places] >= 0)
+            frame, places = frame.take(rows), number[places[rows]]
+        return over_values(call, frame, places, self.count, self._evaluator)
+
+    def _on(self, exprs: Iterable[ir.Expr], rows: Numbers | None) -> Frame:
+        """The groups, or some of them, as rows of `GROUP`, with the columns these expressions look at."""
+        numbers = {ir.column_number(part) for expr in exprs for part in ir.walk(expr)} - {None}
+        arrays = {str(number): self._column(number, rows) for number in numbers if number is not None}
+        count = self.count if rows is None else len(rows)
+        # A table needs a column to know how many rows it has.
+        return Frame(count, {ir.GROUP: Bound(RowsData(pa.table(arrays or {"": pa.nulls(count)})))})
+
+
+def over_values(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
+    """An aggregate over the values of each group one by one, in their order; null is none of them."""
+    codes = evaluator.codes(call.argument, frame).astype(np.int64)
+    groups = np.zeros(frame.count, np.int64) if groups is None else groups
+    rows = np.flatnonzero(codes >= 0)
+    keys = (codes[rows], groups[rows])
+    rows = rows[stoppable(lambda: np.lexsort(keys), len(rows))]
+    if call.distinct:
+        rows = rows[_first_of_runs(groups[rows], codes[rows])]
+    elif frame.weight is not None:
+        rows = np.repeat(rows, frame.weight[rows])
+    sizes = np.bincount(groups[rows], minlength=count)[:count]
+    if call.function == "count":
+        return pa.array(sizes.astype(np.int64))
+    values = evaluator.value(call.argument, frame.take(rows))
+    if call.function == "collect":
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        item = arrow_type(call.type).value_type
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.cast(item)).cast(arrow_type(call.type))
+    ends = np.cumsum(sizes)
+    empty = sizes == 0
+    if call.function in ("min", "max"):
+        chosen = ends - sizes if call.function == "min" else ends - 1
+        return values.take(pa.array(chosen, mask=empty)).cast(arrow_type(call.type))
+    if call.function == "sum" and isinstance(call.type, PropertyType) and call.type.is_integer:
+        return sum_array(values.to_numpy(zero_copy_only=False), groups[rows], None, sizes, call.type)
+    floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    # Of no rows at all `bincount` makes integers.
+    totals = np.bincount(groups[rows], weights=floats, minlength=count)[:count].astype(np.float64)
+    return pa.array(totals / np.where(empty, 1, sizes) if call.function == "avg" else totals, mask=empty)
+
+
+def _first_of_runs(groups: Numbers, codes: Numbers) -> np.ndarray[Any, Any]:
+    """Which rows differ from the one before them; the rows are in order."""
+    first = np.ones(len(groups), bool)
+    first[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
+    return first
+
+
+def sortable(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Numbers in the order of the values."""
+    if not values.null_count and (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
+        plain: np.ndarray[Any, Any] = values.to_numpy()
+        return plain
+    return ranks_of(values)

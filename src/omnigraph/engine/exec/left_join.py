@@ -1,0 +1,110 @@
+"""Rows that may have no entity for a variable.
+
+A table gets one more row behind its last, all null: the number of an entity that is not there. Whatever looks at
+properties finds null, whatever sorts puts it first, and nothing else has to know. Only where edges are followed such
+rows must go, for nothing leads from nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.adjacency.csr import Room, in_slices
+from omnigraph.engine.cache.table_cache import Codes, Numbers, TableData
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.native import gather, stoppable
+from omnigraph.query.plan import ir
+
+Derived = TypeVar("Derived")
+
+
+class WithNone(TableData):
+    """A table and the row that is not there."""
+
+    def __init__(self, base: TableData) -> None:
+        self.base = base
+        self.key = base.key
+        self.union = base.union
+
+    @property
+    def absent(self) -> int:
+        """The number of the row that is not there."""
+        return self.base.row_count
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are, with that one."""
+        return self.base.row_count + 1
+
+    def column(self, name: str) -> pa.Array:
+        """A whole column, null at its end."""
+        known = self.base.column(name)
+        return pa.concat_arrays([known, pa.nulls(1, known.type)])
+
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """The values of some rows."""
+        return self.base.column(name).take(pa.array(numbers, mask=numbers == self.absent))
+
+    def codes(self, name: str) -> Codes | None:
+        """None: texts are not numbered here."""
+        assert name
+        return None
+
+    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """What is computed from the rows with the one that is not there is kept apart."""
+        return self.base.derived(f"none:{name}", make)
+
+
+def joined(
+    frame: Frame,
+    places: Numbers,
+    inner: Frame,
+    owners: Numbers,
+    outer_count: int,
+    variables: Iterable[str],
+    room: Room,
+) -> Frame:
+    """Each row with every match of its combination (`places`); a row without any once, with nothing.
+
+    `owners` are the combinations the inner rows belong to.
+    """
+    order = stoppable(lambda: np.argsort(owners, kind="stable"), len(owners))
+    counts = np.bincount(owners, minlength=outer_count)
+    starts = np.cumsum(counts) - counts
+    per_row = counts[places]
+    copies = np.maximum(per_row, 1)
+    room(int(copies.sum()))
+    positions = np.repeat(np.arange(frame.count), copies)
+    within = in_slices(np.zeros(len(copies), np.int64), copies)
+    found = np.flatnonzero(per_row[positions])
+    rows = gather(order, gather(starts[places], positions[found]) + within[found])
+    result = frame.take(positions)
+    for name in variables:
+        bound = inner.bound[name]
+        data = bound.data if isinstance(bound.data, WithNone) else WithNone(bound.data)
+        numbers = np.full(len(positions), data.absent, np.int64)
+        numbers[found] = gather(bound.numbers, rows)
+        result = result.bind(name, data, numbers)
+    return result
+
+
+def present(frame: Frame, op: ir.Expand | ir.FindPaths) -> Frame:
+    """The rows whose ends of a hop, or nodes of a path, are there."""
+    if isinstance(op, ir.FindPaths):
+        names = op.bound_vars
+    else:
+        names = (op.src_var, op.dst_var) if op.dst_bound else (op.src_var,)
+    for name in names:
+        bound = frame.bound[name]
+        if isinstance(bound.data, WithNone):
+            frame = frame.take(np.flatnonzero(bound.numbers != bound.data.absent))
+            frame = Frame(
+                frame.count,
+                {**frame.bound, name: Bound(bound.data.base, frame.bound[name].numbers)},
+                frame.weight,
+            )
+    return frame

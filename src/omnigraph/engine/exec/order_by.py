@@ -1,0 +1,188 @@
+"""The rows of a query in their final order, as many as its limit lets through.
+
+A ranked query with a limit shows a few rows out of very many. Where the ranked variable is the first one scanned, it is
+ranked before the rest of the match runs: the rest is run for the best entities only, then for more if too few of them
+have a match. A row is in the match or not whatever other rows there are, so the first rows are the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.cancellation import say
+from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.pipeline import Match
+from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.expr.sort_keys import id_ranks_of
+from omnigraph.engine.paths.path_table import is_of_paths
+from omnigraph.engine.search.rank_explain import reasons
+from omnigraph.engine.search.searcher import Searcher
+from omnigraph.engine.write.where import RowsData
+from omnigraph.query.plan import ir
+
+_AHEAD = 4
+"""How many entities are tried for each row that is wanted, and how many times more if they were not enough."""
+_FIRST_MIN = 64
+
+Keys = list[np.ndarray[Any, Any]]
+
+
+class Ordered:
+    """Matches and orders the rows of one execution."""
+
+    def __init__(self, plan: ir.QueryIR, work: Work, evaluator: Evaluator, searcher: Searcher) -> None:
+        self._plan = plan
+        self._work = work
+        self._evaluator = evaluator
+        self._searcher = searcher
+        self._match = Match(work, evaluator)
+
+    def rows(self) -> Frame:
+        """The rows; ranked ones with what is shown of their rank."""
+        rank = self._plan.order_by[0].expr if self._plan.order_by else None
+        if not isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf):
+            return self._sorted(self._match.rows(self._plan.pipeline), [], None)
+        frame, keys = self._ranked(rank)
+        started = time.perf_counter()
+        order = self._order(frame, keys, _variable(rank))
+        self._work.profile.note("order", len(order), started)
+        shown = {type(part) for column in self._plan.columns for part in ir.walk(column.expr)}
+        told: dict[str, pa.Array] = {}
+        if ir.Rrf in shown:
+            told["score"] = pa.array(-keys[0][order])
+        if ir.Why in shown:
+            bound = frame.bound[_variable(rank)]
+            told["why"] = reasons(rank, bound, keys, order, self._searcher)
+        rows = frame.take(order)
+        return rows.bind(ir.RANKED, RowsData(pa.table(told)), np.arange(len(order))) if told else rows
+
+    # -- ranks -----------------------------------------------------------------------------------
+
+    def _ranked(self, rank: ir.Rank) -> tuple[Frame, Keys]:
+        """The rows that can be among the first, and what they are ranked by."""
+        first, rest = self._plan.pipeline[0], self._plan.pipeline[1:]
+        early = isinstance(first, ir.NodeScan) and first.var == _variable(rank) and rest and self._plan.limit
+        if not early:
+            return self._rank(rank, self._match.rows(self._plan.pipeline))
+        every = self._match.run((first,), Frame())
+        say("before the rest of the match")
+        if isinstance(rank, ir.Rrf):
+            return self._fused_early(rank, every, rest)
+        for some in self._best(rank, every):
+            frame = self._match.run(rest, every.take(some))
+            if frame.count >= (self._plan.limit or 0):
+                break
+        return self._rank(rank, frame)
+
+    def _best(self, rank: ir.Nearest | ir.Bm25, every: Frame) -> Iterator[Numbers]:
+        """The best entities, ties included: some, then more, then all that are ranked at all."""
+        bound = every.bound[rank.prop.var]
+        wanted = max(_FIRST_MIN, _AHEAD * (self._plan.limit or 0))
+        while wanted < bound.count:
+            found = self._among(rank, bound, wanted)
+            yield found
+            if len(found) < wanted:
+                return
+            wanted *= _AHEAD
+        yield np.arange(bound.count)
+
+    def _among(self, rank: ir.Nearest | ir.Bm25, bound: Bound, wanted: int) -> Numbers:
+        if isinstance(rank, ir.Bm25):
+            return self._searcher.relevant(rank, bound, wanted)[0]
+        rows = self._searcher.promising(rank, bound, wanted)
+        distances, _ = self._searcher.distances(rank, bound.take(rows))
+        if len(rows) <= wanted:
+            return rows
+        near: Numbers = rows[distances <= np.partition(distances, wanted - 1)[wanted - 1]]
+        return near
+
+    def _fused_early(self, rank: ir.Rrf, every: Frame, rest: ir.Pipeline) -> tuple[Frame, Keys]:
+        """A place in a ranking depends on who else is in the match: that must be known of every entity, cheaply."""
+        passing = self._match.passing(rest, every)
+        if passing is None:
+            return self._rank(rank, self._match.run(rest, every))
+        chosen, keys = self._rank(rank, every.keep(passing))
+        numbers = chosen.bound[_variable(rank)].numbers
+        order = np.argsort(numbers)
+        frame = self._match.run(rest, chosen)
+        at = order[np.searchsorted(numbers, frame.bound[_variable(rank)].numbers, sorter=order)]
+        return frame, [key[at] for key in keys]
+
+    def _rank(self, rank: ir.Rank, frame: Frame) -> tuple[Frame, Keys]:
+        """Drop the rows a ranking does not take, or that cannot be among the first; and give its sort keys."""
+        started = time.perf_counter()
+        limit = self._plan.limit
+        bound = frame.bound[_variable(rank)]
+        if isinstance(rank, ir.Rrf):
+            rows, score, places = self._searcher.fuse(rank, bound, frame.count if limit is None else limit)
+            keys: Keys = [-score, *places]
+        elif isinstance(rank, ir.Nearest):
+            assert limit is not None, "the type checker asks for a limit"
+            rows = self._searcher.promising(rank, bound, limit)
+            keys = [self._searcher.distances(rank, bound.take(rows))[0]]
+        else:
+            rows, scores = self._searcher.relevant(rank, bound, limit)
+            keys = [-scores]
+        self._work.profile.note("rank", len(rows), started)
+        return frame.take(rows), keys
+
+    # -- sorting ---------------------------------------------------------------------------------
+
+    def _sorted(self, frame: Frame, keys: Keys, ranked: str | None) -> Frame:
+        limit = self._plan.limit
+        if not self._plan.order_by:
+            return frame if limit is None or limit >= frame.count else frame.take(np.arange(limit))
+        started = time.perf_counter()
+        order = self._order(frame, keys, ranked)
+        self._work.profile.note("order", len(order), started)
+        return frame.take(order)
+
+    def _order(self, frame: Frame, keys: Keys, ranked: str | None) -> Numbers:
+        return row_order(self._plan, frame, self._evaluator, keys, ranked)
+
+
+def row_order(
+    plan: ir.QueryIR, frame: Frame, evaluator: Evaluator, keys: Keys | None = None, ranked: str | None = None
+) -> Numbers:
+    """The rows by the rank they were given, if any, then by the other sort keys, then by their ids."""
+    keys = list(keys or ())
+    for key in plan.order_by[1 if ranked is not None else 0 :]:
+        codes = evaluator.codes(column_expr(plan, key.expr), frame)
+        keys.append(-codes if key.descending else codes)
+    paths = {name for name, bound in frame.bound.items() if is_of_paths(bound)}
+    names = sorted(frame.named(), key=lambda name: name in paths)
+    if ranked is not None:
+        # The rows of a ranked entity come in the order of their edges.
+        edges = set(_edges(plan.pipeline))
+        names.sort(key=lambda name: (name != ranked, name in paths, name not in edges, name))
+    keys += [id_ranks_of(frame.bound[name]) for name in names]
+    order = stoppable(lambda: np.lexsort(tuple(reversed(keys))), frame.count)
+    return order if plan.limit is None else order[: plan.limit]
+
+
+def column_expr(plan: ir.AnyIR, expr: ir.Expr) -> ir.Expr:
+    """What a column that repeats another one shows."""
+    while isinstance(expr, ir.ColumnRef):
+        expr = plan.columns[expr.index].expr
+    return expr
+
+
+def _variable(rank: ir.Rank) -> str:
+    return rank.arms[0].prop.var if isinstance(rank, ir.Rrf) else rank.prop.var
+
+
+def _edges(pipeline: ir.Pipeline) -> Iterator[str | None]:
+    """The variables bound to edges, those of optional blocks included."""
+    for op in pipeline:
+        if isinstance(op, ir.Expand):
+            yield op.edge_var
+        elif isinstance(op, ir.LeftJoin):
+            yield from _edges(op.inner)

@@ -1,0 +1,53 @@
+"""The columns of a result, made of rows of numbers when somebody asks for them, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.exec.cancellation import Watch, watching
+from omnigraph.engine.exec.order_by import column_expr
+from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.query.plan import ir
+
+
+class Projection:
+    """Ordered rows and what to show of each; the properties are fetched when a batch is."""
+
+    def __init__(self, plan: ir.AnyIR, frame: Frame, evaluator: Evaluator, watch: Watch) -> None:
+        self._exprs = [column_expr(plan, column.expr) for column in plan.columns]
+        self._names = [column.name for column in plan.columns]
+        self._frame = frame
+        self._evaluator = evaluator
+        self._watch = watch
+
+    def __len__(self) -> int:
+        return self._frame.count
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns; names may repeat."""
+        return self._batch(self._frame.take(np.zeros(0, np.int64))).schema
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows in batches of at most `rows`; the query's time limit goes on while they are made."""
+        for start in range(0, len(self), rows):
+            with watching(self._watch):
+                self._watch.check()
+                some = np.arange(start, min(start + rows, len(self)))
+                batch = self._batch(self._frame.take(some))
+            yield batch
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        return pa.Table.from_arrays(self._columns(self._frame), names=self._names)
+
+    def _batch(self, frame: Frame) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(self._columns(frame), names=self._names)
+
+    def _columns(self, frame: Frame) -> list[pa.Array]:
+        return [self._evaluator.value(expr, frame) for expr in self._exprs]

@@ -1,0 +1,377 @@
+"""Expressions over rows: Arrow columns for values, masks for conditions, numbers that sort for keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.engine.cache.union_table import column_of
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.cancellation import paced
+from omnigraph.engine.exec.native import in_batches, stoppable
+from omnigraph.engine.expr import three_valued
+from omnigraph.engine.expr.function_batches import COLUMN_BYTES_MAX, call_in_batches, repeated
+from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test
+from omnigraph.engine.expr.scalar_functions import arithmetic, function, matching, negative
+from omnigraph.engine.expr.sort_keys import id_ranks_of, one_zero, plain, ranks_of
+from omnigraph.engine.expr.structs import codes_of, put_together
+from omnigraph.engine.paths.path_table import shown
+from omnigraph.engine.search.searcher import Searcher
+from omnigraph.query.plan import ir
+from omnigraph.query.scalars.signature import VARIES
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog
+from omnigraph.types import PropertyType
+
+_MANY = 1024
+"""From so many rows on, texts are compared by the codes of the whole column."""
+_ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+
+
+class Evaluator:
+    """Evaluates the expressions of one execution."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        params: Mapping[str, Any],
+        searcher: Searcher,
+        types: Mapping[str, str],
+        *,
+        strict: bool = False,
+        bytes_max: int = COLUMN_BYTES_MAX,
+    ) -> None:
+        self.types = types
+        """Variable → node type."""
+        self.strict = strict
+        """An operation without a result is an error, not null: for values that are stored."""
+        self.bytes_max = bytes_max
+        """Bytes of one computed column."""
+        self.catalog = catalog
+        self.params = params
+        self.searcher = searcher
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def mask(self, condition: ir.Condition, frame: Frame) -> Mask:
+        """Where the condition is definitely true."""
+        variables = list(dict.fromkeys(ir.variables_of(condition)))
+        if len(variables) == 1:
+            bound = frame.bound[variables[0]]
+            if not bound.whole and frame.count >= bound.data.row_count:
+                # Every entity is judged once, however often it occurs.
+                every = Bound(bound.data)
+                return self._mask(condition, Frame(every.count, {variables[0]: every}))[bound.numbers]
+        return self._mask(condition, frame)
+
+    def _mask(self, condition: ir.Condition, frame: Frame) -> Mask:
+        if isinstance(condition, ir.TextMatch):
+            return self.searcher.matches(condition, frame.bound[condition.prop.var])
+        if not isinstance(condition, ir.Compare):
+            return three_valued.holds(self, condition, frame)
+        result = self._compare(condition, frame)
+        if isinstance(result, np.ndarray):
+            return result
+        if isinstance(result, pa.Array | pa.ChunkedArray):
+            filled = pc.fill_null(result, False)
+            return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=bool)
+        return np.full(frame.count, bool(result))
+
+    def _compare(self, compare: ir.Compare, frame: Frame) -> pa.Array | Mask | bool:
+        left, right, op = compare.left, compare.right, compare.op
+        if (
+            op in _ORDERED
+            and isinstance(left, ir.Const | ir.ParamRef)
+            and not isinstance(right, ir.Const | ir.ParamRef)
+        ):
+            left, right, op = right, left, flipped(cast(Op, op))
+        if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop | ir.Computed):
+            return self._with_constant(left, op, self.constant(right), frame)
+        column = ir.Prop | ir.Computed
+        if isinstance(right, ir.Computed) and isinstance(left, column) and not any(ir.variables_of(right)):
+            return self._with_constant(left, op, plain(self.value(right, Frame()))[0], frame)
+        if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, column):
+            return self._one_of(right, self.constant(left), frame)
+        a, b = self.value(left, frame), self.value(right, frame)
+        if _is_f32(left) or _is_f32(right):
+            a, b = _rounded(a), _rounded(b)
+        return in_batches(partial(_general, op), a, b)
+
+    def _with_constant(self, prop: ir.Prop | ir.Computed, op: str, value: Any, frame: Frame) -> pa.Array | Mask | bool:
+        if value is None:
+            return False
+        quick = self._by_number(prop, op, value, frame) if isinstance(prop, ir.Prop) else None
+        if quick is not None:
+            return quick
+        column = self.value(prop, frame)
+        return in_batches(_test_of(prop.type, op, value), column)
+
+    def _by_number(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> Mask | None:
+        """A comparison on plain numbers, or on the numbers of texts that repeat; None where there are none."""
+        bound = frame.bound[prop.var]
+        if op in NUMPY and not prop.type.is_list:
+            if prop.type.is_integer or prop.type.is_float:
+                test = make_test(prop.name, prop.type, cast(Op, op), value)
+                numbers = bound.plain(prop.name) if test.always is None else None
+                if numbers is not None:
+                    return test.of_numbers(numbers)
+            elif op in ("=", "!=") and prop.type.is_text and bound.count >= _MANY:
+                codes = bound.data.codes(prop.name)
+                if codes is not None:
+                    rows = codes.rows if bound.whole else codes.rows[bound.numbers]
+                    code = codes.of.get(value, -2)
+                    return cast(Mask, rows == code) if op == "=" else cast(Mask, (rows != code) & (rows >= 0))
+        return None
+
+    def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, frame: Frame) -> pa.Array | bool:
+        """Whether a property is one of some constants, each brought to the column's own type."""
+        tests = [make_test("value", prop.type, "=", value) for value in paced(values or ())]
+        wanted = one_zero(stored_array([test.value for test in tests if test.always is None], prop.type))
+        column = one_zero(self.value(prop, frame))
+        # The set is hashed anew for every call, so it is one call.
+        return stoppable(lambda: pc.is_in(column, value_set=wanted), len(column) + len(wanted))
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def constant(self, expr: ir.Const | ir.ParamRef) -> Any:
+        """The value of a constant or parameter, in stored form."""
+        return self.params[expr.name] if isinstance(expr, ir.ParamRef) else expr.value
+
+    def value(self, expr: ir.Expr, frame: Frame) -> pa.Array:
+        """The value of an expression in every row."""
+        match expr:
+            case ir.Prop():
+                return frame.bound[expr.var].column(expr.name)
+            case ir.Const() | ir.ParamRef():
+                return repeated(stored_array([self.constant(expr)], expr.type), frame.count, self.bytes_max)
+            case ir.TextMatch():
+                return pa.array(self.mask(expr, frame))
+            case ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
+                return three_valued.truth(self, expr, frame)
+            case ir.Arithmetic() | ir.Negative() | ir.Function():
+                return self.computed(expr, frame)
+            case ir.Nearest():
+                distances, known = self.searcher.distances(expr, frame.bound[expr.prop.var])
+                return pa.array(distances, mask=~known)
+            case ir.Bm25():
+                return pa.array(self.searcher.scores(expr, frame.bound[expr.prop.var]))
+            case ir.Entity():
+                return self.entity(expr, frame)
+            case ir.PathPart():
+                return shown(expr, frame.bound[expr.var])
+            case ir.Object() | ir.ListOf():
+                return put_together(expr, lambda part: self.value(part, frame))
+            case ir.GroupValue():
+                return frame.bound[ir.GROUP].column(str(expr.index))
+            case ir.Rrf():
+                # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
+                return frame.bound[ir.RANKED].column("score")
+            case ir.Why():
+                return frame.bound[ir.RANKED].column("why")
+            case _:
+                raise AssertionError(f"{type(expr).__name__} has no value of its own")
+
+    def computed(self, expr: ir.Computed, frame: Frame) -> pa.Array:
+        """What arithmetic and value functions give in every row."""
+        if isinstance(expr, ir.Arithmetic):
+            left, right = self.value(expr.left, frame), self.value(expr.right, frame)
+            compute = partial(arithmetic, expr.op, type_=expr.type, strict=self.strict)
+            return in_batches(compute, left, right)
+        if isinstance(expr, ir.Negative):
+            value = self.value(expr.value, frame)
+            if expr.type.is_float:
+                return negative(value)
+            zero = pa.array(np.zeros(frame.count, np.int64))
+            return arithmetic("-", zero, value, expr.type, strict=self.strict)
+        if expr.name == "type":
+            id_, name = (self.value(argument, frame) for argument in expr.arguments)
+            return pc.if_else(id_.is_valid(), name, pa.scalar(None, name.type))
+        if expr.name == "case":
+            return self._case(expr, frame)
+        if not expr.arguments:
+            return function(expr, [], [], strict=self.strict)
+        fixed = [isinstance(argument, ir.Const | ir.ParamRef) for argument in expr.arguments]
+        constants = [self.constant(a) if isinstance(a, ir.Const | ir.ParamRef) else VARIES for a in expr.arguments]
+        columns = [
+            stored_array([self.constant(a)], a.type) if isinstance(a, ir.Const | ir.ParamRef) else self.value(a, frame)
+            for a in expr.arguments
+        ]
+        call = partial(self._call, expr, constants)
+        return call_in_batches(expr.name, call, columns, fixed, frame.count, self.bytes_max)
+
+    def _call(self, expr: ir.Function, constants: list[Any], *arrays: pa.Array) -> pa.Array:
+        return function(expr, arrays, constants, strict=self.strict)
+
+    def _case(self, expr: ir.Function, frame: Frame) -> pa.Array:
+        """Each row has the value of its first true condition; no other value of it is computed."""
+        wanted = arrow_type(expr.type)
+        *pairs, otherwise = expr.arguments
+        left = np.arange(frame.count)
+        places, pieces = [left[:0]], [pa.nulls(0, wanted)]
+        for test, value in zip(pairs[::2], pairs[1::2], strict=True):
+            true = self.mask(cast(ir.Condition, test), frame.take(left, once=True))
+            places.append(left[true])
+            pieces.append(self._branch(value, frame, left[true], wanted))
+            left = left[~true]
+        places.append(left)
+        pieces.append(self._branch(otherwise, frame, left, wanted))
+        return pa.concat_arrays(pieces).take(pa.array(np.argsort(np.concatenate(places))))
+
+    def _branch(self, value: ir.Expr, frame: Frame, rows: Numbers, wanted: pa.DataType) -> pa.Array:
+        if not len(rows) or (isinstance(value, ir.Const) and value.value is None):
+            return pa.nulls(len(rows), wanted)
+        found = self.value(value, frame.take(rows, once=True)).cast(wanted, safe=False)
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+    def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
+        """Whole nodes as structs of their id and properties; Blobs are left out."""
+        bound = frame.bound[expr.var]
+        names = [name for name, _ in expr.type.fields]
+        columns = [bound.column(column_of(bound.data, name)) for name in names]
+        missing = columns[0].is_null() if columns[0].null_count else None  # a node of an optional block
+        return pa.StructArray.from_arrays(columns, names=names, mask=missing)
+
+    def floats(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any] | None:
+        """The value of an expression in every row as floats, if it is a number and never null; else None."""
+        values = frame.bound[expr.var].plain(expr.name) if isinstance(expr, ir.Prop) else None
+        return None if values is None else values.astype(np.float64, copy=False)
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    def groups(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any]:
+        """Numbers that are equal where the values are, in no promised order; null is -1."""
+        if isinstance(expr, ir.Entity):
+            return frame.bound[expr.var].numbers
+        if isinstance(expr, ir.Prop):
+            bound = frame.bound[expr.var]
+            type_name = self.types.get(expr.var)
+            if type_name is not None and self.catalog.node(type_name).key == (expr.name,):
+                return bound.numbers  # no two nodes have the same key, and none has no key
+            if expr.type.is_text and not expr.type.is_list:
+                coded = bound.data.codes(expr.name)
+                if coded is not None:
+                    return coded.rows if bound.whole else coded.rows[bound.numbers]
+        return self.codes(expr, frame)
+
+    def codes(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any]:
+        """Numbers in the order of the values, equal where they are equal; null is -1, below everything."""
+        if isinstance(expr, ir.Entity):
+            bound = frame.bound[expr.var]
+            return id_ranks_of(bound)
+        if isinstance(expr, ir.Object | ir.ListOf):
+            return codes_of(expr, lambda part: self.value(part, frame), lambda part: self.codes(part, frame))
+        if isinstance(expr, ir.Prop):
+            bound = frame.bound[expr.var]
+            if frame.count * 4 > bound.data.row_count:
+                name = expr.name
+                ranks = bound.data.derived(f"ranks:{name}", lambda: ranks_of(bound.data.column(name)))
+                return _of(ranks, bound)
+        return ranks_of(self.value(expr, frame))
+
+
+def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], pa.Array]:
+    """A comparison of a column with a constant that is not null."""
+    match op:
+        case "ends_with":
+            return partial(pc.ends_with, pattern=value)
+        case "matches":
+            return lambda column: matching(column, value)
+        case "contains_text":
+            return partial(pc.match_substring, pattern=value)
+        case "starts_with":
+            return partial(pc.starts_with, pattern=value)
+        case "contains_item":
+            return lambda column: _holds(column, type_.item, value)
+        case _:
+            return make_test("value", type_, cast(Op, op), value).mask
+
+
+def against_constant(condition: ir.Expr) -> tuple[ir.Prop, Op, ir.Const | ir.ParamRef] | None:
+    """A condition that compares a property with a constant, as if the property came first; None when it does not."""
+    if not isinstance(condition, ir.Compare) or condition.op not in _ORDERED:
+        return None
+    left, right, op = condition.left, condition.right, cast(Op, condition.op)
+    if isinstance(left, ir.Const | ir.ParamRef):
+        left, right, op = right, left, flipped(op)
+    return (left, op, right) if isinstance(left, ir.Prop) and isinstance(right, ir.Const | ir.ParamRef) else None
+
+
+def _of(values: Numbers, bound: Bound) -> Numbers:
+    """Something known of every row of a table, for the rows of a variable."""
+    return values if bound.whole else values[bound.numbers]
+
+
+def stored_array(values: list[Any], type_: PropertyType) -> pa.Array:
+    """Values in stored form as an Arrow array."""
+    if type_.scalar in ("Date", "DateTime") and not type_.is_list:
+        number = pa.int32() if type_.scalar == "Date" else pa.int64()
+        return pa.array(values, number).cast(arrow_type(type_))
+    return pa.array(values, arrow_type(type_))
+
+
+def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
+    """Which lists hold a value; null where the list is."""
+    test = make_test("item", item, "=", value)
+    if isinstance(lists, pa.ChunkedArray):
+        lists = lists.combine_chunks()
+    hits = pc.fill_null(test.mask(pc.list_flatten(lists)), False)
+    parents = pc.list_parent_indices(lists).filter(hits)
+    found = np.zeros(len(lists), bool)
+    found[parents.to_numpy(zero_copy_only=False)] = True
+    return pa.array(found, mask=pc.is_null(lists).to_numpy(zero_copy_only=False))
+
+
+def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
+    """Two columns against each other."""
+    if op in ("contains_text", "starts_with", "ends_with", "contains_item") or _needs_python(a.type, b.type):
+        return pa.array([_pair(op, x, y) for x, y in zip(plain(a), plain(b), strict=True)], pa.bool_())
+    if pa.types.is_boolean(a.type):
+        a, b = a.cast(pa.int8()), b.cast(pa.int8())
+    compute = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
+    return pc.call_function(compute[op], [a, b])
+
+
+def _needs_python(a: pa.DataType, b: pa.DataType) -> bool:
+    """Whether Arrow would compare these numbers by rounding one of them."""
+    mixed = pa.types.is_integer(a) != pa.types.is_integer(b) and pa.types.is_floating(a) != pa.types.is_floating(b)
+    return mixed or {a, b} == {pa.uint64(), pa.int64()} or (pa.uint64() in (a, b) and pa.int32() in (a, b))
+
+
+def _is_f32(expr: ir.Expr) -> bool:
+    """Whether this is a column of 32-bit floats, or a value of one, which rounds what it is compared with."""
+    return isinstance(expr, ir.Prop | ir.Function) and expr.type.scalar == "F32"
+
+
+def _rounded(values: pa.Array) -> pa.Array:
+    """Numbers, or lists of them, as 32-bit floats."""
+    return values.cast(pa.list_(pa.float32()) if pa.types.is_list(values.type) else pa.float32(), safe=False)
+
+
+def _pair(op: str, x: Any, y: Any) -> bool | None:
+    if x is None or y is None:
+        return None
+    match op:
+        case "contains_text" | "contains_item":
+            return y in x
+        case "starts_with":
+            return bool(x.startswith(y))
+        case "ends_with":
+            return bool(x.endswith(y))
+        case "=":
+            return bool(x == y)
+        case "!=":
+            return bool(x != y)
+        case "<":
+            return bool(x < y)
+        case "<=":
+            return bool(x <= y)
+        case ">":
+            return bool(x > y)
+        case _:
+            return bool(x >= y)

@@ -1,0 +1,124 @@
+"""Values computed from columns: arithmetic, and functions of single values.
+
+Whole numbers are computed exactly, floats in 64 bits. An operation that has no result in its type (division by
+zero, a number beyond 64 bits) gives null, so that no row can fail a query it does not even belong to; where
+values are stored (`strict`) it is an error instead.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.cache.table_cache import Mask
+from omnigraph.errors import InputError
+from omnigraph.query.plan import ir
+from omnigraph.query.scalars import SCALARS, Columns
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.types import INTEGER_RANGES, PropertyType
+
+_SAFE = 2**31
+"""Two whole numbers below it give a result within 64 bits, whatever the operation."""
+
+_FLOATS: Mapping[str, Callable[[Any, Any], Any]] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+_INTEGERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
+}
+
+
+def arithmetic(op: str, left: pa.Array, right: pa.Array, type_: PropertyType, *, strict: bool = False) -> pa.Array:
+    """`left op right`, row by row, as a column of `type_`."""
+    known = _valid(left) & _valid(right)
+    if type_.is_float:
+        values, sound = _float_result(op, left, right)
+    else:
+        values, sound = _integer_result(op, left, right, known, type_)
+    if strict and not sound[known].all():
+        raise InputError(
+            f"'{op}' has no {type_.scalar} result for some row: a division by zero, or a number beyond 64 bits",
+            code="no_result",
+        )
+    return pa.array(values, arrow_type(type_), mask=~(known & sound))
+
+
+def negative(values: pa.Array) -> pa.Array:
+    """Floats with the other sign."""
+    return pc.negate(values.cast(pa.float64()))
+
+
+def _float_result(op: str, left: pa.Array, right: pa.Array) -> tuple[np.ndarray[Any, Any], Mask]:
+    a, b = (_filled(side, pa.float64()) for side in (left, right))
+    with np.errstate(all="ignore"):
+        values = _FLOATS[op](a, b)
+    return values, np.isfinite(values)
+
+
+def _integer_result(
+    op: str, left: pa.Array, right: pa.Array, known: Mask, type_: PropertyType
+) -> tuple[np.ndarray[Any, Any], Mask]:
+    """Small numbers at once; as soon as a large one is among them, by Python's exact ones."""
+    a, b = (_filled(side, side.type) for side in (left, right))
+    sound = np.asarray(b != 0) if op == "%" else np.ones(len(a), bool)
+    if all(_is_small(side) for side in (a, b)) and type_.scalar == "I64":
+        a, b = a.astype(np.int64), np.where(sound, b.astype(np.int64), 1)
+        return np.fmod(a, b) if op == "%" else _INTEGERS[op](a, b), sound
+    low, high = INTEGER_RANGES[type_.scalar]
+    values = np.zeros(len(a), np.uint64 if type_.scalar == "U64" else np.int64)
+    compute = _INTEGERS[op]
+    for row in np.flatnonzero(known & sound):
+        value = compute(int(a[row]), int(b[row]))
+        if low <= value <= high:
+            values[row] = value
+        else:
+            sound[row] = False
+    return values, sound
+
+
+def _is_small(values: np.ndarray[Any, Any]) -> bool:
+    return not len(values) or (int(values.min()) > -_SAFE and int(values.max()) < _SAFE)
+
+
+def _filled(values: pa.Array, type_: pa.DataType) -> np.ndarray[Any, Any]:
+    """The values as numbers, zero where there is none."""
+    filled = pc.fill_null(values.cast(type_, safe=False), pa.scalar(0, type_))
+    result: np.ndarray[Any, Any] = filled.to_numpy(zero_copy_only=False)
+    return result
+
+
+def _valid(values: pa.Array) -> Mask:
+    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+
+
+# -- functions ---------------------------------------------------------------------------------------
+
+
+def function(
+    call: ir.Function, arguments: Sequence[pa.Array], constants: Sequence[Any], *, strict: bool = False
+) -> pa.Array:
+    """A scalar function, row by row; `constants` has the value of each argument that is the same in every row."""
+    scalar = SCALARS[call.name]
+    arrays = [array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in arguments]
+    found = scalar.compute(Columns(arrays, call, list(constants)))
+    if strict and scalar.no_result is not None and found.null_count:
+        known = np.all([_valid(array) for array in arrays], axis=0)
+        if not _valid(found)[known].all():
+            message = f"'{call.name}' has no result for some row: {scalar.no_result}"
+            raise InputError(message, code="no_result")
+    return found
+
+
+def matching(column: pa.Array, pattern: str) -> pa.Array:
+    """Which texts hold a match of a regular expression (RE2)."""
+    try:
+        return pc.match_substring_regex(column, pattern=pattern)
+    except pa.ArrowInvalid as error:
+        reason = str(error).removeprefix("Invalid regular expression: ").strip()
+        raise InputError(f"the pattern is no regular expression (RE2): {reason}", code="bad_pattern") from None

@@ -1,0 +1,89 @@
+"""Numbers that sort as values do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.cache.table_cache import Numbers, TableData
+from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.exec.cancellation import paced
+from omnigraph.engine.exec.native import gather, stoppable
+
+_FEW = 256
+"""So few ids are put in order faster by Python."""
+
+
+def id_ranks(data: TableData) -> Numbers:
+    """The place of every row in the order of its ids; of a union's, equal ids of two types have two places."""
+    # Not the ranks of the ids themselves, which are kept under the column's name.
+    return data.derived("ranks of rows", lambda: _ranks_in(data))
+
+
+def _ranks_in(data: TableData) -> Numbers:
+    ranks = ranks_of(data.column("id"))
+    if data.union is None:
+        return ranks
+    # Of equal ids the type's name decides; the members are in its order.
+    kinds = data.union.kinds(np.arange(len(ranks)))
+    return np.where(ranks >= 0, ranks * len(data.union.members) + kinds, -1)
+
+
+def id_ranks_of(bound: Bound) -> Numbers:
+    """Numbers in the order of the ids of a variable: of the whole table where many are asked for, else of these."""
+    if bound.whole:
+        return id_ranks(bound.data)
+    if bound.data.union is not None:
+        return id_ranks(bound.data)[bound.numbers]
+    if bound.count <= _FEW:
+        ids = bound.column("id").to_pylist()
+        place = {id_: at for at, id_ in enumerate(sorted(set(ids) - {None}))}
+        return np.array([place.get(id_, -1) for id_ in ids], np.int64)
+    if bound.count * 8 < bound.data.row_count:
+        return ranks_of(bound.column("id"))
+    return id_ranks(bound.data)[bound.numbers]
+
+
+def ranks_of(values: pa.Array) -> Numbers:
+    """Dense ranks of values: equal values have equal ranks, null has -1."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    elif pa.types.is_date(values.type):
+        values = values.cast(pa.int64() if values.type == pa.date64() else pa.int32())
+    elif pa.types.is_nested(values.type):
+        return _list_ranks(plain(values))
+    encoded = stoppable(lambda: one_zero(values).dictionary_encode(), len(values))
+    order = stoppable(lambda: pc.sort_indices(encoded.dictionary).to_numpy(), len(encoded.dictionary))
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(len(order))
+    rank[-1] = -1
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    result: Numbers = gather(rank, codes)
+    return result
+
+
+def one_zero(values: pa.Array) -> pa.Array:
+    """The values without negative zeros: they are equal to the others, and Arrow's hashing does not see it."""
+    return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
+
+
+def _list_ranks(lists: list[list[Any] | None]) -> Numbers:
+    """`ranks_of` for lists and vectors: compared item by item, a shorter one before what continues it."""
+    keys = [None if items is None else tuple(items) for items in paced(lists)]
+    known = {key for key in keys if key is not None}
+    ordered = stoppable(lambda: sorted(known), len(known))
+    rank: dict[Any, int] = {key: place for place, key in enumerate(ordered)}
+    return np.array([rank.get(key, -1) for key in keys], np.int64)
+
+
+def plain(values: pa.Array) -> list[Any]:
+    """Values as Python has them, but dates as numbers: a date of Python has no time of day."""
+    type_ = values.type
+    if pa.types.is_list(type_) and pa.types.is_date(type_.value_type):
+        values = values.cast(pa.list_(pa.int64() if type_.value_type == pa.date64() else pa.int32()))
+    elif pa.types.is_date(type_):
+        values = values.cast(pa.int64() if type_ == pa.date64() else pa.int32())
+    return list(values.to_pylist())

@@ -1,0 +1,67 @@
+"""Objects and lists: columns put together from the columns of their parts.
+
+Two are equal when all their parts are, and they are ordered by their parts, the first one first: so the numbers that
+stand for their values are made of the numbers of the parts, and nothing is put together to compare it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.expr.sort_keys import ranks_of
+from omnigraph.query.plan import ir
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.types import PropertyType, ResultType
+
+Value = Callable[[ir.Expr], pa.Array]
+Codes = Callable[[ir.Expr], "np.ndarray[Any, Any]"]
+
+
+def put_together(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
+    """The objects or lists, of the values of their parts in every row."""
+    if isinstance(expr, ir.Object):
+        arrays = [value(part) for _, part in expr.fields]
+        return pa.StructArray.from_arrays(arrays, names=[name for name, _ in expr.fields])
+    return interleaved([as_type(value(item), expr.type.item) for item in expr.items])
+
+
+def interleaved(columns: Sequence[pa.Array]) -> pa.Array:
+    """A list for each row, of its values in columns of one type."""
+    count, width = len(columns[0]), len(columns)
+    places = np.arange(count * width).reshape(width, count).T.ravel()
+    offsets = pa.array(np.arange(count + 1) * width, pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.concat_arrays(columns).take(pa.array(places)))
+
+
+def as_type(values: pa.Array, type_: ResultType) -> pa.Array:
+    """Values in a type that holds them; a null of no type is one of any."""
+    wanted = arrow_type(type_)
+    if values.type == wanted:
+        return values
+    return pa.nulls(len(values), wanted) if values.null_count == len(values) else values.cast(wanted, safe=False)
+
+
+def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: Codes) -> Numbers:
+    """Numbers in the order of the objects or lists, equal where they are equal."""
+    if isinstance(expr, ir.ListOf) and isinstance(expr.type.item, PropertyType):
+        # Numbers of several widths are compared as what they become.
+        parts = [ranks_of(as_type(value(item), expr.type.item)) for item in expr.items]
+    else:
+        parts = [codes(part) for part in ir.parts_of(expr)]
+    numbers = dense(parts[0])
+    for part in parts[1:]:
+        other = dense(part)
+        numbers = dense(numbers * (int(other.max(initial=0)) + 1) + other)
+    return numbers
+
+
+def dense(codes: np.ndarray[Any, Any]) -> Numbers:
+    """The same numbers in the same order, without gaps, from 0."""
+    _, places = stoppable(lambda: np.unique(codes, return_inverse=True), len(codes))
+    return places.astype(np.int64)

@@ -1,0 +1,78 @@
+"""Conditions put together, by three-valued logic.
+
+A condition is true, false or unknown in a row. Two questions are enough to work with that: where is it
+definitely true, and where definitely false? `not` exchanges the two, `and` is true where all parts are and
+false where one is, `or` the other way round. Only rows where a condition is true are kept, so most of the
+time only the first question is asked.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.cache.table_cache import Mask
+from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.query.plan import ir
+
+if TYPE_CHECKING:
+    from omnigraph.engine.expr.evaluator import Evaluator
+
+
+def holds(evaluator: Evaluator, condition: ir.Condition, frame: Frame) -> Mask:
+    """Where the condition is definitely true."""
+    match condition:
+        case ir.Compare() | ir.TextMatch():
+            return evaluator.mask(condition, frame)
+        case ir.Logic():
+            masks = [holds(evaluator, part, frame) for part in condition.parts]
+            return reduce(np.logical_and if condition.op == "and" else np.logical_or, masks)
+        case ir.Not():
+            return fails(evaluator, condition.part, frame)
+        case ir.IsNull():
+            return ~known(evaluator, condition.value, frame)
+        case _:
+            return _mask(pc.fill_null(evaluator.value(condition, frame), False))
+
+
+def fails(evaluator: Evaluator, condition: ir.Condition, frame: Frame) -> Mask:
+    """Where the condition is definitely false."""
+    match condition:
+        case ir.TextMatch():
+            return ~evaluator.mask(condition, frame)
+        case ir.Compare():
+            sure = known(evaluator, condition.left, frame) & known(evaluator, condition.right, frame)
+            return sure & ~evaluator.mask(condition, frame)
+        case ir.Logic():
+            masks = [fails(evaluator, part, frame) for part in condition.parts]
+            return reduce(np.logical_or if condition.op == "and" else np.logical_and, masks)
+        case ir.Not():
+            return holds(evaluator, condition.part, frame)
+        case ir.IsNull():
+            return known(evaluator, condition.value, frame)
+        case _:
+            return _mask(pc.invert(pc.fill_null(evaluator.value(condition, frame), True)))
+
+
+def truth(evaluator: Evaluator, condition: ir.Condition, frame: Frame) -> pa.Array:
+    """The condition as a column: true, false, and null where it is unknown."""
+    true = holds(evaluator, condition, frame)
+    return pa.array(true, mask=~(true | fails(evaluator, condition, frame)))
+
+
+def known(evaluator: Evaluator, expr: ir.Expr, frame: Frame) -> Mask:
+    """Where an expression has a value."""
+    if isinstance(expr, ir.Const | ir.ParamRef):
+        return np.full(frame.count, evaluator.constant(expr) is not None)
+    if isinstance(expr, ir.Entity):
+        bound = frame.bound[expr.var]
+        return _mask(bound.data.take("id", bound.numbers).is_valid())
+    return _mask(evaluator.value(expr, frame).is_valid())
+
+
+def _mask(array: pa.Array) -> Mask:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=bool)

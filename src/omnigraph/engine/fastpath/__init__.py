@@ -1,0 +1,1 @@
+"""Reads that start at a key, compiled into a few steps."""

@@ -1,0 +1,212 @@
+"""Reads that start at one node, compiled into a few moves.
+
+A question about a node and what is around it is answered in less time than the executor needs to get ready. So what
+depends on the plan alone is settled when it is prepared. The rows are those the executor finds, which the tests hold
+equal; where they become many, they are left to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.cache.id_index import find, spelt
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.exec.aggregate import aggregate
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.order_by import column_expr, row_order
+from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.fastpath.python_rows import PlainRows
+from omnigraph.engine.fastpath.steps import Move, Rows, TooMany, bound_by, moves_of, room
+from omnigraph.engine.plan.limit_offset import cut
+from omnigraph.engine.plan.liveness import looked_at
+from omnigraph.engine.plan.point_lookup import id_tests
+from omnigraph.query.plan import ir
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog
+from omnigraph.types import PropertyType
+
+_PLAIN_MAX = 1_000
+"""More rows than this are shown as Arrow."""
+_PLAIN = frozenset({"String", "Bool", "I32", "I64", "U32", "U64", "F64"})
+"""Types whose values are the same as Arrow and as Python."""
+_KNOWN = (
+    ir.Const, ir.ParamRef, ir.Prop, ir.Entity, ir.Compare, ir.Logic, ir.Not, ir.IsNull, ir.Arithmetic, ir.Negative,
+    ir.Function, ir.Aggregate, ir.ColumnRef, ir.Object, ir.ListOf, ir.GroupValue,
+)  # fmt: skip
+"""Expressions that need nothing but their rows."""
+
+End = Callable[[Rows], PlainRows | pa.Table]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A plan that starts at the node with a key."""
+
+    start: str
+    """The variable of that node."""
+    key: ir.Const | ir.ParamRef
+    key_type: PropertyType
+    tables: Mapping[str, str]
+    """Variable → the key of its table."""
+    types: Mapping[str, str]
+    """Variable → node type."""
+    moves: Sequence[Move]
+    end: End
+
+    def run(self, work: Work, params: Mapping[str, Any]) -> PlainRows | pa.Table | None:
+        """The result; None when that is left to the executor."""
+        key = self.key
+        value = params[key.name] if isinstance(key, ir.ParamRef) else key.value
+        id_ = spelt(value, self.key_type)
+        if id_ is None and value is not None:
+            return None
+        with watching(work.watch):
+            work.check()
+            start = None if id_ is None else find(work.table(self.tables[self.start]), id_)
+            rows = Rows(work, params, self.tables, self.types, start)
+            try:
+                for move in self.moves:
+                    if not rows.count:
+                        break
+                    move(rows)
+                return self.end(rows)
+            except TooMany:
+                return None
+
+
+# -- making one --------------------------------------------------------------------------------------
+
+
+def find_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> Chain | None:
+    """The plan as a chain; None when it starts anywhere else, or needs more than its rows."""
+    if not plan.pipeline or not all(map(_is_known, _exprs(plan))):
+        return None
+    scan, *rest = plan.pipeline
+    if not isinstance(scan, ir.NodeScan) or (keyed := next(id_tests(scan, catalog), None)) is None:
+        return None
+    place, prop, key = keyed
+    others = scan.filters[:place] + scan.filters[place + 1 :]
+    at_end = looked_at(plan.group_exprs)
+    if plan.order_by and not plan.is_aggregate:
+        at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # rows that are alike otherwise go by ids
+    moves = moves_of(scan.var, (*map(ir.Filter, others), *rest), at_end, ())
+    if moves is None:
+        return None
+    tables = {var: f"node:{type_}" for var, type_ in types.items()}
+    tables |= dict(_edge_tables(plan.pipeline, catalog))
+    return Chain(scan.var, key, prop.type, tables, types, moves, _end(plan, scan.var, tuple(at_end)))
+
+
+def _edge_tables(pipeline: ir.Pipeline, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    for op in pipeline:
+        if isinstance(op, ir.Expand) and op.edge_var is not None:
+            yield op.edge_var, catalog.edges[op.edge_type].table_key
+        elif isinstance(op, ir.AntiJoin):
+            yield from _edge_tables(op.inner, catalog)
+
+
+def _exprs(plan: ir.QueryIR) -> Iterator[ir.Expr]:
+    yield from (column.expr for column in plan.columns)
+    yield from plan.grouped
+    yield from (key.expr for key in plan.order_by)
+    yield from plan.having
+    yield from _conditions(plan.pipeline)
+
+
+def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Expr]:
+    for op in pipeline:
+        match op:
+            case ir.NodeScan():
+                yield from op.filters
+            case ir.Expand():
+                yield from (*op.dst_filters, *op.edge_filters)
+            case ir.Filter():
+                yield op.condition
+            case ir.AntiJoin() | ir.LeftJoin():
+                yield from _conditions(op.inner)
+
+
+def _is_known(expr: ir.Expr) -> bool:
+    if not isinstance(expr, _KNOWN) or (isinstance(expr, ir.ParamRef) and expr.name == ir.NOW):
+        return False
+    return all(map(_is_known, ir.parts_of(expr)))
+
+
+# -- ends --------------------------------------------------------------------------------------------
+
+
+def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
+    """What makes the result of the rows, which have these variables."""
+    if plan.is_aggregate:
+        return _counts(plan) or (lambda rows: _aggregated(cut(plan, rows.params), rows, variables))
+    exprs = [column_expr(plan, column.expr) for column in plan.columns]
+    names = tuple(column.name for column in plan.columns)
+
+    def table(rows: Rows) -> pa.Table:
+        room(rows.count)
+        evaluator = rows.evaluator()
+        frame = rows.frame(variables)
+        frame = frame.take(_shown(cut(plan, rows.params), frame, evaluator))
+        return pa.Table.from_arrays([evaluator.value(expr, frame) for expr in exprs], names=list(names))
+
+    props = [expr for expr in exprs if isinstance(expr, ir.Prop) and _is_plain(expr.type)]
+    if len(props) != len(exprs) or plan.order_by or plan.is_cut:
+        return table
+    types = tuple(arrow_type(prop.type) for prop in props)
+
+    def values(rows: Rows) -> PlainRows | pa.Table:
+        count = rows.count if plan.limit is None else min(rows.count, plan.limit)
+        if count > _PLAIN_MAX:
+            return table(rows)
+        columns: list[list[Any]] = []
+        for prop in props:
+            data = rows.data(prop.var)
+            if prop.var == start and count:
+                columns.append([data.column(prop.name)[rows.start].as_py()] * count)
+            else:
+                bound = Bound(data, rows.numbers(prop.var)[:count])
+                plain = bound.plain(prop.name)
+                columns.append(plain.tolist() if plain is not None else bound.column(prop.name).to_pylist())
+        return PlainRows(names, types, tuple(columns))
+
+    return values
+
+
+def _counts(plan: ir.QueryIR) -> End | None:
+    """The end of a plan that does nothing but count its rows."""
+    if plan.having or plan.distinct or plan.is_cut or plan.limit == 0:
+        return None
+    if not all(map(_counts_rows, (column.expr for column in plan.columns))):
+        return None
+    names = tuple(column.name for column in plan.columns)
+    types = tuple(pa.int64() for _ in names)
+    return lambda rows: PlainRows(names, types, tuple([rows.count] for _ in names))
+
+
+def _aggregated(plan: ir.QueryIR, rows: Rows, variables: tuple[str, ...]) -> pa.Table:
+    room(rows.count)
+    return aggregate(plan, rows.frame(variables), rows.evaluator()).slice(plan.skip)
+
+
+def _shown(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> Numbers:
+    """The rows that are shown, in their order."""
+    if plan.order_by:
+        return row_order(plan, frame, evaluator)[plan.skip :]
+    return np.arange(min(plan.skip, frame.count), frame.count if plan.limit is None else min(plan.limit, frame.count))
+
+
+def _counts_rows(expr: ir.Expr) -> bool:
+    if not isinstance(expr, ir.Aggregate) or expr.function != "count" or expr.distinct:
+        return False
+    return isinstance(expr.argument, ir.Entity)
+
+
+def _is_plain(type_: PropertyType) -> bool:
+    return type_.scalar in _PLAIN and not type_.is_list

@@ -1,0 +1,285 @@
+"""What a read that starts at one node is made of: moves over rows of numbers, each compiled from an operation.
+
+Which variables are still looked at after a move, which conditions compare plain numbers, where a hop starts: that is
+settled when a move is made. What is left to do are a few calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from omnigraph.engine.adjacency.bfs import reach_from, reach_rows
+from omnigraph.engine.adjacency.csr import contains
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.context import Work
+from omnigraph.engine.expr.evaluator import Evaluator, against_constant
+from omnigraph.engine.expr.predicates import make_test
+from omnigraph.engine.plan.liveness import live_after
+from omnigraph.engine.search.searcher import Searcher
+from omnigraph.query.plan import ir
+
+ROWS_MAX = 10_000
+"""More rows are left to the executor, which puts equal ones together and can be stopped in between."""
+_ROW = "_#row"
+
+
+class TooMany(Exception):
+    """Raised where the rows become too many."""
+
+
+def room(rows: int) -> None:
+    """Refuse more rows than moves are good at."""
+    if rows > ROWS_MAX:
+        raise TooMany
+
+
+class Rows:
+    """The rows so far: a column of numbers for each variable that is still looked at.
+
+    The node all of them start at is the same in every row, and has no column.
+    """
+
+    __slots__ = ("_tables", "_types", "columns", "count", "params", "start", "work")
+
+    def __init__(
+        self,
+        work: Work,
+        params: Mapping[str, Any],
+        tables: Mapping[str, str],
+        types: Mapping[str, str],
+        start: int | None,
+    ) -> None:
+        self.work = work
+        self.params = params
+        self._tables = tables
+        """Variable → the key of its table."""
+        self._types = types
+        """Variable → node type."""
+        self.start = start
+        self.count = 0 if start is None else 1
+        self.columns: dict[str, Numbers] = {}
+
+    def numbered(self, name: str) -> Rows:
+        """The same rows with one more column: their places."""
+        rows = Rows(self.work, self.params, self._tables, self._types, self.start)
+        rows.count = self.count
+        rows.columns = {**self.columns, name: np.arange(self.count)}
+        return rows
+
+    def numbers(self, var: str) -> Numbers:
+        """The entity of each row."""
+        found = self.columns.get(var)
+        return np.full(self.count, self.start or 0) if found is None else found
+
+    def data(self, var: str) -> TableData:
+        """The table of a variable."""
+        return self.work.table(self._tables[var])
+
+    def bound(self, var: str) -> Bound:
+        """A variable as the evaluator wants it."""
+        return Bound(self.data(var), self.numbers(var))
+
+    def frame(self, variables: Sequence[str]) -> Frame:
+        """The rows as the evaluator wants them."""
+        return Frame(self.count, {var: self.bound(var) for var in variables})
+
+    def evaluator(self) -> Evaluator:
+        """Evaluates what is not as simple as comparing numbers."""
+        catalog = self.work.catalog
+        return Evaluator(catalog, self.params, Searcher(catalog, self.params, None, self._types), self._types)
+
+    def keep(self, mask: Mask, live: Sequence[str]) -> None:
+        """Go on with some of the rows, and with what is looked at later."""
+        self.columns = {var: self.columns[var][mask] for var in live}
+        self.count = len(self.columns[live[0]]) if live else int(np.count_nonzero(mask))
+
+
+Move = Callable[[Rows], None]
+Judge = Callable[[Rows], Mask]
+
+
+def moves_of(start: str, pipeline: ir.Pipeline, at_end: frozenset[str], columns: tuple[str, ...]) -> list[Move] | None:
+    """The moves of some operations on rows with these columns; None when one of them is not for a chain."""
+    moves: list[Move] = []
+    pipeline = tuple(_one_by_one(pipeline))
+    for op, live in zip(pipeline, live_after(pipeline, at_end), strict=True):
+        kept = tuple(var for var in columns if var in live)
+        move = _move(start, op, columns, kept, live)
+        if move is None:
+            return None
+        moves.append(move)
+        columns = (*kept, *(var for var in bound_by(op) if var in live and var != start and var not in kept))
+    return moves
+
+
+def _move(start: str, op: ir.Op, columns: tuple[str, ...], kept: tuple[str, ...], live: frozenset[str]) -> Move | None:
+    match op:
+        case ir.Filter():
+            return _filter(_judge(op.condition), kept)
+        case ir.AntiJoin():
+            return _anti_join(start, op, columns, kept)
+        case ir.Expand() if op.min_hops <= op.max_hops and op.src_type is None:
+            if op.edge_var is not None:
+                return _edge_hop(op, kept, live)
+            if op.dst_bound:
+                return _filter(_meets(start, op), kept) if _is_check(op) else None
+            single = (op.min_hops, op.max_hops) == (1, 1)
+            return (_hop if single else _reach)(op, kept, arrives=op.dst_var in live)
+        case _:
+            return None
+
+
+def bound_by(op: ir.Op) -> Iterator[str]:
+    """The variables an operation has to do with that rows have after it."""
+    if isinstance(op, ir.NodeScan):
+        yield op.var
+    elif isinstance(op, ir.Expand):
+        yield from filter(None, (op.dst_var, op.edge_var))
+
+
+def _one_by_one(pipeline: ir.Pipeline) -> Iterator[ir.Op]:
+    """The same operations, each condition one of its own."""
+    for op in pipeline:
+        if isinstance(op, ir.Expand) and (op.dst_filters or op.edge_filters):
+            yield replace(op, dst_filters=(), edge_filters=())
+            yield from map(ir.Filter, (*op.edge_filters, *op.dst_filters))
+        else:
+            yield op
+
+
+def _is_check(op: ir.Expand) -> bool:
+    """Whether a hop only says whether two nodes are connected."""
+    plain = op.edge_var is None and op.src_type is None and not op.dst_filters and not op.edge_filters
+    return op.dst_bound and plain and (op.min_hops, op.max_hops) == (1, 1)
+
+
+# -- moves -------------------------------------------------------------------------------------------
+
+
+def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
+    """One hop; `arrives` says whether anybody looks at where it leads."""
+
+    def move(rows: Rows) -> None:
+        neighbours = rows.work.hops(op.edge_type, op.also).neighbours(op.direction)
+        sources = rows.numbers(op.src_var)
+        if kept:
+            positions, ends = neighbours.expand(sources, room)
+            rows.columns = {var: rows.columns[var][positions] for var in kept}
+        elif arrives:
+            ends = neighbours.far(sources, room)
+            rows.columns = {}
+        else:
+            rows.columns = {}
+            rows.count = int(neighbours.degrees(sources).sum())
+            return
+        rows.count = len(ends)
+        if arrives:
+            rows.columns[op.dst_var] = ends
+
+    return move
+
+
+def _reach(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
+    """Bounded hops."""
+
+    def move(rows: Rows) -> None:
+        adjacency = rows.work.hops(op.edge_type, op.also)
+        neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
+        sources = rows.numbers(op.src_var)
+        hops, limit = (op.min_hops, op.max_hops), rows.work.room
+        if len(sources) == 1 and not kept:
+            ends = reach_from(neighbours, loops, int(sources[0]), *hops, backward=op.backward, room=limit)
+            rows.columns = {}
+        else:
+            positions, ends = reach_rows(neighbours, loops, sources, *hops, backward=op.backward, room=limit)
+            rows.columns = {var: rows.columns[var][positions] for var in kept}
+        rows.count = len(ends)
+        if arrives:
+            rows.columns[op.dst_var] = ends
+
+    return move
+
+
+def _edge_hop(op: ir.Expand, kept: tuple[str, ...], live: frozenset[str]) -> Move:
+    """One hop along edges that have a name."""
+    edge = op.edge_var
+    assert edge is not None
+
+    def move(rows: Rows) -> None:
+        adjacency = rows.work.adjacency(op.edge_type)
+        positions, edges, ends = adjacency.edge_rows(op.direction).expand(rows.numbers(op.src_var), room)
+        if op.dst_bound:
+            hits = ends == rows.numbers(op.dst_var)[positions]
+            positions, edges, ends = positions[hits], edges[hits], ends[hits]
+        rows.columns = {var: rows.columns[var][positions] for var in kept}
+        rows.count = len(ends)
+        if edge in live:
+            rows.columns[edge] = edges
+        if op.dst_var in live and not op.dst_bound:
+            rows.columns[op.dst_var] = ends
+
+    return move
+
+
+def _filter(judge: Judge, kept: tuple[str, ...]) -> Move:
+    return lambda rows: rows.keep(judge(rows), kept)
+
+
+def _judge(condition: ir.Condition) -> Judge:
+    """Where a condition is definitely true: comparisons of numbers at once, all others by the evaluator."""
+    variables = tuple(dict.fromkeys(ir.variables_of(condition)))
+
+    def evaluate(rows: Rows) -> Mask:
+        return rows.evaluator().mask(condition, rows.frame(variables))
+
+    compared = against_constant(condition)
+    if compared is None or compared[0].type.is_list or not (compared[0].type.is_integer or compared[0].type.is_float):
+        return evaluate
+    prop, op, right = compared
+
+    def compare(rows: Rows) -> Mask:
+        value = rows.params[right.name] if isinstance(right, ir.ParamRef) else right.value
+        test = make_test(prop.name, prop.type, op, value)
+        numbers = rows.bound(prop.var).plain(prop.name) if test.always is None else None
+        return evaluate(rows) if numbers is None else test.of_numbers(numbers)
+
+    return compare
+
+
+def _meets(start: str, op: ir.Expand) -> Judge:
+    """Whether the two ends of a hop are connected."""
+
+    def connected(rows: Rows) -> Mask:
+        neighbours = rows.work.hops(op.edge_type, op.also).neighbours(op.direction)
+        ends = rows.numbers(op.dst_var)
+        if op.src_var == start:
+            return contains(np.sort(neighbours.far(np.array([rows.start]))), ends)
+        return neighbours.connected(rows.numbers(op.src_var), ends)
+
+    return connected
+
+
+def _anti_join(start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tuple[str, ...]) -> Move | None:
+    """Without the rows that have a match of the inner operations."""
+    first = op.inner[0] if len(op.inner) == 1 else None
+    if isinstance(first, ir.Expand) and _is_check(first):
+        meets = _meets(start, first)
+        return _filter(lambda rows: ~meets(rows), kept)
+    moves = moves_of(start, op.inner, frozenset({_ROW}), (*columns, _ROW))
+    if moves is None:
+        return None
+
+    def unmatched(rows: Rows) -> Mask:
+        inner = rows.numbered(_ROW)
+        for move in moves:
+            move(inner)
+        left = np.ones(rows.count, bool)
+        left[inner.columns[_ROW]] = False
+        return left
+
+    return _filter(unmatched, kept)

@@ -1,0 +1,1 @@
+"""Input records: JSONL, CSV, Parquet, Arrow and Python values as typed columns."""

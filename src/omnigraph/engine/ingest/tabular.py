@@ -1,0 +1,504 @@
+"""Tables (Arrow, Parquet, CSV, pandas, polars) → records of a type.
+
+Columns are properties; `id` is optional; an edge table names its ends `from` and `to`, or `src` and `dst`. Values
+are judged by the rules of JSON, so every way of loading accepts and refuses the same. In CSV every cell is
+text: an empty one without quotes is null, numbers and booleans are read as such where the property is one, lists and
+vectors are JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import IO, Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.ingest.arrow_input import InputTable, column_names, input_table
+from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
+from omnigraph.engine.ingest.json_columns import in_calendar
+from omnigraph.engine.ingest.jsonl_fast import Columns
+from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
+from omnigraph.engine.ingest.records import EndTypes, Faults, Part, Records, end_id, end_types
+from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
+from omnigraph.names import did_you_mean, listing
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.storage.files.input_files import DataFile
+from omnigraph.types import PropertyType
+from omnigraph.values import DAY_MS, format_date, format_datetime
+
+_INTEGER = re.compile(r"([+-]?[0-9]{1,30})(?:\.0{1,30})?")
+_WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
+_NO_NAME = re.compile(r"[^0-9a-z]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
+_CSV_ROWS = 65_536
+_CSV_CHARS = 16 << 20
+_TEXT = PropertyType("String")
+_AS_THEY_ARE = frozenset(
+    {pa.utf8(), pa.bool_(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.date32()}
+)
+"""Arrow types all of whose values, if they are finite, are values of the property stored as such."""
+_TICKS = {"s": (1_000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
+"""Unit of an Arrow timestamp → how to multiply and divide it to get milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some of a table file's parts (row groups, batches), and the number of their first row."""
+
+    parts: tuple[int, ...]
+    first: int
+    bytes: int
+
+
+def stretches(file: DataFile, size: int) -> list[Stretch]:
+    """A Parquet or Arrow file in stretches of about a size; CSV and compressed files are one."""
+    if _ending(file) not in (".parquet", ".arrow", ".feather"):
+        return [Stretch((), 1, file.size)]
+    found: list[Stretch] = []
+    held: list[int] = []
+    held_bytes, first, rows = 0, 1, 0
+    with _opened(file) as table:
+        for part in range(table.count):
+            held.append(part)
+            held_bytes += table.bytes_of(part)
+            rows += table.rows_of(part)
+            if held_bytes >= size:
+                found.append(Stretch(tuple(held), first, held_bytes))
+                held, held_bytes, first = [], 0, rows + 1
+    return [*found, Stretch(tuple(held), first, held_bytes)] if held or not found else found
+
+
+def table_bytes(file: DataFile) -> int:
+    """About how large a file is once it is decoded; compressed text is not looked at."""
+    if _ending(file) != ".parquet":
+        return file.size
+    with _opened(file) as table:
+        return max(file.size, table.decoded_bytes())
+
+
+def read_table_file(
+    file: DataFile, catalog: Catalog, faults: Faults, stretch: Stretch | None = None
+) -> Iterator[tuple[str, Part]]:
+    """Table key and records of a Parquet, CSV or Arrow file, all of it or a stretch, in parts that fit memory.
+
+    Its name, up to the first dot, is the type's; of a node and an edge type of one name, `Name.edges.…` is the edge.
+    There is a part at least, if an empty one: the table is named.
+    """
+    is_edge = file.base.partition(".")[2].startswith("edges.")
+    type_ = (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog, file.name)
+    if _ending(file) == ".csv":
+        for part in _read_csv(file, type_, catalog, faults):
+            yield type_.table_key, part
+        return
+    with _opened(file) as table:
+        meanings = _meanings(type_, table.names, file.name)
+        ends = end_types(type_, catalog)
+        integers = _integer_columns(type_, ends)
+        first = stretch.first if stretch is not None else 1
+        numbers = stretch.parts if stretch is not None else range(table.count)
+        for number in numbers:
+            for batch in table.batches(number):
+                rows = input_table(type_.name, batch, file.name, integers)
+                yield type_.table_key, _read_rows(type_, rows, meanings, first, faults, file.name, ends)
+                first += batch.num_rows
+        if not numbers:
+            yield type_.table_key, Records(type_, file.name)
+
+
+def read_arrow(
+    name: str, data: Any, catalog: Catalog, faults: Faults, *, source: str | None = None, first: int = 1
+) -> dict[str, Part]:
+    """The records of an Arrow table, or of anything that turns into one; rows are numbered from `first`."""
+    type_ = find_type(name, catalog)
+    ends = end_types(type_, catalog)
+    rows = input_table(name, data, source, _integer_columns(type_, ends))
+    meanings = _meanings(type_, rows.table.column_names, source)
+    return {type_.table_key: _read_rows(type_, rows, meanings, first, faults, source, ends)}
+
+
+def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[str]:
+    """The names of the columns that hold integers."""
+    found = {name for name, property_ in type_.properties.items() if property_.type.is_integer}
+    words = {"src": ("src", "from"), "dst": ("dst", "to")}
+    found.update(word for end, key in ends.items() if key.is_integer for word in words[end])
+    return frozenset(name for name in found if name not in type_.properties or not type_.properties[name].type.is_list)
+
+
+def _read_rows(
+    type_: NodeType | EdgeType,
+    rows: InputTable,
+    meanings: dict[str, str],
+    first: int,
+    faults: Faults,
+    source: str | None,
+    ends: EndTypes,
+) -> Part:
+    table = rows.table
+    columns = _direct_columns(type_, table, meanings, ends) if not rows.values else None
+    lines = range(first, first + table.num_rows)
+    if columns is not None:
+        return Columns(type_, source, lines, columns)
+    values = {
+        meaning: rows.values[given]
+        if given in rows.values
+        else _json_values(table[given], ends.get(meaning) or _type_of(type_, meaning))
+        for meaning, given in meanings.items()
+    }
+    return _records(type_, values, list(lines), faults, source, ends)
+
+
+def _direct_columns(
+    type_: NodeType | EdgeType, table: pa.Table, meanings: dict[str, str], ends: EndTypes
+) -> dict[str, pa.Array] | None:
+    """The columns as they are, if every value fits its property as it is; else None, and values are looked at."""
+    fields: dict[str, pa.Array] = {}
+    for name in ("id", *ends, *type_.properties):
+        if name not in meanings:
+            continue
+        given = table[meanings[name]]
+        if name in ends and ends[name].is_integer and pa.types.is_integer(given.type):
+            key = _direct(given, ends[name])
+            column = None if key is None else key.cast(pa.utf8())
+        else:
+            column = _direct(given, _type_of(type_, name))
+        if column is None or (name in ends and column.null_count):
+            return None
+        fields[name] = column
+    return fields
+
+
+def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
+    """A column in the type that stores it, if that changes no value; None when it might."""
+    given, stored = column.type, arrow_type(wanted)
+    array = _whole(column)
+    if given == stored:
+        plain = given in _AS_THEY_ARE
+    elif pa.types.is_large_string(given) or pa.types.is_string_view(given):
+        plain, array = stored == pa.utf8(), array.cast(pa.utf8())
+    elif wanted.is_integer and not wanted.is_list and pa.types.is_integer(given):
+        try:
+            return array.cast(stored)
+        except pa.ArrowInvalid:
+            return None
+    elif wanted.scalar == "F32" and not wanted.is_list and given == pa.float64():
+        plain, array = True, array.cast(stored, safe=False)
+    elif wanted.scalar == "Vector":
+        return _direct_vectors(array, wanted)
+    else:
+        return None
+    if not plain or (pa.types.is_floating(stored) and pc.all(pc.is_finite(array)).as_py() is False):
+        return None
+    if pa.types.is_date(stored) and not in_calendar(array):
+        return None
+    return array
+
+
+def _direct_vectors(array: pa.Array, wanted: PropertyType) -> pa.Array | None:
+    """Lists of numbers as vectors: all of the right length, every number there and finite."""
+    type_ = array.type
+    lists = pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_)
+    if not lists or not pa.types.is_floating(type_.value_type) or array.null_count:
+        return None
+    numbers = pc.list_flatten(array).cast(pa.float32(), safe=False)
+    lengths = pc.min_max(pc.list_value_length(array))
+    right = wanted.dim == lengths["min"].as_py() == lengths["max"].as_py()
+    if not right or numbers.null_count or pc.all(pc.is_finite(numbers)).as_py() is False:
+        return None
+    return pa.FixedSizeListArray.from_arrays(numbers, wanted.dim).cast(arrow_type(wanted))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+class _TableFile:
+    """A file that is a table in parts."""
+
+    def __init__(self, file: DataFile) -> None:
+        self._parquet = file.base.lower().endswith(".parquet")
+        if self._parquet:
+            self._file = open_parquet(file.open(), file.name)
+            self.names = column_names(self._file.schema_arrow, file.name)
+            self.count: int = self._file.num_row_groups
+        else:
+            self._file = pa.ipc.open_file(file.open())
+            self.names = column_names(self._file.schema, file.name)
+            self.count = self._file.num_record_batches
+
+    def batches(self, part: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a part; a row group of Parquet is decoded batch by batch."""
+        if self._parquet:
+            yield from read_batches(self._file, part)
+        else:
+            yield self._file.get_batch(part)
+
+    def decoded_bytes(self) -> int:
+        """At least how large a Parquet file is once it is decoded."""
+        return decoded_bytes(self._file)
+
+    def rows_of(self, part: int) -> int:
+        """How many rows a part has."""
+        if self._parquet:
+            return int(self._file.metadata.row_group(part).num_rows)
+        return int(self._file.get_batch(part).num_rows)
+
+    def bytes_of(self, part: int) -> int:
+        """How large a part is."""
+        if self._parquet:
+            return int(self._file.metadata.row_group(part).total_byte_size)
+        return int(self._file.get_batch(part).nbytes)
+
+
+@contextmanager
+def _opened(file: DataFile) -> Iterator[_TableFile]:
+    try:
+        yield _TableFile(file)
+    except UnicodeDecodeError:
+        raise InputError(f"'{file.name}': a column name is not valid UTF-8", code="unreadable_file") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"'{file.name}' cannot be read: {reason}", code="unreadable_file") from None
+
+
+def _ending(file: DataFile) -> str:
+    return "." + file.base.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _read_csv(file: DataFile, type_: NodeType | EdgeType, catalog: Catalog, faults: Faults) -> Iterator[Records]:
+    source = file.name
+    ends = end_types(type_, catalog)
+    try:
+        with file.open_text() as raw:
+            stream = gzip.GzipFile(fileobj=raw) if file.base.lower().endswith(".gz") else raw
+            reader = CsvReader(cast(IO[bytes], stream), source, file.delimiter)
+            if reader.header is None:
+                raise InputError(
+                    f"'{source}' is empty", code="unreadable_file", hint="its first line names the columns"
+                )
+            if file.delimiter is None and reader.delimiter != ",":
+                faults.note(f"{source}: the delimiter is a {DELIMITERS[reader.delimiter]}")
+            header = _without_index(reader.header, source, faults)
+            meanings = _meanings(type_, [name for name in header if name is not None], source)
+            places = [
+                (meaning, header.index(given), ends.get(meaning) or _type_of(type_, meaning), meaning in ends)
+                for meaning, given in meanings.items()
+            ]
+            rows = _csv_rows(reader, len(header), type_, faults)
+            for number in count():
+                chunk = list(_some(rows))
+                if not chunk and number:
+                    return
+                columns = {
+                    meaning: [(_end if is_end else _cell)(row[at], kind) for _, row in chunk]
+                    for meaning, at, kind, is_end in places
+                }
+                records = _records(type_, columns, [line for line, _ in chunk], faults, source, ends)
+                records.size = sum(len(cell) for _, cells in chunk for cell in cells if cell is not None)
+                yield records
+    except (EOFError, zlib.error, OSError) as error:
+        raise InputError(f"'{source}' cannot be read: {_reason(error)}", code="unreadable_file") from None
+
+
+def _without_index(header: list[str], source: str, faults: Faults) -> list[str | None]:
+    """The header; a first column without a name, which pandas writes for the index of a frame, is ignored."""
+    if len(header) > 1 and header[0] == "":
+        faults.note(f"{source}: the first column has no name and is ignored")
+        return [None, *header[1:]]
+    return list(header)
+
+
+def _some(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
+    """As many rows as fit one part."""
+    size = 0
+    for number, (line, cells) in enumerate(rows, 1):
+        yield line, cells
+        size += sum(len(cell) for cell in cells if cell is not None)
+        if number >= _CSV_ROWS or size >= _CSV_CHARS:
+            return
+
+
+def _csv_rows(reader: CsvReader, width: int, type_: NodeType | EdgeType, faults: Faults) -> Iterator[tuple[int, Cells]]:
+    """Each row of the right width with the number of its first line."""
+    for line, row in reader:
+        if len(row) == width:
+            yield line, row
+        else:
+            message = f"a row has {width} cells, this one has {len(row)}"
+            error = RecordError(message, source=reader.source, line=line, type_name=type_.name, rule="csv")
+            error.record = list(row)
+            faults.add(error)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _records(
+    type_: NodeType | EdgeType,
+    columns: dict[str, list[Any]],
+    lines: list[int],
+    faults: Faults,
+    source: str | None,
+    ends: EndTypes,
+) -> Records:
+    records = Records(type_, source)
+    given = [(columns.pop(end), word, ends[end]) for end, word in (("src", "from"), ("dst", "to")) if end in ends]
+    names = list(columns)
+    rows = zip(*columns.values(), strict=True) if columns else iter([()] * len(lines))
+    for position, (line, row) in enumerate(zip(lines, rows, strict=True)):
+        try:
+            ids = [end_id(values[position], key, type_, word) for values, word, key in given]
+        except ValueFormatError as error:
+            wrong = RecordError(error.message, source=source, line=line, type_name=type_.name, rule="endpoint")
+            ends_given = {word: values[position] for values, word, _ in given}
+            wrong.record = {"edge": type_.name, **ends_given, "data": dict(zip(names, row, strict=True))}
+            faults.add(wrong)
+            continue
+        records.lines.append(line)
+        records.data.append(dict(zip(names, row, strict=True)))
+        if given:
+            records.src.append(ids[0])
+            records.dst.append(ids[1])
+    return records
+
+
+def _cell(text: str | None, type_: PropertyType) -> Any:
+    """A cell as the JSON value it stands for; what is none stays text, and is refused later with its line."""
+    if text is None:
+        return None
+    if type_.is_list or type_.scalar == "Vector":
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    if type_.is_integer:
+        match = _INTEGER.fullmatch(text)
+        return int(match[1]) if match else text
+    if type_.is_float:
+        return float(text) if _NUMBER.fullmatch(text) else text
+    if type_.scalar == "Bool":
+        return _BOOLS.get(text, text)
+    return text
+
+
+def _end(text: str | None, key: PropertyType) -> str | None:
+    """The id a cell names; the key of an integer may be written as a float, as pandas does beside a missing value."""
+    if text is not None and key.is_integer and _WHOLE_FLOAT.fullmatch(text):
+        return text.partition(".")[0]
+    return text
+
+
+def find_type(name: str, catalog: Catalog, file: str | None = None) -> NodeType | EdgeType:
+    """The node or edge type of a name, which may be that of a file."""
+    found = catalog.nodes.get(name) or catalog.find_edge(name)
+    if found is None:
+        known = [*catalog.nodes, *catalog.edges]
+        hint = did_you_mean(name, known) or f"the types are {listing(known)}"
+        if file is None:
+            raise TypeNotFound(f"there is no node or edge type '{name}'", hint=hint)
+        raise TypeNotFound(
+            f"'{file}': there is no node or edge type '{name}'",
+            hint=f"the name of a table file, up to the first dot, is the type; rename the file: {hint}",
+        )
+    return found
+
+
+def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) -> dict[str, str]:
+    """Property (and `id`, `src`, `dst`) → the column that holds it."""
+    found: dict[str, str] = {}
+    ends = {"from": "src", "to": "dst", "src": "src", "dst": "dst"} if isinstance(type_, EdgeType) else {}
+    known = {"id": "id", **ends, **{name: name for name in type_.properties}}
+    folded = _folded(known)
+    for name in given:
+        meaning = known.get(name) or folded.get(_fold(name))
+        if meaning is None:
+            raise RecordError(
+                f"{type_.kind} type '{type_.name}' has no property '{name}'",
+                source=source,
+                type_name=type_.name,
+                property_name=name,
+                rule="unknown_property",
+                hint=_column_hint(type_, name, given, known),
+            )
+        if meaning in found:
+            message = f"columns '{found[meaning]}' and '{name}' mean the same"
+            raise RecordError(message, source=source, type_name=type_.name, rule="columns")
+        found[meaning] = name
+    for end, word in (("src", "from"), ("dst", "to")) if ends else ():
+        if end not in found:
+            message = f"edge {type_.name}: there is no column '{word}'"
+            raise RecordError(message, source=source, type_name=type_.name, rule="endpoint", hint=_ENDS_HINT)
+    return found
+
+
+_ENDS_HINT = "the ends of an edge are the columns 'from' and 'to': rename the columns"
+
+
+def _column_hint(type_: NodeType | EdgeType, name: str, given: list[str], known: Mapping[str, str]) -> str:
+    """What to do about a column that is no property."""
+    meant = did_you_mean(name, type_.properties)
+    if meant is not None:
+        return meant
+    if isinstance(type_, EdgeType):
+        found = {known[column] for column in given if column in known}
+        if not {"src", "dst"} <= found:
+            return _ENDS_HINT
+    properties = f"the properties are {listing(type_.properties)}; " if type_.properties else ""
+    return f"{properties}remove the column, or add the property to the schema"
+
+
+def _fold(name: str) -> str:
+    """A column name as a property would be called: `Sepal Length (cm)` is `sepal_length_cm`."""
+    return _NO_NAME.sub("_", name.lower()).strip("_")
+
+
+def _folded(known: dict[str, str]) -> dict[str, str]:
+    """Folded name → meaning, for the names that no other name folds to."""
+    folds = Counter(map(_fold, known))
+    return {_fold(name): meaning for name, meaning in known.items() if folds[_fold(name)] == 1}
+
+
+def _type_of(type_: NodeType | EdgeType, meaning: str) -> PropertyType:
+    return type_.properties[meaning].type if meaning in type_.properties else _TEXT
+
+
+def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
+    """The values as JSON would have given them to a property of the wanted type."""
+    type_ = column.type
+    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
+        return _moments(column, wanted)
+    if wanted.scalar == "Blob":
+        encoded = (("base64:" + base64.b64encode(v).decode()) if type(v) is bytes else v for v in column.to_pylist())
+        return list(encoded)
+    if wanted.is_list and (pa.types.is_list(type_) or pa.types.is_large_list(type_)):
+        items = iter(_json_values(pc.list_flatten(column), wanted.item))
+        lengths = pc.list_value_length(column).to_pylist()
+        return [None if length is None else list(islice(items, length)) for length in lengths]
+    return list(column.to_pylist())
+
+
+def _moments(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
+    """Dates and times in the form the wanted type takes: days or milliseconds; for any other type as text."""
+    type_ = column.type
+    times, by = (DAY_MS, 1) if pa.types.is_date32(type_) else _TICKS[type_.unit if hasattr(type_, "unit") else "ms"]
+    numbers = column.cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).to_pylist()
+    moments = [None if number is None else number * times // by for number in numbers]
+    if wanted.scalar == "DateTime":
+        return moments
+    if wanted.scalar == "Date":
+        return [None if moment is None else moment // DAY_MS for moment in moments]
+    if pa.types.is_date32(type_):
+        return [None if moment is None else format_date(moment // DAY_MS) for moment in moments]
+    return [None if moment is None else format_datetime(moment) for moment in moments]

@@ -1,0 +1,54 @@
+"""Compiled: steps of a walk, and what two rows have in common. The twins are in `engine.adjacency.bfs` and `engine.exec.cycle_count`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int32, int64, njit, types
+
+_I64 = types.Array(int64, 1, "C", readonly=True)
+_I32 = types.Array(int32, 1, "C", readonly=True)
+
+
+@njit([int64[::1](_I64, _I32, _I64, _I32, _I64, _I64, int64)], nogil=True, cache=True)
+def common_counts(  # type: ignore[no-untyped-def]
+    walked_offsets, walked_targets, closed_offsets, closed_targets, walkers, closers, size
+):
+    """How many far ends of each walker are far ends of its closer; those are marked while it is its turn."""
+    counts = np.zeros(len(walkers), np.int64)
+    marks = np.zeros(size, np.uint8)
+    last = np.int64(-1)
+    for row in range(len(walkers)):
+        closer = closers[row]
+        if closer != last:
+            if last >= 0:
+                for place in range(closed_offsets[last], closed_offsets[last + 1]):
+                    marks[closed_targets[place]] = 0
+            last = closer
+            for place in range(closed_offsets[closer], closed_offsets[closer + 1]):
+                marks[closed_targets[place]] = 1
+        found = 0
+        walker = walkers[row]
+        for place in range(walked_offsets[walker], walked_offsets[walker + 1]):
+            # An index without a sign need not be looked at twice: this loop is all the time there is.
+            found += marks[np.uint32(walked_targets[place])]
+        counts[row] = found
+    return counts
+
+
+@njit([int64[::1](_I64, _I32, _I64, _I64, int32[::1], int32)], nogil=True, cache=True)
+def step(offsets, targets, frontier, moved, stamp, mark):  # type: ignore[no-untyped-def]
+    """The far ends of a frontier that have not this mark yet, each once, now marked; by their new numbers, if moved."""
+    is_moved = len(moved) > 0
+    steps = 0
+    for source in frontier:
+        steps += offsets[source + 1] - offsets[source]
+    found = np.empty(min(steps, len(stamp)), np.int64)
+    count = 0
+    for source in frontier:
+        for place in range(offsets[source], offsets[source + 1]):
+            target = moved[targets[place]] if is_moved else np.int64(targets[place])
+            if stamp[target] != mark:
+                stamp[target] = mark
+                found[count] = target
+                count += 1
+    return found[:count].copy()

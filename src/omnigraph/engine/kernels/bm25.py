@@ -1,0 +1,67 @@
+"""Compiled: scores of words, and which rows have the best. The twins are in `omnigraph.engine.search.inverted_index`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, float64, int32, int64, njit, types, uint16, uint32
+
+from omnigraph.engine.kernels.heaps import replace_least
+
+_ROWS = types.Array(uint32, 1, "C", readonly=True)
+_NORMS = types.Array(float64, 1, "C", readonly=True)
+_PLACES = types.Array(int32, 1, "C", readonly=True)
+_I64 = types.Array(int64, 1, "C", readonly=True)
+_TWO = types.UniTuple(int64[::1], 2)  # type: ignore[no-untyped-call]
+_COUNTS = [types.Array(kind, 1, "C", readonly=True) for kind in (uint16, uint32)]
+
+
+@njit(
+    [int64(float64[::1], _ROWS, counts, _NORMS, float64, _PLACES, boolean, int64[::1], int64) for counts in _COUNTS],
+    nogil=True,
+    cache=True,
+)
+def add(scores, rows, counts, norms, weight, places, moved, touched, size):  # type: ignore[no-untyped-def]
+    """Add what one word is worth to the scores of the rows that hold it; note the rows that had none before."""
+    for at in range(len(rows)):
+        row = np.int64(places[rows[at]]) if moved else np.int64(rows[at])
+        if row >= 0:
+            count = np.float64(counts[at])
+            if scores[row] == 0:
+                touched[size] = row
+                size += 1
+            scores[row] += weight * count / (count + norms[row])
+    return size
+
+
+@njit([int64[::1](_NORMS, _I64, boolean, int64)], nogil=True, cache=True)
+def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
+    """The places whose score is above 0 and among the `wanted` best, ties included."""
+    count = len(scores) if whole else len(rows)
+    heap = np.zeros(wanted, np.float64)
+    for place in range(count):
+        score = scores[place] if whole else scores[rows[place]]
+        if score > heap[0]:
+            replace_least(heap, score)
+    last = heap[0]
+    found = np.empty(count, np.int64)
+    size = 0
+    for place in range(count):
+        score = scores[place] if whole else scores[rows[place]]
+        if score > 0 and score >= last:
+            found[size] = place
+            size += 1
+    return found[:size].copy()
+
+
+@njit([_TWO(_NORMS, _I64, boolean, _NORMS)], nogil=True, cache=True)
+def standing(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
+    """For each wanted score how many are above it, and how many equal to it."""
+    above = np.zeros(len(wanted), np.int64)
+    equal = np.zeros(len(wanted), np.int64)
+    for place in range(len(scores) if whole else len(rows)):
+        score = scores[place] if whole else scores[rows[place]]
+        if score > 0:
+            for at in range(len(wanted)):
+                above[at] += score > wanted[at]
+                equal[at] += score == wanted[at]
+    return above, equal

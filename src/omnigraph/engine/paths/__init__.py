@@ -1,0 +1,1 @@
+"""Path variables: all paths, shortest and lightest paths."""

@@ -1,0 +1,124 @@
+"""How far nodes are from each other, without the way there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from omnigraph.engine.adjacency.bfs import levels_from, new_far
+from omnigraph.engine.adjacency.csr import Walkable
+from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.engine.exec.cancellation import checkpoint
+from omnigraph.engine.paths.path_table import Floats
+
+_PAIRS_MAX = 16
+"""So few pairs of ends are looked for from both."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which ends are asked for: some nodes from whatever source, or for each source its own."""
+
+    nodes: Mask | None = None
+    pairs: tuple[Numbers, Numbers] | None = None
+    """(source, node) of each."""
+
+    def keys(self, first: int, sources: int, count: int) -> Numbers | None:
+        """The keys of what is asked of some sources; None when that is everything."""
+        if self.pairs is not None:
+            at = self.pairs[0] - first
+            here = (at >= 0) & (at < sources)
+            return at[here] * count + self.pairs[1][here]
+        if self.nodes is None:
+            return None
+        return (np.arange(sources)[:, None] * count + np.flatnonzero(self.nodes)).ravel()
+
+    def mask(self, source: int, count: int) -> Mask | None:
+        """What is asked of one source; None when that is everything."""
+        if self.pairs is None:
+            return self.nodes
+        asked = np.zeros(count, bool)
+        asked[self.pairs[1][self.pairs[0] == source]] = True
+        return asked
+
+    def few(self, sources: int) -> list[tuple[int, int]] | None:
+        """The pairs of a source and an end, if they are few."""
+        if self.pairs is not None:
+            at, ends = self.pairs
+            return list(zip(at.tolist(), ends.tolist(), strict=True)) if len(at) <= _PAIRS_MAX else None
+        if self.nodes is None or sources > _PAIRS_MAX:
+            return None
+        ends = np.flatnonzero(self.nodes)
+        return list(product(range(sources), ends.tolist())) if sources * len(ends) <= _PAIRS_MAX else None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Ends that were found: from which source, how many edges away, and what these weigh."""
+
+    at: Numbers
+    ends: Numbers
+    lengths: Numbers
+    weights: Floats | None = None
+
+
+def distances(onward: Walkable, backward: Walkable, sources: Numbers, wanted: Wanted, most: int) -> Iterator[Measured]:
+    """The least numbers of edges from each source to what is asked of it."""
+    few = wanted.few(len(sources))
+    if few is not None:
+        met = [meeting(onward, backward, int(sources[at]), end, most) for at, end in few]
+        found = [(*pair, one.distance) for pair, one in zip(few, met, strict=True) if one is not None]
+        yield Measured(*np.array(found, np.int64).reshape(-1, 3).T)
+        return
+    for at, source in enumerate(sources.tolist()):
+        asked = wanted.mask(at, onward.count)
+        for number, level in enumerate(levels_from(onward, source, most, asked), 1):
+            ends = level if asked is None else level[asked[level]]
+            yield Measured(np.full(len(ends), at), ends.astype(np.int64), np.full(len(ends), number))
+
+
+def _beyond(left: np.ndarray[Any, np.dtype[np.int32]], known: int, nodes: Numbers) -> Mask:
+    """Which nodes are further away than is known."""
+    beyond: Mask = left[nodes] > known
+    return beyond
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """How far two nodes are from each other, and how far others are at least from the second."""
+
+    distance: int
+    left: np.ndarray[Any, np.dtype[np.int32]]
+
+
+def meeting(onward: Walkable, backward: Walkable, source: int, target: int, most: int) -> Meeting | None:
+    """Where steps from the source and back from the target meet, the shorter ones first; None when they do not."""
+    if source == target:
+        return None
+    left = np.full(onward.count, most + 1, np.int32)
+    left[target] = 0
+    seen = np.zeros(onward.count, bool)
+    seen[source] = True
+    ahead, behind = np.array([source]), np.array([target])
+    steps, known = 0, 0
+    while steps + known < most and len(ahead) and len(behind):
+        checkpoint()
+        if int(onward.degrees(ahead).sum()) <= int(backward.degrees(behind).sum()):
+            ahead = new_far(onward, ahead, lambda far: ~seen[far])
+            seen[ahead] = True
+            steps += 1
+            met = bool((left[ahead] <= known).any())
+        else:
+            known += 1
+            behind = new_far(backward, behind, partial(_beyond, left, known))
+            left[behind] = known
+            met = bool(seen[behind].any())
+        if met:
+            left[left > known] = known + 1
+            return Meeting(steps + known, left)
+    return None

@@ -1,0 +1,193 @@
+"""What paths run over: nodes and edges of several types numbered together, and the edges at each node.
+
+Edges are taken each by itself, because parallel ones make different paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow.compute as pc
+
+from omnigraph.engine.adjacency.csr import EdgeRows, Walkable
+from omnigraph.engine.adjacency.multi_edge import Mixed
+from omnigraph.engine.adjacency.union_expand import moved
+from omnigraph.engine.cache.table_cache import Numbers, TableData
+from omnigraph.engine.exec.context import Work
+from omnigraph.engine.paths.path_table import Floats, Space
+from omnigraph.errors import InputError
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import union_name
+
+_STEP, _SUM_MAX = 2.0**20, 2.0**33
+"""Multiples of one part in a million add up exactly as long as their sum stays below; with more digits they do not."""
+
+TURNED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
+
+
+class Terrain:
+    """The nodes and edges of one operation, each with a number of its own."""
+
+    def __init__(self, work: Work, op: ir.FindPaths) -> None:
+        self._work = work
+        edges = [work.catalog.edges[name] for name in op.edge_types]
+        ends = {end for edge in edges for end in (edge.from_type, edge.to_type)}
+        given = {
+            member
+            for name in (op.src_type, *(step.dst_type for step in op.steps))
+            for member in work.catalog.members(name)
+        }
+        self._name = union_name(ends | given)
+        nodes = [work.catalog.nodes[name] for name in work.catalog.members(self._name)]
+        self.nodes = Space([(node, work.table(node.table_key)) for node in nodes])
+        self.edges = Space([(edge, work.table(edge.table_key)) for edge in edges])
+        self.count = int(self.nodes.offsets[-1])
+        """How many nodes there are."""
+
+    def inside(self, type_name: str, numbers: Numbers) -> Numbers:
+        """What nodes that a variable of this type calls by these numbers are called here."""
+        return numbers if type_name == self._name else moved(self._work, numbers, type_name, self._name)
+
+    def outside(self, type_name: str, numbers: Numbers) -> Numbers:
+        """The other way round."""
+        return numbers if type_name == self._name else moved(self._work, numbers, self._name, type_name)
+
+    def trails(self, step: ir.PathStep, direction: ir.Direction) -> Trails:
+        """The edges a step may take, walked in a direction."""
+        return Trails(lambda: self._ways(step, direction))
+
+    def _ways(self, step: ir.PathStep, direction: ir.Direction) -> list[_Way]:
+        ways: list[_Way] = []
+        for name in step.edge_types:
+            edge = self._work.catalog.edges[name]
+            both = direction == "both" and edge.from_type != edge.to_type
+            for way in ("out", "in") if both else (direction,):
+                near, far = (edge.to_type, edge.from_type) if way == "in" else (edge.from_type, edge.to_type)
+                start = self.nodes.start(near)
+                end = start + self._work.table(f"node:{near}").row_count
+                rows = self._work.adjacency(name).edge_rows(way)
+                ways.append(
+                    _Way(rows, self.edges.start(name), start, end, self.nodes.start(far), self.count == end - start)
+                )
+        return ways
+
+    def neighbours(self, step: ir.PathStep, direction: ir.Direction) -> Walkable:
+        """Who is next to whom by the edges a step may take."""
+        if len(self.nodes.types) == 1:
+            first, *also = step.edge_types
+            return self._work.hops(first, tuple(also)).neighbours(direction)
+        edges = [self._work.catalog.edges[name] for name in step.edge_types]
+        starts = [(self.nodes.start(edge.from_type), self.nodes.start(edge.to_type)) for edge in edges]
+        space = self._work.table(f"node:{self._name}")
+        return Mixed([self._work.adjacency(edge.name) for edge in edges], starts, space).neighbours(direction)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The edges of one type in one direction."""
+
+    rows: EdgeRows
+    edge: int
+    """Where edges of the type begin, …"""
+    near: int
+    near_end: int
+    """… the nodes they lead from begin and end, …"""
+    far: int
+    """… and those they lead to begin."""
+    alone: bool
+    """There are no other nodes."""
+
+    def here(self, nodes: Numbers) -> tuple[Numbers | None, Numbers]:
+        """(which of some nodes edges of the type can lead from, their numbers in their table); None when all."""
+        if self.alone:
+            return None, nodes
+        at = np.flatnonzero((nodes >= self.near) & (nodes < self.near_end))
+        return at, nodes[at] - self.near
+
+
+class Trails:
+    """The edges at each node, arranged when they are first asked for."""
+
+    def __init__(self, make: Callable[[], list[_Way]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _ways(self) -> list[_Way]:
+        return self._make()
+
+    def expand(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """For each node its edges: (position in `nodes`, edge, far end)."""
+        found: list[tuple[Numbers, Numbers, Numbers]] = []
+        for way in self._ways:
+            at, here = way.here(nodes)
+            positions, edges, far = way.rows.expand(here)
+            found.append((positions if at is None else at[positions], edges + way.edge, far + way.far))
+        if len(found) == 1:
+            return found[0]
+        positions, edges, far = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return positions, edges, far
+
+    def degrees(self, nodes: Numbers) -> Numbers:
+        """How many edges `expand` would find for each node."""
+        degrees = np.zeros(len(nodes), np.int64)
+        for way in self._ways:
+            at, here = way.here(nodes)
+            degrees[slice(None) if at is None else at] += way.rows.degrees(here)
+        return degrees
+
+    def count(self, nodes: Numbers) -> int:
+        """How many edges `expand` would find."""
+        return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._ways)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What edges have of a property; NaN where they have nothing, and are not followed."""
+
+    values: Floats
+    largest: float
+    even: bool
+    """All are multiples of one small step."""
+
+    @classmethod
+    def of(cls, work: Work, space: Space, by: str) -> Weights:
+        """Those of every edge of a space."""
+        found = [_weights(work.table(type_.table_key), by, type_.name) for type_ in space.types]
+        if len(found) == 1:
+            return found[0]
+        values = np.concatenate([weights.values for weights in found])
+        return cls(values, max(weights.largest for weights in found), all(weights.even for weights in found))
+
+    @property
+    def nbytes(self) -> int:
+        """What they take in memory."""
+        return int(self.values.nbytes)
+
+    def add_exactly(self, edges: int) -> bool:
+        """Whether so many of them make the same sum in whatever order they are added."""
+        return self.even and self.largest * edges <= _SUM_MAX
+
+
+def _weights(edges: TableData, by: str, type_name: str) -> Weights:
+    return edges.derived(f"weights:{edges.column_key(by)}", lambda: _read_weights(edges, by, type_name))
+
+
+def _read_weights(edges: TableData, by: str, type_name: str) -> Weights:
+    column = edges.column(by)
+    known = column.is_valid().to_numpy(zero_copy_only=False)
+    values: Floats = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)
+    bad = np.flatnonzero(values < 0)
+    if len(bad):
+        id_ = min(edges.take("id", bad).to_pylist())
+        raise InputError(
+            f"paths are weighed by '{by}', and edge '{id_}' of {type_name} has a value below zero",
+            code="negative_weight",
+            hint="mend the edge, or weigh by another property",
+        )
+    steps = values * _STEP
+    even = bool((steps == np.floor(steps)).all())
+    values[~known] = np.nan
+    return Weights(values, float(np.nanmax(values)) if known.any() else 0.0, even)

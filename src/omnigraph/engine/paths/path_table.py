@@ -1,0 +1,225 @@
+"""Paths as rows of a table: a path variable is bound to them like any other, and what is in them is fetched at the end.
+
+Nodes and edges of several types are numbered together, so a path is a run of numbers of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.adjacency.csr import NONE, ranges
+from omnigraph.engine.cache.table_cache import Codes, Numbers, TableData
+from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.exec.left_join import WithNone
+from omnigraph.engine.expr.sort_keys import id_ranks_of, ranks_of
+from omnigraph.query.plan import ir
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.types import ListType, ObjectType, PropertyType, ResultType, ScalarName
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Derived = TypeVar("Derived")
+
+_SYSTEM = {"id": "id", "from": "src", "to": "dst"}
+
+
+class Space:
+    """The rows of several tables under one numbering: those of the first, then those of the next."""
+
+    def __init__(self, parts: Sequence[tuple[NodeType | EdgeType, TableData]]) -> None:
+        self.types = [type_ for type_, _ in parts]
+        self.tables = [table for _, table in parts]
+        self.offsets: Numbers = np.cumsum([0, *(table.row_count for table in self.tables)])
+        self._start = {type_.name: int(start) for type_, start in zip(self.types, self.offsets, strict=False)}
+
+    def start(self, type_name: str) -> int:
+        """The number of a type's first row."""
+        return self._start[type_name]
+
+    def which(self, numbers: Numbers) -> Numbers:
+        """Which table each row is of."""
+        return np.searchsorted(self.offsets[1:], numbers, side="right")
+
+    def column(self, name: str, type_: ResultType, numbers: Numbers) -> pa.Array:
+        """A field of each row; null where its type has none."""
+        if len(self.tables) == 1 and name != "type":
+            return self.tables[0].take(_SYSTEM.get(name, name), numbers)
+        which = self.which(numbers)
+        if name == "type":
+            return pa.array([one.name for one in self.types]).take(pa.array(which))
+        pieces: list[pa.Array] = []
+        places: list[Numbers] = []
+        for at, table in enumerate(self.tables):
+            rows = np.flatnonzero(which == at)
+            places.append(rows)
+            if name in _SYSTEM or name in self.types[at].properties:
+                found = table.take(_SYSTEM.get(name, name), numbers[rows] - self.offsets[at])
+                pieces.append(found.cast(arrow_type(type_), safe=False))
+            else:
+                pieces.append(pa.nulls(len(rows), arrow_type(type_)))
+        order = np.argsort(np.concatenate(places), kind="stable")
+        return pa.concat_arrays(pieces).take(pa.array(order))
+
+    def ranks(self, numbers: Numbers) -> Numbers:
+        """Numbers in the order of the rows' ids, equal ids in the order of their types' names."""
+        if len(self.tables) == 1:
+            return id_ranks_of(Bound(self.tables[0], numbers))
+        of_name = np.argsort(np.argsort([one.name for one in self.types]))
+        return ranks_of(self.column("id", ir.STRING, numbers)) * len(of_name) + of_name[self.which(numbers)]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some paths of one length, from their starts to their ends, in the numbers of their spaces."""
+
+    nodes: Numbers
+    """A row for each path."""
+    edges: Numbers
+    owners: Numbers
+    """What each path belongs to; whoever makes it knows what that is."""
+    stops: Numbers
+    """For each path the nodes where its hops ended."""
+    weights: Floats | None = None
+
+
+class PathData(TableData):
+    """Paths, numbered in the order they are given."""
+
+    def __init__(self, nodes: Space, edges: Space, batches: Sequence[Batch], *, weighted: bool = False) -> None:
+        self.key = ("", "")
+        self.nodes = nodes
+        self.edges = edges
+        self._lengths = _joined([np.full(len(batch.edges), batch.edges.shape[1]) for batch in batches])
+        self._node_numbers = _joined([batch.nodes.ravel() for batch in batches])
+        self._edge_numbers = _joined([batch.edges.ravel() for batch in batches])
+        self._starts: Numbers = np.cumsum(self._lengths) - self._lengths
+        self._weights: Floats | None = None
+        if weighted:
+            weights = [batch.weights for batch in batches if batch.weights is not None]
+            self._weights = np.concatenate(weights) if weights else np.zeros(0)
+        self._derived: dict[str, Any] = {}
+
+    @property
+    def row_count(self) -> int:
+        """How many paths there are."""
+        return len(self._lengths)
+
+    def column(self, name: str) -> pa.Array:
+        """The length or the weight of every path; its id is made of the ids of its edges, and sorts as they do."""
+        return self.derived(name, lambda: self._column(name))
+
+    def _column(self, name: str) -> pa.Array:
+        if name == ir.LENGTH:
+            return pa.array(self._lengths)
+        if name == ir.WEIGHT:
+            return pa.array(self._weights)
+        if name.startswith(ir.PATH_PARTS):
+            return self._listed(name)
+        assert name == "id", name
+        ranks = self.edges.ranks(self._edge_numbers)
+        ends = np.concatenate([self._starts, [len(ranks)]]) * 8
+        text = [pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(ranks.astype(">i8"))]
+        return pa.Array.from_buffers(pa.large_binary(), self.row_count, [None, *text])
+
+    def _listed(self, name: str) -> pa.Array:
+        """A property of each node or edge, as a list for every path."""
+        part, scalar, property_ = name.removeprefix("#").split(":", 2)
+        type_ = PropertyType(cast(ScalarName, scalar))
+        counts, inside = self.part(part, np.arange(self.row_count))
+        space = self.nodes if part == "nodes" else self.edges
+        values = space.column(property_, type_, inside).cast(arrow_type(type_), safe=False)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        listed = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
+        return listed.cast(arrow_type(replace(type_, is_list=True)))
+
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """The values of some paths."""
+        return self.column(name).take(pa.array(numbers))
+
+    def codes(self, name: str) -> Codes | None:
+        """None: a path has no texts."""
+        assert name
+        return None
+
+    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """What is computed from the paths goes when they go."""
+        if name not in self._derived:
+            self._derived[name] = make()
+        return cast(Derived, self._derived[name])
+
+    def part(self, part: str, numbers: Numbers) -> tuple[Numbers, Numbers]:
+        """(how many nodes or edges each of some paths has, all of them one behind the other)."""
+        more = 1 if part == "nodes" else 0
+        counts = self._lengths[numbers] + more
+        every = self._node_numbers if part == "nodes" else self._edge_numbers
+        return counts, every[ranges(self._starts[numbers] + numbers * more, counts)]
+
+
+class MeasuredPaths(PathData):
+    """Paths of which only the lengths and the weights are known."""
+
+    def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
+        self.key = ("", "")
+        self._lengths = lengths
+        self._weights = weights
+        self._derived = {}
+
+    def _column(self, name: str) -> pa.Array:
+        if name != "id":
+            return super()._column(name)
+        # A path is the only one between its ends, so all it takes is that one is there.
+        return pa.repeat(pa.scalar(b"", pa.large_binary()), self.row_count)
+
+
+def is_of_paths(bound: Bound) -> bool:
+    """Whether a variable is bound to paths."""
+    data = bound.data.base if isinstance(bound.data, WithNone) else bound.data
+    return isinstance(data, PathData)
+
+
+def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
+    """Paths as objects, or the objects they are made of as lists; null for a path of an optional block that is not."""
+    data, numbers = bound.data, bound.numbers
+    missing = np.zeros(len(numbers), bool)
+    if isinstance(data, WithNone):
+        missing = numbers == data.absent
+        numbers, data = numbers[~missing], data.base
+    assert isinstance(data, PathData)
+    if expr.part != "path":
+        assert isinstance(expr.type, ListType)
+        return _objects(data, expr.part, expr.type, numbers, missing)
+    assert isinstance(expr.type, ObjectType)
+    columns: list[pa.Array] = []
+    for name, type_ in expr.type.fields:
+        if isinstance(type_, ListType):
+            columns.append(_objects(data, name, type_, numbers, missing))
+        else:
+            known = data.take(ir.LENGTH if name == "length" else ir.WEIGHT, numbers)
+            places = np.cumsum(~missing) - 1
+            columns.append(known.take(pa.array(places, mask=missing)))
+    names = [name for name, _ in expr.type.fields]
+    return pa.StructArray.from_arrays(columns, names=names, mask=pa.array(missing))
+
+
+def _objects(data: PathData, part: str, type_: ListType, numbers: Numbers, missing: np.ndarray[Any, Any]) -> pa.Array:
+    """For each row the objects of its path; `numbers` are the paths of the rows that have one."""
+    found, inside = data.part(part, numbers)
+    counts = np.zeros(len(missing), np.int64)
+    counts[~missing] = found
+    item = type_.item
+    assert isinstance(item, ObjectType)
+    space = data.nodes if part == "nodes" else data.edges
+    fields = [space.column(name, field, inside) for name, field in item.fields]
+    objects = pa.StructArray.from_arrays(fields, names=[name for name, _ in item.fields])
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    absent = np.append(missing, False)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32(), mask=absent), objects)
+
+
+def _joined(parts: Sequence[Numbers]) -> Numbers:
+    return np.concatenate(parts) if parts else NONE

@@ -1,0 +1,323 @@
+"""Shortest and lightest paths, level by level.
+
+A level holds the nodes first reached by so many edges, and every edge that reaches one so: together they are all
+shortest paths of a source. With weights a node is in every level that makes it lighter, or for all lightest paths
+also as light; weights are not negative, so a node that is no lighter for more edges is on no lightest path.
+Several sources are walked at once: a node of one source is told from the same node of another by its key.
+
+From the levels paths are read back. Where only one is wanted it is the one with the smallest ids of edges, compared
+from its start; only edges on a shortest path to where somebody asked for are looked at for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from omnigraph.engine.adjacency.csr import NONE, Walkable, in_slices, offsets_of
+from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.native import ROWS_AT_ONCE, batches, stoppable
+from omnigraph.engine.paths.distances import Measured, Meeting, Wanted, distances, meeting
+from omnigraph.engine.paths.edge_space import Trails
+from omnigraph.engine.paths.path_table import Batch, Floats, Space
+
+_LEVEL_COLUMNS = 6
+"""Columns of numbers that a level takes while it is made."""
+_KEYS_AT_ONCE = 4_000_000
+"""Each source walked at once has room for every node."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is reached by so many edges: nodes, and the edges that lead to them from the level before."""
+
+    at: Numbers
+    """For each node here the source it is reached from."""
+    nodes: Numbers
+    sums: Floats | None
+    into: Numbers
+    """For each edge the place of its far node here …"""
+    back: Numbers
+    """… and of its near one in the level before."""
+    edges: Numbers
+
+    def only(self, kept: Numbers | Mask) -> Level:
+        """The same nodes with some of the edges."""
+        return replace(self, into=self.into[kept], back=self.back[kept], edges=self.edges[kept])
+
+
+class Shortest:
+    """Finds the shortest paths from some nodes over one hop.
+
+    `from_end` says that paths end at the sources. `both` gives the neighbours of nodes as walked and back: without
+    weights, a few pairs of ends are looked for from both.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        trails: Trails,
+        edges: Space,
+        count: int,
+        most: int,
+        *,
+        every: bool,
+        from_end: bool,
+        weights: Floats | None,
+        both: Callable[[], tuple[Walkable, Walkable]],
+    ) -> None:
+        self._work = work
+        self._trails = trails
+        self._edges = edges
+        self._count = count
+        self._most = most
+        self._every = every
+        self._from_end = from_end
+        self._weights = weights
+        self._both = both
+
+    def find(self, sources: Numbers, wanted: Wanted) -> Iterator[Batch]:
+        """The paths from each source, owned by its place; they start at the sources, whichever end these are."""
+        held = 0
+        for first, levels, found in self._in_turn(sources, wanted):
+            for batch in self._read(levels, found, held):
+                held += len(batch.edges)
+                self._work.room(held)
+                yield replace(batch, owners=batch.owners + first)
+
+    def measure(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+        """How far the ends that are asked for are from each source, where it does not matter by which path."""
+        held = 0
+        for measured in self._lengths(sources, wanted) if self._weights is None else self._sums(sources, wanted):
+            held += len(measured.ends)
+            self._work.room(held)
+            yield measured
+
+    def _lengths(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+        return distances(*self._both(), sources, wanted, self._most)
+
+    def _sums(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+        for first, levels, found in self._in_turn(sources, wanted):
+            for number, places in enumerate(found, 1):
+                level = levels[number]
+                assert level.sums is not None
+                lengths = np.full(len(places), number)
+                yield Measured(level.at[places] + first, level.nodes[places], lengths, level.sums[places])
+
+    # -- walking ---------------------------------------------------------------------------------
+
+    def _in_turn(self, sources: Numbers, wanted: Wanted) -> Iterator[tuple[int, list[Level], list[Numbers]]]:
+        """For some sources after others, or for a few pairs: (the first source, levels, what is found in each)."""
+        few = wanted.few(len(sources)) if self._weights is None else None
+        if few is not None:
+            for at, end in few:
+                met = meeting(*self._both(), int(sources[at]), end, self._most)
+                if met is not None:
+                    yield at, *self._walk(sources[at : at + 1], np.array([end]), met)
+            return
+        at_once = max(1, _KEYS_AT_ONCE // max(self._count, 1))
+        for first in range(0, len(sources), at_once):
+            some = sources[first : first + at_once]
+            yield first, *self._walk(some, wanted.keys(first, len(some), self._count))
+
+    def _walk(
+        self, sources: Numbers, wanted: Numbers | None, met: Meeting | None = None
+    ) -> tuple[list[Level], list[Numbers]]:
+        """The levels of some sources, and for each level the places of the ends that are asked for."""
+        known = _Known(sources, self._count, wanted, weighted=self._weights is not None)
+        nothing = None if self._weights is None else np.zeros(len(sources))
+        levels = [Level(np.arange(len(sources)), sources, nothing, NONE, NONE, NONE)]
+        held = 0
+        for hops in range(1, (self._most if met is None else met.distance) + 1):
+            level = levels[-1]
+            if not len(level.nodes) or known.has_all:
+                break
+            steps = self._trails.count(level.nodes)
+            self._work.room(held + steps, _LEVEL_COLUMNS)
+            longer = stoppable(partial(self._next_level, level, hops, known, met), steps)
+            held += len(longer.edges)
+            levels.append(longer)
+        return levels, [known.found(level) for level in levels[1:]]
+
+    def _next_level(self, level: Level, hops: int, known: _Known, met: Meeting | None) -> Level:
+        """What is reached from a level by one more edge."""
+        positions, edges, nodes = self._trails.expand(level.nodes)
+        keys = level.at[positions] * self._count + nodes
+        sums: Floats | None = None
+        if self._weights is None:
+            new = known.first_met(keys)
+            if met is not None:
+                new &= met.left[nodes] <= met.distance - hops
+        else:
+            assert level.sums is not None
+            sums = level.sums[positions] + self._weights[edges]
+            new = known.lightest(keys, sums, level.at[positions], ties=self._every)
+            sums = sums[new]
+        positions, edges, nodes = positions[new], edges[new], nodes[new]
+        first, into = known.note(keys[new])
+        sums = None if sums is None else sums[first]
+        return Level(level.at[positions[first]], nodes[first], sums, into, positions, edges)
+
+    # -- reading back ----------------------------------------------------------------------------
+
+    def _read(self, levels: list[Level], found: list[Numbers], held: int) -> Iterator[Batch]:
+        levels = _needed(levels, found)
+        if not self._every:
+            levels = self._smallest(levels)
+        for number, places in enumerate(found, 1):
+            if len(places):
+                yield self._back(levels[: number + 1], places, held)
+
+    def _smallest(self, levels: list[Level]) -> list[Level]:
+        """The levels with one edge into each node: the one on the path with the smallest ids of edges.
+
+        Paths of equal length are compared edge by edge, so the nodes of a level are in the order of their paths once
+        they are in the order of the nodes before them, then of the edges. Seen from where paths end the edge nearest
+        to the other end comes first, and decides alone.
+        """
+        several = [number for number, level in enumerate(levels) if _repeats(level.into)]
+        chosen = list(levels)
+        place = np.zeros(len(levels[0].nodes), np.int64)
+        for number in range(1, max(several, default=0) + 1):
+            level = levels[number]
+            ids = self._edges.ranks(level.edges)
+            before = np.zeros(len(ids), np.int64) if self._from_end else place[level.back]
+            order = np.lexsort((ids, before, level.into))
+            first = order[_firsts(level.into[order])]
+            chosen[number] = level.only(first)
+            place = np.zeros(len(level.nodes), np.int64)
+            place[level.into[first[np.lexsort((ids[first], before[first]))]]] = np.arange(len(first))
+        return chosen
+
+    def _back(self, levels: list[Level], places: Numbers, held: int) -> Batch:
+        """The paths that end at some nodes of the last level."""
+        owners, weights = levels[-1].at[places], levels[-1].sums
+        sums = None if weights is None else weights[places]
+        nodes = levels[-1].nodes[places].reshape(-1, 1)
+        edges = np.zeros((len(places), 0), np.int64)
+        for number in range(len(levels) - 1, 0, -1):
+            level, before = levels[number], levels[number - 1]
+            order = stoppable(partial(np.argsort, level.into, kind="stable"), len(level.into))
+            starts = offsets_of(level.into, len(level.nodes))
+            counts = starts[places + 1] - starts[places]
+            self._work.room(held + int(counts.sum()), nodes.shape[1] + edges.shape[1] + 4)
+            rows = np.repeat(np.arange(len(places)), counts)
+            entries = order[in_slices(starts[places], counts)]
+            places = level.back[entries]
+            nodes = _longer(before.nodes[places], nodes, rows)
+            edges = _longer(level.edges[entries], edges, rows)
+            owners, sums = owners[rows], None if sums is None else sums[rows]
+            if self._every and self._weights is not None:
+                # Edges that weigh nothing may lead in a circle.
+                once = ~(nodes[:, 1:] == nodes[:, :1]).any(axis=1)
+                places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]
+                sums = None if sums is None else sums[once]
+        return Batch(nodes, edges, owners, nodes[:, :0], sums)
+
+
+class _Known:
+    """What is known so far of every node of every source, and which of them are asked for."""
+
+    def __init__(self, sources: Numbers, count: int, wanted: Numbers | None, *, weighted: bool) -> None:
+        size = len(sources) * count
+        own = np.arange(len(sources)) * count + sources
+        self._count = count
+        self._sources = len(sources)
+        self._seen = np.zeros(size, bool)
+        self._seen[own] = True
+        self._slot = np.empty(size, np.int64)
+        self._best: Floats | None = None
+        if weighted:
+            self._best = np.full(size, np.inf)
+            self._best[own] = -1.0  # nothing is lighter, so nothing leads back
+        self._asked: Mask | None = None
+        self._missing = -1
+        if wanted is not None:
+            self._asked = np.zeros(size, bool)
+            self._asked[wanted] = True
+            self._asked[own] = False
+            self._wanted = np.flatnonzero(self._asked)
+            self._missing = len(self._wanted)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether everything that is asked for was met; with weights it may still get lighter."""
+        return not self._missing
+
+    def first_met(self, keys: Numbers) -> Mask:
+        """Which keys were not met in an earlier level."""
+        return ~self._seen[keys]
+
+    def lightest(self, keys: Numbers, sums: Floats, at: Numbers, *, ties: bool) -> Mask:
+        """Which sums are the smallest so far of their keys, or with `ties` as small, and lead to what is asked for."""
+        assert self._best is not None
+        limit = self._limit(self._best)[at]
+        light: Mask = (
+            (sums <= self._best[keys]) & (sums <= limit) if ties else (sums < self._best[keys]) & (sums < limit)
+        )
+        np.minimum.at(self._best, keys[light], sums[light])
+        light &= sums == self._best[keys]
+        return light
+
+    def _limit(self, best: Floats) -> Floats:
+        """For each source the sum no path needs to pass: the largest to what is asked for, once all is reached."""
+        if self._asked is None:
+            return np.full(self._sources, np.inf)
+        limit = np.full(self._sources, -np.inf)
+        np.maximum.at(limit, self._wanted // self._count, best[self._wanted])
+        return limit
+
+    def note(self, keys: Numbers) -> tuple[Numbers, Numbers]:
+        """(the first place of each key of a level, which of these each one is)."""
+        self._slot[keys] = np.arange(len(keys))
+        first = np.flatnonzero(self._slot[keys] == np.arange(len(keys)))
+        self._slot[keys[first]] = np.arange(len(first))
+        self._seen[keys] = True
+        if self._asked is not None and self._best is None:
+            self._missing -= int(self._asked[keys[first]].sum())
+        return first, self._slot[keys]
+
+    def found(self, level: Level) -> Numbers:
+        """The places of a level that are asked for, and could not be reached more lightly."""
+        keys = level.at * self._count + level.nodes
+        right = np.ones(len(keys), bool) if self._asked is None else self._asked[keys]
+        if self._best is not None:
+            right &= level.sums == self._best[keys]
+        return np.flatnonzero(right)
+
+
+def _longer(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
+    """Some rows of a table of numbers, each with one number more in front."""
+    found = np.empty((len(rows), others.shape[1] + 1), np.int64)
+    for some in batches(len(rows), ROWS_AT_ONCE):
+        found[some, 0] = first[some]
+        found[some, 1:] = others[rows[some]]
+    return found
+
+
+def _needed(levels: list[Level], found: list[Numbers]) -> list[Level]:
+    """The levels with the edges that lead to something found."""
+    kept = list(levels)
+    needed = np.zeros(len(levels[-1].nodes), bool)
+    for number in range(len(levels) - 1, 0, -1):
+        level = levels[number]
+        needed[found[number - 1]] = True
+        kept[number] = level.only(needed[level.into])
+        needed = np.zeros(len(levels[number - 1].nodes), bool)
+        needed[kept[number].back] = True
+    return kept
+
+
+def _repeats(places: Numbers) -> bool:
+    return bool(len(places)) and int(np.bincount(places).max()) > 1
+
+
+def _firsts(ordered: Numbers) -> Mask:
+    """Which of some numbers in order differ from the one before."""
+    first = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first

@@ -1,0 +1,1 @@
+"""Plans that are ready to run: liveness, cardinality estimates, limits, `explain`."""

@@ -1,0 +1,140 @@
+"""A plan with what is known about it: before it runs what to expect, after it ran what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.exec.context import Profile, Step
+from omnigraph.engine.plan.cardinality import Estimates, about
+from omnigraph.engine.plan.point_lookup import id_tests
+from omnigraph.engine.plan.prepared_query import Prepared
+from omnigraph.engine.search.inverted_index import WORDS
+from omnigraph.query.plan import ir
+from omnigraph.query.plan.explain import Part, explain
+from omnigraph.versioning.model.snapshot import Snapshot
+
+_ROWS, _GUESS, _MS = 12, 12, 10
+
+
+class Explained:
+    """One plan on one snapshot."""
+
+    def __init__(self, prepared: Prepared, snapshot: Snapshot, cache: DataCache) -> None:
+        self._plan = prepared.plan
+        self._catalog = prepared.catalog
+        self._types = prepared.types
+        self._snapshot = snapshot
+        self._cache = cache
+        self._counts = {key: table.pin.row_count for key, table in snapshot.tables.items()}
+        self._estimates = Estimates(prepared.plan, prepared.catalog, self._counts)
+
+    # -- before ----------------------------------------------------------------------------------
+
+    def before(self) -> str:
+        """The plan, rows to expect, and what is used to find them."""
+        return explain(self._plan, self._expected)
+
+    def _expected(self, part: Part) -> str:
+        if part == "rank":
+            return self._ranking()
+        if part in ("limit", "group"):
+            return _rows(self._estimates.result)
+        if isinstance(part, str):
+            return ""
+        notes = [_rows(self._estimates.after(part)), *self._uses(part)]
+        return " · ".join(notes)
+
+    def _uses(self, op: ir.Op) -> Iterable[str]:
+        if isinstance(op, ir.NodeScan):
+            total = sum(self._counts.get(f"node:{member}", 0) for member in self._catalog.members(op.type_name))
+            yield "found by its key" if self._by_key(op) else f"of {total:,}"
+        if isinstance(op, ir.Expand):
+            states = dict.fromkeys(self._adjacency(edge_type, op.direction) for edge_type in op.edge_types)
+            yield f"adjacency {', '.join(states)}"
+        if isinstance(op, ir.FindPaths):
+            nodes_only = op.measured and op.by is None
+            kind = op.steps[0].direction if nodes_only else "ends"
+            states = dict.fromkeys(self._adjacency(edge_type, kind) for edge_type in op.edge_types)
+            yield f"{'adjacency' if nodes_only else 'edges by node'} {', '.join(states)}"
+        conditions: tuple[ir.Condition, ...] = ()
+        if isinstance(op, ir.NodeScan):
+            conditions = op.filters
+        elif isinstance(op, ir.Expand):
+            conditions = (*op.dst_filters, *op.edge_filters)
+        elif isinstance(op, ir.FindPaths):
+            conditions = tuple(condition for step in op.steps for condition in step.filters)
+        elif isinstance(op, ir.Filter):
+            conditions = (op.condition,)
+        for condition in conditions:
+            if isinstance(condition, ir.TextMatch):
+                yield f"words of '{condition.prop.name}' {self._kept(WORDS, condition.prop)}"
+
+    def _adjacency(self, edge_type: str, kind: str) -> str:
+        edge = self._catalog.edges[edge_type]
+        keys = (edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
+        return self._state(("adjacency", *(self._snapshot.tables[key].folder for key in keys), kind))
+
+    def _by_key(self, scan: ir.NodeScan) -> bool:
+        scans = (replace(scan, type_name=member) for member in self._catalog.members(scan.type_name))
+        return any(any(True for _ in id_tests(one, self._catalog)) for one in scans)
+
+    def _ranking(self) -> str:
+        rank = self._plan.order_by[0].expr
+        assert isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf)
+        arms = rank.arms if isinstance(rank, ir.Rrf) else (rank,)
+        notes = []
+        for arm in arms:
+            if isinstance(arm, ir.Nearest):
+                kept = self._kept("vectors", arm.prop)
+                notes.append(f"vectors of '{arm.prop.name}' {kept}: codes first, the best in full")
+            else:
+                notes.append(f"words of '{arm.prop.name}' {self._kept(WORDS, arm.prop)}")
+        first = self._plan.pipeline[0]
+        if len(self._plan.pipeline) > 1 and isinstance(first, ir.NodeScan) and first.var == arms[0].prop.var:
+            notes.append("before the rest of the match" if self._plan.limit else "after the match")
+        return " · ".join(dict.fromkeys(notes))
+
+    def _kept(self, kind: str, prop: ir.Prop) -> str:
+        members = self._catalog.members(self._types[prop.var])
+        tables = [self._snapshot.table(f"node:{member}") for member in members]
+        states = dict.fromkeys(self._state((kind, t.folder, str(t.field_ids[prop.name]))) for t in tables)
+        return ", ".join(states)
+
+    def _state(self, what: disk_cache.What) -> str:
+        if self._cache.base(what) is not None:
+            return "in memory"
+        kept = any(disk_cache.is_kept(self._cache.folder, one) for one in (what, (*what, "0")))
+        return "on disk" if kept else "to be built"
+
+    # -- after -----------------------------------------------------------------------------------
+
+    def after(self, profile: Profile, *, rows: int, elapsed_ms: float) -> str:
+        """The plan with the rows and the time of every step, and how it was done."""
+        steps: dict[object, list[Step]] = {}
+        for step in profile.steps:
+            steps.setdefault(step.what if isinstance(step.what, str) else id(step.what), []).append(step)
+        ranks = [key for key in self._plan.order_by if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
+        if "rank" in steps and len(ranks) == len(self._plan.order_by):
+            # A rank alone has no line of its own for the order.
+            steps["rank"] += steps.pop("order", [])
+
+        def beside(part: Part) -> str:
+            if part == "":
+                return f"{'rows':>{_ROWS}}{'expected':>{_GUESS}}{'ms':>{_MS}}"
+            done = steps.get(part if isinstance(part, str) else id(part))
+            if done is None:
+                return ""
+            guess = "" if isinstance(part, str) else about(self._estimates.after(part))
+            how = " · ".join(dict.fromkeys(what for step in done for what in step.how))
+            ms = sum(step.ms for step in done)
+            return f"{done[-1].rows:>{_ROWS},}{guess:>{_GUESS}}{ms:>{_MS}.2f}  {how}"
+
+        total = f"{rows:,} row{'' if rows == 1 else 's'} in {elapsed_ms:.2f} ms at commit {self._snapshot.commit_id}"
+        return f"{explain(self._plan, beside)}  total   {total}\n"
+
+
+def _rows(count: float) -> str:
+    return f"{about(count)} row" + ("" if round(count) == 1 or 0 < count < 1 else "s")

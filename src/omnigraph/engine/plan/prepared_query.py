@@ -1,0 +1,45 @@
+"""What is the same every time a plan runs, found out once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from omnigraph.engine.fastpath.compile_chain import Chain, find_chain
+from omnigraph.engine.plan.liveness import live_after, looked_at
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import Catalog
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A read, ready to run."""
+
+    plan: ir.QueryIR
+    catalog: Catalog
+    types: Mapping[str, str]
+    """Variable → node type."""
+    live: Sequence[frozenset[str]] | None
+    """For a query that groups or counts: the variables that matter after each operation."""
+    chain: Chain | None
+    """The plan as steps from one node, if it starts at one."""
+
+
+def prepare(plan: ir.QueryIR, catalog: Catalog) -> Prepared:
+    """Make a plan ready to run."""
+    live = live_after(plan.pipeline, looked_at(plan.group_exprs)) if plan.is_aggregate else None
+    types = dict(_types(plan.pipeline))
+    return Prepared(plan, catalog, types, live, find_chain(plan, catalog, types))
+
+
+def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
+    """Variable → node type."""
+    for op in pipeline:
+        if isinstance(op, ir.NodeScan):
+            yield op.var, op.type_name
+        elif isinstance(op, ir.Expand):
+            yield op.dst_var, op.dst_type
+        elif isinstance(op, ir.FindPaths):
+            yield from ((step.dst_var, step.dst_type) for step in op.steps)
+        elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
+            yield from _types(op.inner)

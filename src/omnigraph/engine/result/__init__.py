@@ -1,0 +1,1 @@
+"""Results and the graph inside them."""

@@ -1,0 +1,241 @@
+"""What a query gives back: Arrow, and every form people ask for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.exec.projection import Projection
+from omnigraph.engine.fastpath.python_rows import PlainRows, dicts
+from omnigraph.engine.result.result_graph import Shape
+from omnigraph.errors import InputError, MissingPackage
+from omnigraph.notebook.picture import colours_of, draw
+from omnigraph.notebook.tables import side_by_side
+from omnigraph.notebook.tables import table as html_table
+from omnigraph.text_table import TableStyle, table_lines, terminal_width
+from omnigraph.types import PropertyType
+from omnigraph.values import format_date, format_datetime, write_json
+from omnigraph.versioning.compare.rows import python_values, with_instants
+
+_HTML_ROWS = 50
+_TEXT_ROWS = 20
+_ROWS_AT_ONCE = 8192
+_I64, _F64 = PropertyType("I64"), PropertyType("F64")
+_WRITTEN = {pa.int64(): _I64, pa.uint64(): _I64, pa.float32(): _F64, pa.float64(): _F64}
+"""Numbers that JSON does not always show as numbers."""
+
+
+class Result:
+    """The rows of a query; iterate it for dicts.
+
+    The rows of a large result are known, but their properties are fetched as they are asked for: `batches`, iteration
+    and the Arrow stream never hold more than a batch; `to_arrow` and what builds on it hold everything.
+    """
+
+    def __init__(
+        self,
+        rows: pa.Table | Projection | PlainRows,
+        *,
+        query_name: str,
+        commit_id: str,
+        elapsed_ms: float,
+        shape: Callable[[], Shape] = Shape,
+        next: str | None = None,
+    ) -> None:
+        self._rows = rows
+        self._shape = shape
+        self.query_name = query_name
+        self.commit_id = commit_id
+        self.elapsed_ms = elapsed_ms
+        self.next = next
+        """The cursor of the page behind this one; None where there is none, or where no page was asked for."""
+
+    @classmethod
+    def empty(cls) -> Result:
+        """No rows and no columns, of no query."""
+        return cls(pa.table({}), query_name="", commit_id="", elapsed_ms=0.0)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+        return self._arrow.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns; a name may occur twice."""
+        return list(self._rows.names) if isinstance(self._rows, PlainRows) else list(self._rows.schema.names)
+
+    @property
+    def _arrow(self) -> pa.Table | Projection:
+        if isinstance(self._rows, PlainRows):
+            self._rows = self._rows.to_table()
+        return self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if isinstance(self._rows, PlainRows):
+            yield from self._rows.to_pylist()
+            return
+        names = self.columns
+        for batch in self.batches(_ROWS_AT_ONCE):
+            yield from dicts(names, [python_values(column) for column in batch.columns])
+
+    @property
+    def numeric_columns(self) -> list[int]:
+        """The numbers of the columns that hold numbers."""
+        types = self.schema.types
+        return [n for n, type_ in enumerate(types) if pa.types.is_integer(type_) or pa.types.is_floating(type_)]
+
+    def __str__(self) -> str:
+        """A table of the first rows, within the width of the terminal."""
+        style = TableStyle(total_width=terminal_width())
+        lines = [*table_lines(self.columns, self._first_rows(_TEXT_ROWS), style, right=self.numeric_columns)]
+        if len(self) > _TEXT_ROWS:
+            lines.append("…")
+        lines.append(f"{len(self):,} {'row' if len(self) == 1 else 'rows'}")
+        return "\n".join(line.rstrip() for line in lines)
+
+    __repr__ = __str__
+
+    def _first_rows(self, count: int) -> list[list[Any]]:
+        """The first rows as columns of JSON values; only these are fetched."""
+        first = next(iter(self.batches(count)), None)
+        return [_json_column(column) for column in first.columns] if first is not None else [[] for _ in self.columns]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """The rows in Arrow batches of at most `rows`, each made when it is asked for."""
+        if rows < 1:
+            raise InputError(f"a batch has at least one row, not {rows}")
+        arrow = self._arrow
+        return arrow.batches(rows) if isinstance(arrow, Projection) else iter(arrow.to_batches(max_chunksize=rows))
+
+    def to_batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """`batches` under the name Arrow has for it."""
+        return self.batches(rows)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        arrow = self._arrow
+        if isinstance(arrow, Projection):
+            arrow = self._rows = pa.Table.from_batches(arrow.batches(65_536), arrow.schema)
+        return arrow
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dicts of Python values."""
+        if isinstance(self._rows, PlainRows):
+            return self._rows.to_pylist()
+        if isinstance(self._rows, Projection):
+            return list(self)
+        # A column of one chunk is an array already, and going through the table's own view of it costs more.
+        columns = [column.chunk(0) if column.num_chunks == 1 else column for column in self._rows.itercolumns()]
+        return dicts(self.columns, [python_values(column) for column in columns])
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame; pandas must be installed."""
+        _need("pandas")
+        columns = [column.cast(with_instants(column.type)) for column in self.to_arrow().columns]
+        table = pa.Table.from_arrays(columns, names=self.columns)
+        try:
+            frame = table.to_pandas()
+        except (OverflowError, ValueError):
+            # Dates outside the years 1 to 9999.
+            shown = [pa.nulls(len(column)) if _holds_dates(column.type) else column for column in columns]
+            frame = pa.Table.from_arrays(shown, names=self.columns).to_pandas()
+            for place, column in enumerate(columns):
+                if _holds_dates(column.type):
+                    frame.isetitem(place, python_values(column))
+            return frame
+        for place, column in enumerate(table.columns):
+            if pa.types.is_nested(column.type):
+                # Beside a null inside, a whole number would become a float.
+                frame.isetitem(place, column.to_pandas(integer_object_nulls=True))
+        return frame
+
+    def to_polars(self) -> Any:
+        """The rows as a polars frame; polars must be installed."""
+        return _need("polars").from_arrow(self.to_arrow())
+
+    def json_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows as JSON values, one by one: dates as text, integers JavaScript cannot hold as decimal strings."""
+        names = self.columns
+        for batch in self.batches(_ROWS_AT_ONCE):
+            columns = [_json_column(column) for column in batch.columns]
+            for row in zip(*columns, strict=True):
+                yield dict(zip(names, row, strict=True))
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """`json_rows` as a list."""
+        return list(self.json_rows())
+
+    def to_columns(self) -> list[list[Any]]:
+        """The same column by column, also those that share a name."""
+        return [_json_column(column) for column in self.to_arrow().columns]
+
+    def to_json(self) -> str:
+        """The rows as a JSON array."""
+        return json.dumps(self.to_rows(), ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        """A table of the first rows and, where nodes are returned, a picture of them."""
+        columns = self._first_rows(_HTML_ROWS)
+        shown = f"the first {_HTML_ROWS} of " if len(self) > _HTML_ROWS else ""
+        caption = f"{shown}{len(self):,} {'row' if len(self) == 1 else 'rows'}"
+        shape = self._shape()
+        if not shape.has_nodes:
+            return html_table(self.columns, zip(*columns, strict=True), caption=caption, right=self.numeric_columns)
+        dots = list(shape.dots(columns))
+        cells = shape.cells(columns, colours_of(dots))
+        rows = html_table(self.columns, zip(*cells, strict=True), caption=caption, right=self.numeric_columns)
+        return side_by_side(rows, draw(dots, shape.lines(columns)))
+
+
+def _need(package: str) -> Any:
+    """A package that is only needed for one form of a result."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackage(f"'{package}' is not installed", hint=f"install it: pip install {package}") from error
+
+
+def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """A column as JSON shows it, by its Arrow type: what is inside lists and objects is shown no differently."""
+    if isinstance(column, pa.ChunkedArray):
+        return [value for chunk in column.chunks for value in _json_column(chunk)]
+    type_ = column.type
+    if pa.types.is_struct(type_):
+        fields = [_json_column(field) for field in column.flatten()]
+        rows = [dict(zip(type_.names, row, strict=True)) for row in zip(*fields, strict=True)]
+        return [row if known else None for row, known in zip(rows, column.is_valid().to_pylist(), strict=True)]
+    if pa.types.is_fixed_size_list(type_):
+        return [vector and [_finite(element) for element in vector] for vector in column.to_pylist()]
+    if pa.types.is_list(type_):
+        items = _json_column(column.values)
+        lists = [items[start:end] for start, end in pairwise(column.offsets.to_pylist())]
+        return [list_ if known else None for list_, known in zip(lists, column.is_valid().to_pylist(), strict=True)]
+    if pa.types.is_date32(type_):
+        return [None if days is None else format_date(days) for days in column.cast(pa.int32()).to_pylist()]
+    if pa.types.is_date64(type_):
+        return [None if ms is None else format_datetime(ms) for ms in column.cast(pa.int64()).to_pylist()]
+    if type_ in _WRITTEN:
+        return [write_json(value, _WRITTEN[type_]) for value in column.to_pylist()]
+    return list(column.to_pylist())
+
+
+def _finite(element: float) -> float | None:
+    return element if math.isfinite(element) else None
+
+
+def _holds_dates(type_: pa.DataType) -> bool:
+    return pa.types.is_date(type_) or any(_holds_dates(type_.field(n).type) for n in range(type_.num_fields))

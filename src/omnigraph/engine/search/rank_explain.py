@@ -1,0 +1,58 @@
+"""Why a ranked row is where it is: for each ranker its place there, the score, and what that adds to a fused one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.expr.sort_keys import id_ranks_of
+from omnigraph.engine.expr.structs import interleaved
+from omnigraph.engine.search.searcher import NOWHERE, Searcher
+from omnigraph.query.plan import ir
+from omnigraph.schema.arrow import arrow_type
+
+_FIELDS = arrow_type(ir.WHY.item)
+
+
+def reasons(
+    rank: ir.Rank, bound: Bound, keys: Sequence[np.ndarray[Any, Any]], chosen: Numbers, searcher: Searcher
+) -> pa.Array:
+    """The reasons of the chosen ones of some ranked rows, `keys` being what these were ranked by."""
+    shown = bound.take(chosen)
+    if not isinstance(rank, ir.Rrf):
+        places = _places(bound, keys[0])[chosen]
+        score = keys[0][chosen] if isinstance(rank, ir.Nearest) else -keys[0][chosen]
+        return interleaved([_reason(rank, places, score, None)])
+    columns = []
+    for arm, places, weight in zip(rank.arms, keys[1:], searcher.weights(rank), strict=True):
+        here = places[chosen]
+        score = searcher.distances(arm, shown)[0] if isinstance(arm, ir.Nearest) else searcher.scores(arm, shown)
+        held = np.where(here == NOWHERE, 1, here)
+        columns.append(_reason(arm, here, score, weight / (searcher.constant(rank.k) + held)))
+    return interleaved(columns)
+
+
+def _places(bound: Bound, key: np.ndarray[Any, Any]) -> Numbers:
+    """The place of each row's entity among all, from 1; of equal ones the smaller id comes first."""
+    entities, first, entity_of = np.unique(bound.numbers, return_index=True, return_inverse=True)
+    order = np.lexsort((id_ranks_of(bound.take(first)), key[first]))
+    places = np.empty(len(entities), np.int64)
+    places[order] = np.arange(1, len(entities) + 1)
+    return places[entity_of]
+
+
+def _reason(
+    arm: ir.Nearest | ir.Bm25, places: Numbers, score: np.ndarray[Any, Any], share: np.ndarray[Any, Any] | None
+) -> pa.Array:
+    """An object for each row; what is not in this ranking has no place, no score and no share."""
+    out = places == NOWHERE
+    name = "nearest" if isinstance(arm, ir.Nearest) else "bm25"
+    by = pa.repeat(pa.scalar(f"{name}({arm.prop.name})"), len(places))
+    shares = pa.nulls(len(places), pa.float64()) if share is None else pa.array(share, mask=out)
+    parts = [by, pa.array(places, mask=out), pa.array(np.asarray(score, np.float64), mask=out), shares]
+    return pa.StructArray.from_arrays(parts, fields=[*_FIELDS])

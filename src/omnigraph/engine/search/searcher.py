@@ -1,0 +1,241 @@
+"""Search: words and vectors, as masks, scores and rankings over the rows of a match.
+
+Everything is computed over exactly the rows the whole match block left, so a filter never starves a
+result; and from the columns themselves, so an index changes nothing but speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.exec.cancellation import paced
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.expr.sort_keys import id_ranks_of
+from omnigraph.engine.search.analyzer import Scores, analyse
+from omnigraph.engine.search.inverted_index import best, index_of, standing
+from omnigraph.engine.search.vector_scan import Query, Vectors, vectors_of
+from omnigraph.errors import InputError
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import Catalog
+
+NOWHERE = np.iinfo(np.int64).max
+"""The place of what is not in a ranking: behind everything."""
+
+_NONE = np.zeros(0, np.int64)
+EmbedQuery = Callable[[str, int, str, str, str | None], "np.ndarray[Any, Any]"]
+"""(text, dimensions, type, property, recorded model) → the query's vector."""
+
+
+class Searcher:
+    """Answers the search functions of one execution."""
+
+    def __init__(
+        self, catalog: Catalog, params: Mapping[str, Any], embed: EmbedQuery | None, types: Mapping[str, str]
+    ) -> None:
+        self._catalog = catalog
+        self._params = params
+        self._embed = embed
+        self._types = types
+        self._queries: dict[tuple[ir.Prop, str | int], Query] = {}
+        self._scored: tuple[tuple[Any, ...], tuple[Scores, Numbers]] | None = None
+
+    # -- words -----------------------------------------------------------------------------------
+
+    def matches(self, match: ir.TextMatch, bound: Bound) -> Mask:
+        """Which rows' texts match."""
+        index = index_of(bound.data, match.prop.name)
+        text = self.constant(match.query)
+        if text is None:
+            return np.zeros(bound.count, bool)
+        words = analyse(text)
+        if match.function == "fuzzy":
+            edits = self.constant(match.max_edits)
+            if edits is None or edits < 0:
+                raise InputError("max_edits of 'fuzzy' must be a whole number of at least 0")
+            mask = index.fuzzy(words, int(edits))
+        else:
+            mask = index.holding_all(words) if match.every else index.matching(words)
+        return mask if bound.whole else mask[bound.numbers]
+
+    def scores(self, rank: ir.Bm25, bound: Bound) -> Scores:
+        """The relevance of each row."""
+        scores, _ = self._scores(rank, bound.data)
+        return scores if bound.whole else scores[bound.numbers]
+
+    def relevant(self, rank: ir.Bm25, bound: Bound, limit: int | None) -> tuple[Numbers, Scores]:
+        """The rows that match and can be among the first `limit`, ties included; and how relevant they are."""
+        scores, held = self._scores(rank, bound.data)
+        wanted = bound.count if limit is None else limit
+        places, numbers = _holding(bound, held)
+        found = best(scores, numbers, wanted)
+        return (found if places is None else places[found]), scores[numbers[found]]
+
+    def _scores(self, rank: ir.Bm25, data: TableData) -> tuple[Scores, Numbers]:
+        """The relevance of every row of a table, and the rows where it is above 0."""
+        text = self.constant(rank.query)
+        key = (data.key, rank.prop.name, text)
+        if self._scored is None or self._scored[0] != key:
+            # Ranked rows often show their score as well.
+            words = [] if text is None else analyse(text)
+            self._scored = key, index_of(data, rank.prop.name).scored(words)
+        return self._scored[1]
+
+    # -- vectors ---------------------------------------------------------------------------------
+
+    def distances(self, rank: ir.Nearest, bound: Bound) -> tuple[Scores, Mask]:
+        """The cosine distance of each row, equal for equal vectors; and which rows have a vector at all."""
+        return self._vectors(rank, bound.data).distances(self._query(rank), bound.numbers)
+
+    def promising(self, rank: ir.Nearest, bound: Bound, limit: int) -> Numbers:
+        """The rows that can be among the `limit` nearest, ties included."""
+        numbers = None if bound.whole else bound.numbers
+        return self._vectors(rank, bound.data).promising(self._query(rank), numbers, limit)
+
+    def _vectors(self, rank: ir.Nearest, data: TableData) -> Vectors:
+        return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
+
+    def _query(self, rank: ir.Nearest) -> Query:
+        value = self.constant(rank.query)
+        if value is None:
+            raise InputError(f"'nearest' on '{rank.prop.name}' was given null to compare with")
+        key = (rank.prop, value if isinstance(value, str) else id(value))
+        found = self._queries.get(key)
+        if found is None:
+            vector = self._embed_text(rank, value) if isinstance(value, str) else value
+            found = self._queries[key] = Query.of(np.asarray(vector, dtype=np.float64))
+        return found
+
+    def _embed_text(self, rank: ir.Nearest, value: str) -> np.ndarray[Any, Any]:
+        if not value.strip():
+            raise InputError(f"'nearest' on '{rank.prop.name}' was given a blank text", code="blank_query")
+        type_name = self._types[rank.prop.var]
+        embed = self._catalog.node(type_name).embeds.get(rank.prop.name)
+        if self._embed is None:
+            raise InputError(
+                f"'nearest' on '{type_name}.{rank.prop.name}' was given a text, and no provider can embed it",
+                code="embedding_unconfigured",
+                hint="pass a vector, or configure a provider (OMNIGRAPH_EMBED_PROVIDER=local needs no key)",
+            )
+        dim = rank.prop.type.dim or 0
+        call = partial(self._embed, value, dim, type_name, rank.prop.name, embed.model if embed else None)
+        return stoppable(call)
+
+    # -- fusion ----------------------------------------------------------------------------------
+
+    def fuse(self, rank: ir.Rrf, bound: Bound, limit: int) -> tuple[Numbers, Scores, list[Numbers]]:
+        """The rows that can be among the first `limit`: which, their fused scores, and their places in each arm.
+
+        A ranking of vectors ends after `limit` entities. So beside such ones only the `limit` best of a single ranking
+        of words can come first, and of all others no place is needed but those of entities in another one too.
+        """
+        k = self.constant(rank.k)
+        if k is None or k < 1:
+            raise InputError("k of 'rrf' must be a whole number of at least 1")
+        entities, rows_of = _distinct(bound)
+        near = [arm for arm in rank.arms if isinstance(arm, ir.Nearest)]
+        whole = len(rank.arms) - len(near) > 1 or not near
+        orders = [self._arm(arm, entities, limit, whole=whole) for arm in rank.arms]
+        chosen = np.unique(np.concatenate(orders))
+        parts = np.zeros((len(rank.arms), len(chosen)))
+        arms: list[Numbers] = []
+        for arm, order, weight in zip(rank.arms, orders, self.weights(rank), strict=True):
+            places = np.full(len(chosen), NOWHERE)
+            places[np.searchsorted(chosen, order)] = np.arange(1, len(order) + 1)
+            if isinstance(arm, ir.Bm25) and not whole:
+                missing = np.flatnonzero(places == NOWHERE)
+                places[missing] = self._places(arm, entities, chosen[missing])
+            held = places != NOWHERE
+            parts[len(arms)][held] = weight / (k + places[held])
+            arms.append(places)
+        # Added up by size: equal places in other arms give equal scores, to the last bit.
+        score = np.sort(parts, axis=0).sum(axis=0)
+        rows, at = rows_of(chosen)
+        return rows, score[at], [places[at] for places in arms]
+
+    def weights(self, rank: ir.Rrf) -> list[float]:
+        """What each arm counts."""
+        if not rank.weights:
+            return [1.0] * len(rank.arms)
+        weights = [1.0 if weight is None else self.constant(weight) for weight in rank.weights]
+        if any(weight is None or not weight > 0 for weight in weights):
+            raise InputError("a weight of 'rrf' must be a number above 0")
+        return weights
+
+    def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Bound, limit: int, *, whole: bool) -> Numbers:
+        """The entities of one ranking, best first; of a ranking of words only the best `limit`, unless `whole`."""
+        if isinstance(arm, ir.Nearest):
+            rows = self.promising(arm, bound, limit)
+            keys, _ = self.distances(arm, bound.take(rows))
+            cut: int | None = limit
+        else:
+            rows, scores = self.relevant(arm, bound, None if whole else limit)
+            keys, cut = -scores, None if whole else limit
+        return rows[np.lexsort((id_ranks_of(bound.take(rows)), keys))[:cut]]
+
+    def _places(self, arm: ir.Bm25, bound: Bound, wanted: Numbers) -> Numbers:
+        """The places of a few entities in a ranking of words, without ranking all."""
+        scores, held = self._scores(arm, bound.data)
+        own = scores[bound.take(wanted).numbers]
+        _, numbers = _holding(bound, held)
+        above, equal = standing(scores, numbers, own)
+        places = np.where(own > 0, above + 1, NOWHERE)
+        for score in paced(np.unique(own[(own > 0) & (equal > 1)]).tolist()):
+            # Of equal scores the smaller id comes first.
+            tied = np.flatnonzero(own == score)
+            others = Bound(bound.data, numbers[scores[numbers] == score])
+            mine = bound.take(wanted[tied])
+            if bound.data.union is not None:
+                places[tied] += np.searchsorted(np.sort(id_ranks_of(others)), id_ranks_of(mine))
+                continue
+            ids = others.column("id")
+            places[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine.column("id")]
+        return places
+
+    def constant(self, expr: ir.Expr | None) -> Any:
+        """The value of a constant or parameter."""
+        if isinstance(expr, ir.ParamRef):
+            return self._params[expr.name]
+        assert isinstance(expr, ir.Const)
+        return expr.value
+
+
+def _holding(bound: Bound, held: Numbers) -> tuple[Numbers | None, Numbers]:
+    """The rows of a variable that can hold a word, `held` being those of the table: their places, and which they are.
+
+    Without places it is every row: where they are not in order, or so few that looking them up gains nothing.
+    """
+    if bound.whole:
+        return held, held
+    numbers = bound.numbers
+    if len(held) * 4 > len(numbers) or not (numbers[1:] > numbers[:-1]).all():
+        return None, numbers
+    at = np.searchsorted(numbers, held)
+    found = at < len(numbers)
+    found[found] = numbers[at[found]] == held[found]
+    return at[found], held[found]
+
+
+def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, Numbers]]]:
+    """The entities of some rows, each once; and how to get from chosen entities (ascending) to their rows.
+
+    That gives the rows, and for each which of the chosen it is of.
+    """
+    numbers = _NONE if bound.whole else bound.numbers
+    if bool((numbers[1:] > numbers[:-1]).all()):
+        return bound, lambda chosen: (chosen, np.arange(len(chosen)))
+    entities, entity_of = np.unique(numbers, return_inverse=True)
+
+    def rows_of(chosen: Numbers) -> tuple[Numbers, Numbers]:
+        at = np.full(len(entities), -1)
+        at[chosen] = np.arange(len(chosen))
+        rows = np.flatnonzero(at[entity_of] >= 0)
+        return rows, at[entity_of[rows]]
+
+    return Bound(bound.data, entities), rows_of

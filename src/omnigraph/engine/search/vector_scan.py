@@ -1,0 +1,303 @@
+"""Vectors of a column: who is nearest, exactly, without reading every vector in full.
+
+Beside every vector lies a code: its direction in whole numbers of one byte, a scale, and how far the two are apart.
+A query is compared with all codes, a quarter of the bytes of the vectors; what the code cannot rule out, by the
+distance it is known to be off at most, is compared in full. So the answer is the exact one, ties included.
+
+Large columns are kept on disk and mapped: of the vectors only those that are compared in full take memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine import kernels
+from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.segments import Cover, Recipe, covered
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.cache.union_table import joined
+from omnigraph.engine.exec.cancellation import checkpoint, say
+from omnigraph.engine.exec.native import stoppable
+from omnigraph.errors import Damaged
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Matrix = np.ndarray[Any, np.dtype[np.float32]]
+Codes = np.ndarray[Any, np.dtype[np.int8]]
+
+_CODE_MAX, _QUERY_MAX = 127, 32767
+_SUM_MAX = 16_000_000
+"""The sum of a query's whole numbers, so that no product with a code leaves 32 bits."""
+_ROWS_AT_ONCE = 8192
+_ELEMENTS_AT_ONCE = 65_536
+"""A product of so few numbers stays in one thread: many threads wait for one another longer than they compute."""
+_CODES_A_NUMBER = 8
+_FEW = 512
+"""So few vectors are compared in full at once."""
+_KEPT_BYTES_MIN = 8_000_000
+_F32 = float(np.finfo(np.float32).eps)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A direction to compare with: in full, and in whole numbers."""
+
+    vector: Floats
+    length: float
+    unit: Floats
+    codes: np.ndarray[Any, np.dtype[np.int16]]
+    step: float
+    """What one of the whole numbers is worth."""
+    error: float
+    """How far the direction in whole numbers is off."""
+
+    @classmethod
+    def of(cls, vector: Floats) -> Query:
+        """A query ready to be compared."""
+        length = float(np.linalg.norm(vector))
+        unit = vector / length if 0 < length < np.inf else np.zeros_like(vector)
+        largest, total = float(np.abs(unit).max(initial=0)), float(np.abs(unit).sum())
+        factor = min(_QUERY_MAX / largest, _SUM_MAX / total) if largest else 1.0
+        codes = np.rint(unit * factor)
+        error = float(np.linalg.norm(unit - codes / factor))
+        return cls(vector, length, unit, codes.astype(np.int16), 1 / factor, error)
+
+    @property
+    def has_direction(self) -> bool:
+        """Whether it tells vectors apart at all."""
+        return bool(self.unit.any())
+
+
+@dataclass(frozen=True)
+class Block:
+    """Vectors, their lengths, and their codes; a row without a vector has length and error NaN."""
+
+    matrix: Matrix
+    norms: Floats
+    codes: Codes
+    scales: Matrix
+    errors: Matrix
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory; what is mapped takes none of its own."""
+        if isinstance(self.matrix.base, np.memmap):
+            return 0
+        return sum(array.nbytes for array in (self.matrix, self.norms, self.codes, self.scales, self.errors))
+
+    def without(self, gone: Mask) -> Block:
+        """The same rows, some of them as if they had no vector."""
+        return replace(self, errors=np.where(gone, np.float32(np.nan), self.errors))
+
+    def promising(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
+        """The places of the rows (all, without `rows`) that can be among the `wanted` nearest, ties included."""
+        found = self._found(query, rows, wanted)
+        say(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
+        return found
+
+    def _found(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
+        loops = kernels.find("vectors")
+        if loops is not None:
+            some = _NO_ROWS if rows is None else rows
+            slack = query.error * 1.01 + 8 * _F32
+            arrays = (self.codes, self.scales, self.errors, query.codes)
+            numbers: Numbers = stoppable(
+                lambda: loops.promising(*arrays, query.step, slack, some, rows is None, wanted),
+                (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1] // _CODES_A_NUMBER,
+            )
+            return numbers
+        with kernels.twin():
+            return self._promising(query, rows, wanted)
+
+    def _promising(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
+        """In numpy, with the query in 32 bits instead of whole numbers."""
+        count = len(self.codes) if rows is None else len(rows)
+        unit = query.unit.astype(np.float32)
+        likeness = np.empty(count, np.float32)
+        step = max(_ELEMENTS_AT_ONCE // len(unit), 1)
+        for start in range(0, count, step):
+            some = slice(start, start + step)
+            checkpoint()
+            likeness[some] = self.codes[some if rows is None else rows[some]].astype(np.float32) @ unit
+        likeness *= self.scales if rows is None else self.scales[rows]
+        errors = (self.errors if rows is None else self.errors[rows]) + np.float32((len(unit) + 8) * _F32)
+        far = errors - likeness
+        last = np.partition(far, wanted - 1)[wanted - 1] if wanted <= count else np.float32(np.inf)
+        near = -(likeness + errors)
+        return np.flatnonzero(near <= last) if not np.isnan(last) else np.flatnonzero(~np.isnan(near))
+
+
+_NO_ROWS = np.zeros(0, np.int64)
+_FIELDS = ("matrix", "norms", "codes", "scales", "errors")
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """A vector column at one version."""
+
+    cover: Cover[Block]
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        errors = 0 if self.cover.row_of is None else self.cover.row_of.nbytes
+        return self.cover.nbytes + errors + sum(block.nbytes for block in self.cover.bodies)
+
+    @property
+    def _count(self) -> int:
+        known_of = self.cover.known_of
+        return sum(len(block.norms) for block in self.cover.bodies) if known_of is None else len(known_of)
+
+    def distances(self, query: Query, numbers: Numbers) -> tuple[Floats, Mask]:
+        """The cosine distance of some rows, equal for equal vectors; and which rows have a vector at all."""
+        dots, norms = np.empty(len(numbers)), np.empty(len(numbers))
+        for start in range(0, len(numbers), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            checkpoint()
+            for block, places, rows in self._parts(numbers[some]):
+                norms[some][places] = block.norms[rows]
+                # Row by row, not as a product of matrices: that one rounds a row differently from place to place.
+                dots[some][places] = (block.matrix[rows].astype(np.float64) * query.vector).sum(axis=1)
+        scale = norms * query.length
+        with np.errstate(invalid="ignore", divide="ignore"):
+            distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
+        return distances, ~np.isnan(norms)
+
+    def promising(self, query: Query, numbers: Numbers | None, wanted: int) -> Numbers:
+        """The places in `numbers` (all rows without) of those that can be among the `wanted` nearest, ties included."""
+        if not wanted:
+            return _NO_ROWS
+        count = self._count if numbers is None else len(numbers)
+        if count <= max(wanted, _FEW) or not query.has_direction:
+            return self._known(np.arange(count) if numbers is None else numbers)
+        if numbers is None:
+            return self._all_promising(query, wanted)
+        found = [
+            found + places.start if isinstance(places, slice) else places[found]
+            for block, places, rows in self._parts(numbers)
+            for found in (block.promising(query, rows, wanted),)
+        ]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
+
+    def _all_promising(self, query: Query, wanted: int) -> Numbers:
+        parts = zip(self._left, self.cover.starts, strict=True)
+        known = np.concatenate([block.promising(query, None, wanted) + start for block, start in parts])
+        row_of = self.cover.row_of
+        return known if row_of is None else np.sort(row_of[known]).astype(np.int64)
+
+    @cached_property
+    def _left(self) -> list[Block]:
+        """The blocks; what is gone from them has no vector."""
+        row_of = self.cover.row_of
+        if row_of is None:
+            return list(self.cover.bodies)
+        parts = zip(self.cover.bodies, self.cover.starts, strict=True)
+        return [block.without(row_of[start : start + len(block.norms)] < 0) for block, start in parts]
+
+    def _known(self, numbers: Numbers) -> Numbers:
+        """The places of the rows that have a vector."""
+        norms = np.empty(len(numbers))
+        for block, places, rows in self._parts(numbers):
+            norms[places] = block.norms[rows]
+        return np.flatnonzero(~np.isnan(norms))
+
+    def _parts(self, numbers: Numbers) -> Iterator[tuple[Block, Numbers | slice, Numbers]]:
+        """The rows by the block they are in: the block, the places in `numbers`, the rows of the block."""
+        known = numbers if self.cover.known_of is None else self.cover.known_of[numbers].astype(np.int64)
+        if len(self.cover.bodies) == 1:
+            yield self.cover.bodies[0], slice(0, len(known)), known
+            return
+        if (known[1:] > known[:-1]).all():
+            ends = np.searchsorted(known, [*self.cover.starts[1:], np.iinfo(np.int64).max]).tolist()
+            begin = 0
+            for block, start, end in zip(self.cover.bodies, self.cover.starts, ends, strict=True):
+                if end > begin:
+                    yield block, slice(begin, end), known[begin:end] - start
+                begin = end
+            return
+        part = np.searchsorted(np.array(self.cover.starts), known, side="right") - 1
+        for at, (block, start) in enumerate(zip(self.cover.bodies, self.cover.starts, strict=True)):
+            places = np.flatnonzero(part == at)
+            if len(places):
+                yield block, places, known[places] - start
+
+
+def vectors_of(data: TableData, name: str, dim: int) -> Vectors:
+    """The vectors of a column, made once per version on top of what was made before."""
+
+    def write(pieces: Sequence[int] | None, maker: disk_cache.Maker) -> None:
+        rows = data.row_count if pieces is None else sum(map(data.rows_in, pieces))
+        small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
+        with ExitStack() as files:
+            matrix = files.enter_context(maker.rows("matrix", (rows, dim), np.dtype(np.float32)))
+            codes = files.enter_context(maker.rows("codes", (rows, dim), np.dtype(np.int8)))
+            for block in _blocks(data.stream(name, pieces), dim):
+                matrix.write(block.matrix.tobytes())
+                codes.write(block.codes.tobytes())
+                for label, parts in small.items():
+                    parts.append(getattr(block, label))
+        for label, parts in small.items():
+            maker.put(label, np.concatenate(parts))
+
+    if data.union is not None:
+        members = data.union.members
+        covers = [vectors_of(member, name, dim).cover for member in members]
+        if not covers:
+            return Vectors(Cover((_memory_block((), dim),), (0,)))
+        return data.derived(f"vectors:{data.column_key(name)}", lambda: Vectors(joined(covers, members)))
+    recipe = Recipe(
+        "vectors",
+        max(_KEPT_BYTES_MIN // (dim * 4), 1),
+        lambda pieces: _memory_block(data.stream(name, pieces), dim),
+        write,
+        lambda arrays, rows: _read_block(arrays, rows, dim),
+    )
+    return data.derived(f"vectors:{data.field_id(name)}", lambda: Vectors(covered(data, name, recipe)))
+
+
+def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) -> Block:
+    """An entry of the disk cache; `disk_cache.BadEntry` if an array has another shape or type."""
+    block = Block(*(arrays[field] for field in _FIELDS))
+    for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
+        array = getattr(block, field)
+        shape = (rows, dim) if field in ("matrix", "codes") else (rows,)
+        disk_cache.check(array.dtype == np.dtype(kind) and array.shape == shape, f"'{field}' has another shape")
+    return block
+
+
+def _memory_block(chunks: Iterable[pa.Array], dim: int) -> Block:
+    blocks = list(_blocks(chunks, dim)) or [_measured(np.zeros((0, dim), np.float32), np.zeros(0, bool))]
+    return Block(*(np.concatenate([getattr(block, field) for block in blocks]) for field in _FIELDS))
+
+
+def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[Block]:
+    for chunk in chunks:
+        for start in range(0, len(chunk), _ROWS_AT_ONCE):
+            checkpoint()
+            some = chunk.slice(start, _ROWS_AT_ONCE)
+            known = np.asarray(some.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+            matrix = np.zeros((len(some), dim), np.float32)
+            flat = some.flatten().to_numpy(zero_copy_only=False)
+            if len(flat) != np.count_nonzero(known) * dim:
+                raise Damaged(f"a vector column of {dim} dimensions holds vectors of another length")
+            matrix[known] = flat.reshape(-1, dim)
+            yield _measured(matrix, known)
+
+
+def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> Block:
+    """Vectors with their lengths and codes."""
+    wide = matrix.astype(np.float64)
+    norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    wide /= np.where(norms > 0, norms, 1.0)[:, None]
+    scales = (np.abs(wide).max(axis=1, initial=0) / _CODE_MAX).astype(np.float32)
+    codes = np.rint(wide / np.where(scales > 0, scales, 1)[:, None].astype(np.float64))
+    wide -= codes * scales[:, None].astype(np.float64)
+    errors = np.nextafter(np.sqrt(np.einsum("ij,ij->i", wide, wide)).astype(np.float32), np.float32(np.inf))
+    norms[~known], errors[~known] = np.nan, np.nan
+    return Block(matrix, norms, codes.astype(np.int8), scales, errors)

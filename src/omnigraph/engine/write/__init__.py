@@ -1,0 +1,1 @@
+"""Mutations: statements, overlay, integrity rules, returned rows."""

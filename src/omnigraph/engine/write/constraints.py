@@ -1,0 +1,383 @@
+"""Every integrity rule of a graph, checked on Arrow columns, for every way of writing.
+
+Rules look at a write (`Delta`), and at committed rows only as far as the write makes them matter. They are made from
+a catalog once (`rules_of`) and know nothing of statements, files or jobs, so a mutation, a load, a merge and a bulk
+pipeline all run these and no others.
+
+The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then
+per edge type uniqueness, endpoints, cardinality. Within a rule, rows are reported in the order of the write.
+`check_delta` stops at the first violation; `violations` goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.write.delta import MADE, Delta, Part, Rule, TableDelta, Violation, one_array, without
+from omnigraph.names import listing
+from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
+from omnigraph.types import PropertyType
+from omnigraph.values import spell_float, spell_key
+
+
+def rules_of(catalog: Catalog) -> list[Rule]:
+    """All rules of a schema, in the order they are checked."""
+    rules: list[Rule] = []
+    nodes, edges = catalog.nodes.values(), catalog.edges.values()
+    rules += [_values_rule(node) for node in nodes]
+    rules += [_values_rule(edge) for edge in edges]
+    for node in nodes:
+        if node.key:
+            rules.append(_key_rule(node))
+        rules += [_unique_rule(node, columns) for columns in node.unique]
+    for edge in edges:
+        rules += [_unique_rule(edge, columns) for columns in edge.unique]
+        rules.append(_endpoint_rule(edge))
+        if edge.cardinality.min or edge.cardinality.max is not None:
+            rules.append(_cardinality_rule(edge))
+    return rules
+
+
+def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
+    """Everything that is wrong, in order."""
+    for rule in rules_of(catalog):
+        yield from rule(delta)
+
+
+def first_failure(catalog: Catalog, delta: Delta) -> list[Violation]:
+    """All that breaks the first rule that is broken; later rules would judge rows that are wrong already."""
+    return next((found for rule in rules_of(catalog) if (found := list(rule(delta)))), [])
+
+
+def check_delta(catalog: Catalog, delta: Delta) -> None:
+    """Raise the first violation."""
+    for violation in violations(catalog, delta):
+        raise violation.error()
+
+
+# -- values ------------------------------------------------------------------------------------------
+
+
+def _values_rule(type_: NodeType | EdgeType) -> Rule:
+    enums = [p for p in type_.properties.values() if p.type.enum_values is not None]
+    steps = (
+        tuple(_rows_part(type_, partial(_range, type_, range_)) for range_ in type_.ranges),
+        tuple(_rows_part(type_, partial(_check, type_, check)) for check in type_.checks),
+        tuple(_rows_part(type_, partial(_enum, type_, p.name, p.type)) for p in enums),
+    )
+    return Rule(type_.table_key, tuple(step for step in steps if step))
+
+
+def _rows_part(type_: NodeType | EdgeType, look: Callable[[pa.Table], Iterator[Violation]]) -> Part:
+    def check(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(type_.table_key)
+        if table is not None and table.rows.num_rows:
+            yield from look(table.rows)
+
+    return Part(check, type_.table_key)
+
+
+def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterator[Violation]:
+    column = rows[range_.column].cast(pa.float64(), safe=False)
+    bad = pc.is_nan(column)
+    if range_.low is not None:
+        bad = pc.or_kleene(bad, pc.less(column, range_.low))
+    if range_.high is not None:
+        bad = pc.or_kleene(bad, pc.greater(column, range_.high))
+    bounds = f"{_spell(range_.low)}..{_spell(range_.high)}"
+    for position, id_, value in _bad_rows(rows, bad, range_.column):
+        message = f"@range violation on {type_.name}.{range_.column}: {value} is not in {bounds}"
+        yield Violation("range", type_.table_key, id_, message, range_.column, position=position)
+
+
+def _check(type_: NodeType | EdgeType, check: Check, rows: pa.Table) -> Iterator[Violation]:
+    bad = pc.invert(pc.match_substring_regex(rows[check.column], pattern=check.pattern))
+    for position, id_, value in _bad_rows(rows, bad, check.column):
+        message = (
+            f"@check violation on {type_.name}.{check.column}: '{_short(value)}' does not match \"{check.pattern}\""
+        )
+        yield Violation("check", type_.table_key, id_, message, check.column, position=position)
+
+
+def _enum(type_: NodeType | EdgeType, name: str, property_type: PropertyType, rows: pa.Table) -> Iterator[Violation]:
+    allowed = property_type.enum_values or ()
+    column = rows[name]
+    bad = pc.and_(pc.is_valid(column), pc.invert(pc.is_in(column, value_set=pa.array(allowed, pa.utf8()))))
+    for position, id_, value in _bad_rows(rows, bad, name):
+        message = f"invalid enum value '{_short(value)}' for {type_.name}.{name}: allowed are {listing(allowed)}"
+        yield Violation("enum", type_.table_key, id_, message, name, position=position)
+
+
+def _bad_rows(rows: pa.Table, bad: pa.ChunkedArray, column: str) -> Iterator[tuple[int, str, Any]]:
+    places = pc.indices_nonzero(pc.fill_null(bad, False))
+    found = rows.select(["id", column]).take(places)
+    yield from zip(places.to_pylist(), found["id"].to_pylist(), found[column].to_pylist(), strict=True)
+
+
+# -- uniqueness --------------------------------------------------------------------------------------
+
+
+def _key_rule(node: NodeType) -> Rule:
+    """Two rows of one write with the same key; against committed rows a key is no violation but an identity."""
+    where = node.key[0] if len(node.key) == 1 else f"({', '.join(node.key)})"
+
+    def check(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(node.table_key)
+        if table is None or pc.count_distinct(table.rows["id"]).as_py() == table.rows.num_rows:
+            return
+        for position, id_ in _repeats(table.rows["id"].to_pylist()):
+            message = f"@unique violation on {node.name}.{where}: the key '{_short(id_)}' is written twice"
+            yield Violation("unique", node.table_key, id_, message, node.key[0], id_, position)
+
+    return Rule(node.table_key, ((Part(check, node.table_key, {node.table_key: ("id",)}),),))
+
+
+def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Every value that was there before, with its place."""
+    seen: set[str] = set()
+    for position, value in enumerate(values):
+        if value in seen:
+            yield position, value
+        seen.add(value)
+
+
+def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
+    """No tuple twice: first within the write, then against the committed rows that stay."""
+    types = [_column_type(type_, column) for column in columns]
+
+    def repeated(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(type_.table_key)
+        if table is None or not table.rows.num_rows:
+            return
+        new = tuples_of(table.rows, columns)
+        # Arrow finds whether there is a repeat at all; only then are rows looked at.
+        if pc.count_distinct(new["key"]).as_py() == new.num_rows:
+            return
+        seen: dict[str, tuple[str, int]] = {}
+        for position, id_, key in zip(*(new[name].to_pylist() for name in ("position", "id", "key")), strict=True):
+            other, first = seen.setdefault(key, (id_, position))
+            if other != id_:
+                yield _unique(type_, columns, types, table.rows, position, other, _name(type_, table.rows, first))
+
+    def taken(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(type_.table_key)
+        if table is None or not table.rows.num_rows or table.replaces:
+            return
+        for position, other in _committed_collisions(type_, columns, table.rows, delta):
+            yield _unique(type_, columns, types, table.rows, position, other, f"'{other}'")
+
+    key = type_.table_key
+    by = {key: columns}
+    return Rule(key, ((Part(repeated, key, by),), (Part(taken, key, by, frozenset({key})),)))
+
+
+def _committed_collisions(
+    type_: NodeType | EdgeType, columns: tuple[str, ...], rows: pa.Table, delta: Delta
+) -> Iterator[tuple[int, str]]:
+    """Pairs (written row, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
+    # Text tells rows apart better than a flag or a date does.
+    first = next((column for column in columns if _column_type(type_, column).is_text), columns[0])
+    stored = delta.surviving(type_.table_key, ["id", *columns], first, _wanted(rows[first]))
+    new, old = tuples_of(rows, columns), tuples_of(stored, columns)
+    place = pc.index_in(new["key"], value_set=one_array(old["key"]))
+    hits = pc.indices_nonzero(pc.is_valid(place))
+    for position, where in zip(new["position"].take(hits).to_pylist(), place.take(hits).to_pylist(), strict=True):
+        yield position, old["id"][where].as_py()
+
+
+def _wanted(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column, each once, and both zeros where there is one: they are equal, and stored as they came."""
+    values = one_array(pc.unique(column.drop_null()))
+    if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
+        return values
+    return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
+
+
+def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """`id`, `position` and one `key` per row whose columns all have a value; only equal tuples have equal keys."""
+    complete = None
+    for column in columns:
+        valid = pc.is_valid(rows[column])
+        complete = valid if complete is None else pc.and_(complete, valid)
+    positions = pc.indices_nonzero(complete)
+    rows = rows.filter(complete)
+    parts = [_spellings(rows[column]) for column in columns]
+    if len(parts) == 1:
+        return pa.table({"id": rows["id"], "position": positions, "key": parts[0]})
+    # Each part is preceded by its length, so that no choice of values can forge another tuple.
+    framed: list[Any] = []
+    for part in parts:
+        framed += [pc.cast(pc.binary_length(part), pa.utf8()), part]
+    key = pc.binary_join_element_wise(*framed, ":") if rows.num_rows else pa.array([], pa.utf8())
+    return pa.table({"id": rows["id"], "position": positions, "key": key})
+
+
+def _spellings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    type_ = column.type
+    if pa.types.is_string(type_):
+        return column
+    if pa.types.is_floating(type_):
+        # Both zeros are one value, and have two spellings.
+        return pc.cast(pc.add(column, pa.scalar(0.0, type_)), pa.utf8())
+    if pa.types.is_date(type_):
+        return pc.cast(pc.cast(column, pa.int64() if type_ == pa.date64() else pa.int32()), pa.utf8())
+    return pc.cast(column, pa.utf8())
+
+
+def _unique(
+    type_: NodeType | EdgeType,
+    columns: tuple[str, ...],
+    types: list[PropertyType],
+    rows: pa.Table,
+    position: int,
+    other: str,
+    other_name: str,
+) -> Violation:
+    row = rows.slice(position, 1)
+    id_ = row["id"][0].as_py()
+    values = [spell_key(_stored(row[column][0]), type_) for column, type_ in zip(columns, types, strict=True)]
+    where = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
+    value = values[0] if len(values) == 1 else f"({', '.join(values)})"
+    holders = f"{other_name} and {_name(type_, rows, position)}"
+    message = f"@unique violation on {type_.name}.{where}: value '{_short(value)}' is held by {holders}"
+    return Violation("unique", type_.table_key, id_, message, columns[0], other, position)
+
+
+def _name(type_: NodeType | EdgeType, rows: pa.Table, position: int) -> str:
+    """A written row in a message: its id, or, if the id was generated and may never be stored, its ends."""
+    row = rows.slice(position, 1)
+    if MADE not in rows.column_names or not row[MADE][0].as_py():
+        return f"'{row['id'][0].as_py()}'"
+    if isinstance(type_, NodeType):
+        return "a node without an id"
+    return f"the edge '{_short(row['src'][0].as_py())}' → '{_short(row['dst'][0].as_py())}'"
+
+
+def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
+    return PropertyType("String") if column in ("src", "dst") else type_.properties[column].type
+
+
+# -- edges -------------------------------------------------------------------------------------------
+
+
+def _endpoint_rule(edge: EdgeType) -> Rule:
+    """New edges end at nodes that exist once the write is done; committed edges that stay keep their nodes."""
+    key = edge.table_key
+    missing: list[Part] = []
+    orphans: list[tuple[Part]] = []
+    for column, node_type in (("src", edge.from_type), ("dst", edge.to_type)):
+        nodes = f"node:{node_type}"
+        by = {key: (column,), nodes: ("id",)}
+        end = (edge, column, node_type)
+        missing.append(Part(partial(_missing_nodes, *end), key, by, frozenset({nodes})))
+        orphans.append((Part(partial(_orphans, *end), nodes, by, frozenset({key}), on_loss=True),))
+    return Rule(key, (tuple(missing), *orphans))
+
+
+def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(f"node:{node_type}")
+    if table is None or not table.rows.num_rows:
+        return
+    wanted = one_array(pc.unique(table.rows[column]))
+    if nodes is not None:
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows["id"]))))
+    if len(wanted) and not (nodes is not None and nodes.replaces):
+        found = delta.surviving(f"node:{node_type}", ["id"], "id", wanted)["id"]
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(found))))
+    if not len(wanted):
+        return
+    for position, id_, lost in _bad_rows(table.rows, pc.is_in(table.rows[column], value_set=wanted), column):
+        message = f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}"
+        yield Violation("endpoint", edge.table_key, id_, message, column, position=position)
+
+
+def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(f"node:{node_type}")
+    if nodes is None or (table is not None and table.replaces):
+        return
+    if nodes.replaces:
+        edges = without(delta.surviving(edge.table_key, ["id", column]), column, one_array(nodes.rows["id"]))
+    elif len(nodes.deleted):
+        edges = delta.surviving(edge.table_key, ["id", column], column, one_array(nodes.deleted))
+    else:
+        return
+    for id_, lost in zip(edges["id"].to_pylist(), edges[column].to_pylist(), strict=True):
+        message = (
+            f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}: "
+            f"it is removed, but edge '{id_}' still points at it"
+        )
+        yield Violation("orphan", edge.table_key, id_, message, column)
+
+
+def _cardinality_rule(edge: EdgeType) -> Rule:
+    low, high = edge.cardinality.min, edge.cardinality.max
+
+    def check(delta: Delta) -> Iterator[Violation]:
+        table = delta.tables.get(edge.table_key)
+        if table is None:
+            return
+        touched, counts = _edges_per_source(edge, table, delta)
+        wrong = pc.less(counts, low) if high is None else pc.or_(pc.less(counts, low), pc.greater(counts, high))
+        sources = touched.filter(wrong)
+        places = _places(table.rows["src"], sources)
+        for source, count in zip(sources.to_pylist(), counts.filter(wrong).to_pylist(), strict=True):
+            if high is not None and count > high:
+                bound, surplus = f"max {high}", places[source][high - count :]
+            else:
+                bound, surplus = f"min {low}", places[source]
+            message = f"@card violation on edge {edge.name}: source '{_short(source)}' has {count} edges ({bound})"
+            yield Violation("cardinality", edge.table_key, source, message, surplus=tuple(surplus))
+
+    key = edge.table_key
+    by = {key: ("src",), f"node:{edge.from_type}": ("id",)}
+    lost = frozenset({key}) if low else frozenset[str]()
+    return Rule(key, ((Part(check, key, by, frozenset({key}), lost),),))
+
+
+def _places(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:
+    """Where each of the values stands in a column."""
+    found: dict[str, list[int]] = {value: [] for value in values.to_pylist()}
+    places = pc.indices_nonzero(pc.is_in(column, value_set=values)) if found else pa.array([], pa.uint64())
+    for place, value in zip(places.to_pylist(), column.take(places).to_pylist(), strict=True):
+        found[value].append(place)
+    return found
+
+
+def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[pa.Array, pa.Array]:
+    """Every source the write touches and leaves alive, and how many edges it has once the write is done."""
+    sources = table.rows["src"]
+    # Who only loses edges can have too few of them, never too many.
+    lost = delta.replaced(edge.table_key, ["src"])["src"].chunks if edge.cardinality.min else []
+    touched = one_array(pc.unique(pa.chunked_array([*sources.chunks, *lost], pa.utf8())))
+    nodes = delta.tables.get(f"node:{edge.from_type}")
+    if nodes is not None and nodes.replaces:
+        touched = touched.filter(pc.is_in(touched, value_set=one_array(nodes.rows["id"])))
+    elif nodes is not None and len(nodes.deleted):
+        touched = touched.filter(pc.invert(pc.is_in(touched, value_set=one_array(nodes.deleted))))
+    kept = [] if table.replaces else delta.surviving(edge.table_key, ["src"], "src", touched)["src"].chunks
+    tally = pc.value_counts(pa.chunked_array([*sources.chunks, *kept], pa.utf8()))
+    counts = tally.field("counts").take(pc.index_in(touched, value_set=tally.field("values")))
+    return touched, pc.fill_null(counts, 0)
+
+
+# -- small things ------------------------------------------------------------------------------------
+
+
+def _stored(scalar: pa.Scalar) -> Any:
+    if pa.types.is_date(scalar.type):
+        return scalar.cast(pa.int64() if scalar.type == pa.date64() else pa.int32()).as_py()
+    return scalar.as_py()
+
+
+def _spell(bound: float | None) -> str:
+    return "" if bound is None else spell_float(bound, single=False)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:119] + "…"

@@ -1,0 +1,164 @@
+"""What a write has done so far, laid over the committed tables it was started on.
+
+Reads through it see the committed rows, without those the write deleted or replaced, and the pending
+rows. Everything stays in Arrow: an update of a million rows is a few columns, not a million objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.expr.predicates import Test, sql_in
+from omnigraph.engine.write.delta import Delta, TableDelta
+from omnigraph.engine.write.where import Selection
+from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.tables import Table
+from omnigraph.versioning.model.snapshot import Snapshot
+
+_IN_LIST_MAX = 2_000
+
+
+class CommittedRows:
+    """The committed side of a write: one snapshot, read only as far as it is asked."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def table(self, table_key: str) -> Table:
+        """The committed table."""
+        return self._snapshot.table(table_key)
+
+    def ids_among(self, table_key: str, ids: pa.Array) -> pa.Array:
+        """Those of `ids` that exist."""
+        return _one(self.rows_among(table_key, "id", ids, ["id"])["id"])
+
+    def rows_with_ids(self, table_key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """`id` and some columns of the rows with these ids; of other rows only ids are read."""
+        table = self._snapshot.table(table_key)
+        wanted = list(dict.fromkeys(["id", *columns]))
+        if len(ids) <= _IN_LIST_MAX:
+            return self.rows_among(table_key, "id", ids, wanted)
+        rows = self.rows_among(table_key, "id", ids, ["id", "_rowid"])
+        return table.take_rows(rows["_rowid"].to_pylist(), wanted)
+
+    def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The rows whose `column` is one of `values`, which are of its type."""
+        table = self._snapshot.table(table_key)
+        wanted = [*columns]
+        if not len(values):
+            return table.schema.empty_table().select(wanted)
+        if len(values) <= _IN_LIST_MAX:
+            return table.read(wanted, filter=sql_in(column, values))
+        rows = table.read(wanted if column in wanted else [*wanted, column])
+        return rows.filter(pc.is_in(rows[column], value_set=values)).select(wanted)
+
+    def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
+        """All rows."""
+        return self._snapshot.table(table_key).read(columns)
+
+
+class PendingTable:
+    """One table of a write."""
+
+    def __init__(self, key: str, committed: Table) -> None:
+        self.key = key
+        self.committed = committed
+        self.schema = pa.schema([field.remove_metadata() for field in committed.schema])
+        self.rows: pa.Table = self.schema.empty_table()
+        self.deleted: pa.Array = pa.array([], pa.utf8())
+        self._fresh: list[str] = []
+        """Ids this write added that the committed table does not have."""
+
+    def put(self, rows: pa.Table, *, fresh: bool = False) -> None:
+        """Put rows in place; later ones replace earlier ones of the same id, and bring back what was deleted.
+
+        `fresh` asserts that no visible row has one of the ids; those that were deleted before can still be stored.
+        """
+        if fresh:
+            stored = pc.is_in(rows["id"], value_set=self.deleted)
+            self._fresh += rows["id"].filter(pc.invert(stored)).to_pylist()
+        if len(self.deleted):
+            self.deleted = self.deleted.filter(pc.invert(pc.is_in(self.deleted, value_set=_one(rows["id"]))))
+        kept = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=_one(rows["id"]))))
+        self.rows = pa.concat_tables([kept, rows.select(self.schema.names).cast(self.schema)])
+
+    def delete(self, ids: pa.Array) -> int:
+        """Take rows away, this write's own too; how many of them were not gone already."""
+        if self.rows.num_rows:
+            self.rows = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=ids)))
+        new = ids.filter(pc.invert(pc.is_in(ids, value_set=self.deleted)))
+        self.deleted = pa.concat_arrays([self.deleted, new])
+        return len(new)
+
+    def matching(self, meant: Selection | Test, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows that satisfy a condition, as the write sees them now."""
+        selection = Selection((meant,)) if isinstance(meant, Test) else meant
+        wanted = [*columns] if columns is not None else self.schema.names
+        needed = list(dict.fromkeys([*wanted, *selection.columns, "id"]))
+        stored = self._visible(self.committed.read(needed, filter=selection.sql()))
+        own = selection.of_all(self.rows).select(wanted)
+        return pa.concat_tables([selection.of_stored(stored).select(wanted).cast(own.schema), own])
+
+    def among(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
+        """The ids of rows that have one of `values` in one of the columns, without those that are gone."""
+        if not len(values) or not columns:
+            return pa.array([], pa.utf8())
+        if len(values) <= _IN_LIST_MAX:
+            rows = self.committed.read(["id"], filter=" OR ".join(sql_in(column, values) for column in columns))
+        else:
+            rows = self.committed.read(["id", *columns])
+            hits = [pc.is_in(rows[column], value_set=values) for column in columns]
+            rows = rows.filter(reduce(pc.or_, hits))
+        own = self.rows.filter(reduce(pc.or_, [pc.is_in(self.rows[column], value_set=values) for column in columns]))
+        return pa.concat_arrays([_one(self._visible(rows)["id"]), _one(own["id"])])
+
+    def _visible(self, stored: pa.Table) -> pa.Table:
+        hidden = pa.concat_arrays([self.deleted, _one(self.rows["id"])])
+        if not len(hidden) or not stored.num_rows:
+            return stored
+        return stored.filter(pc.invert(pc.is_in(stored["id"], value_set=hidden)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was done to the table."""
+        return not self.rows.num_rows and not len(self.deleted)
+
+    def change(self) -> Change:
+        """What to stage."""
+        fresh = pc.is_in(self.rows["id"], value_set=pa.array(self._fresh, pa.utf8()))
+        return Change(
+            append=self.rows.filter(fresh),
+            upsert=self.rows.filter(pc.invert(fresh)),
+            delete=self.deleted.to_pylist(),
+        )
+
+
+class Pending:
+    """All tables of a write, opened when it touches them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._tables: dict[str, PendingTable] = {}
+
+    def table(self, key: str) -> PendingTable:
+        """One table."""
+        if key not in self._tables:
+            self._tables[key] = PendingTable(key, self._snapshot.table(key))
+        return self._tables[key]
+
+    def touched(self) -> Iterable[PendingTable]:
+        """The tables something was done to."""
+        return [table for table in self._tables.values() if not table.is_empty]
+
+    def delta(self) -> Delta:
+        """The write as the rules see it."""
+        tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.touched()}
+        return Delta(tables, CommittedRows(self._snapshot))
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

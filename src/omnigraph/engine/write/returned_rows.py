@@ -1,0 +1,53 @@
+"""What a change returns: the rows its statements named, as a read would show them.
+
+Each row gives every named variable one row of its statement, so several variables are their Cartesian product, in the
+order of the statements, each by ascending id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.cancellation import Watch
+from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.exec.projection import Projection
+from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.search.searcher import Searcher
+from omnigraph.engine.write.where import RowsData
+from omnigraph.errors import LimitReached
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import Catalog
+
+
+def returned_rows(
+    plan: ir.MutationIR, named: Mapping[str, pa.Table], catalog: Catalog, params: Mapping[str, Any]
+) -> pa.Table:
+    """The rows of `return`; without one, a table without columns."""
+    if not plan.columns:
+        return pa.table({})
+    types = {op.name: op.type_name for op in plan.ops if op.name is not None and op.type_name in catalog.nodes}
+    evaluator = Evaluator(catalog, params, Searcher(catalog, params, None, types), types)
+    return Projection(plan, _product(named), evaluator, Watch()).table()
+
+
+def _product(named: Mapping[str, pa.Table]) -> Frame:
+    counts = [rows.num_rows for rows in named.values()]
+    total, most = prod(counts), Limits().rows_max
+    if total > most:
+        raise LimitReached(
+            f"the change would return {total:,} rows; the limit is {most:,}",
+            hint="return the rows of fewer statements: each combination of their rows is one",
+        )
+    bound: dict[str, Bound] = {}
+    for at, (name, rows) in enumerate(named.items()):
+        order = pc.sort_indices(rows["id"]).to_numpy()
+        numbers = np.tile(np.repeat(order, prod(counts[at + 1 :])), prod(counts[:at])).astype(np.int64)
+        bound[name] = Bound(RowsData(rows), numbers)
+    return Frame(total, bound)

@@ -1,0 +1,291 @@
+"""Runs the statements of a change against a snapshot, in memory.
+
+Statements run in order and see what earlier ones did. Nothing is written: the outcome is a `Pending` the
+rules then judge, and a transaction then stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.expr.predicates import make_test
+from omnigraph.engine.expr.sort_keys import plain
+from omnigraph.engine.ingest.json_columns import in_calendar
+from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
+from omnigraph.engine.write.overlay import Pending
+from omnigraph.engine.write.returned_rows import returned_rows
+from omnigraph.engine.write.where import frame_of, row_evaluator, select
+from omnigraph.errors import InputError, KeyConflict, ValueFormatError
+from omnigraph.query.plan import ir
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.types import PropertyType
+from omnigraph.values import Fetch, derive_id, managed_blob, read_blob, read_json, spell_key
+from omnigraph.versioning.model.snapshot import Snapshot
+
+_ID = PropertyType("String")
+
+
+@dataclass
+class Counts:
+    """How many nodes and edges the statements touched."""
+
+    nodes: int = 0
+    edges: int = 0
+
+
+class MutationRun:
+    """One execution of a change on one snapshot."""
+
+    def __init__(
+        self,
+        plan: ir.MutationIR,
+        catalog: Catalog,
+        snapshot: Snapshot,
+        params: Mapping[str, Any],
+        *,
+        now_ms: int,
+        new_id: Callable[[], str],
+        embedder: Embedder | None,
+        fetch: Fetch | None = None,
+    ) -> None:
+        self.plan = plan
+        self.catalog = catalog
+        self.pending = Pending(snapshot)
+        self.counts = Counts()
+        self.named: dict[str, pa.Table] = {}
+        """The rows of the statements that have a name, as each left them."""
+        self._params = {**params, ir.NOW: now_ms}
+        self._evaluator = row_evaluator(catalog, self._params)
+        self._strict = row_evaluator(catalog, self._params, strict=True)
+        self._new_id = new_id
+        self._embedder = embedder
+        self._fetch = fetch
+
+    def run(self) -> Pending:
+        """Run every statement."""
+        for op in self.plan.ops:
+            rows = self._run(op)
+            if op.name is not None:
+                self.named[op.name] = rows
+        return self.pending
+
+    def returned(self) -> pa.Table:
+        """What the change returns of the rows its statements named."""
+        return returned_rows(self.plan, self.named, self.catalog, self._params)
+
+    def _run(self, op: ir.MutationOp) -> pa.Table:
+        """Run one statement; the rows it touched, of those it deleted only the ids unless somebody wants them."""
+        match op:
+            case ir.InsertNode():
+                return self._insert_node(op)
+            case ir.InsertEdge():
+                return self._insert_edge(op)
+            case ir.UpdateNodes() | ir.UpdateEdges():
+                return self._update(op)
+            case ir.UpsertNode():
+                return self._upsert(op)
+            case ir.DeleteNodes():
+                return self._delete_nodes(op)
+            case ir.DeleteEdges():
+                return self._delete_edges(op)
+
+    # -- inserts ---------------------------------------------------------------------------------
+
+    def _insert_node(self, op: ir.InsertNode) -> pa.Table:
+        node = self.catalog.nodes[op.type_name]
+        row = self._row(node, op.values)
+        row["id"] = self._key_id(node, row) if node.key else self._new_id()
+        if node.key and self._by_id(node, row["id"], ["id"]).num_rows:
+            raise _key_conflict(node, row["id"])
+        return self._put_new(node, row)
+
+    def _put_new(self, node: NodeType, row: Mapping[str, Any]) -> pa.Table:
+        """Add a node whose id no visible row has."""
+        rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
+        self._required(node, rows)
+        self.pending.table(node.table_key).put(rows, fresh=True)
+        self.counts.nodes += 1
+        return rows
+
+    def _by_id(self, node: NodeType, id_: str, columns: list[str] | None = None) -> pa.Table:
+        """The node with this id as the statement sees it, if there is one."""
+        return self.pending.table(node.table_key).matching(make_test("id", _ID, "=", id_), columns)
+
+    def _key_id(self, node: NodeType, row: Mapping[str, Any]) -> str:
+        """The id a row has by its key."""
+        for column in node.key:
+            if row[column] is None:
+                raise InputError(f"the key '{node.name}.{column}' cannot be null", code="null_key")
+        return derive_id([spell_key(row[column], node.properties[column].type) for column in node.key])
+
+    def _insert_edge(self, op: ir.InsertEdge) -> pa.Table:
+        edge = self.catalog.edges[op.type_name]
+        row = self._row(edge, op.values)
+        for end, expr in (("src", op.source), ("dst", op.target)):
+            if isinstance(expr, ir.Prop):
+                row[end] = self.named[expr.var][expr.name][0].as_py()
+            else:
+                what = f"'{edge.name}.{'from' if end == 'src' else 'to'}'"
+                row[end] = self._value(expr, _ID, what)
+                if row[end] is None:
+                    raise InputError(f"{what}: null, but {_ID} is required", code="bad_value")
+        row["id"] = self._new_id()
+        rows = self._table(edge, row)
+        self._required(edge, rows)
+        self.pending.table(edge.table_key).put(rows, fresh=True)
+        self.counts.edges += 1
+        return rows
+
+    def _row(self, type_: NodeType | EdgeType, values: tuple[tuple[str, ir.Expr], ...]) -> dict[str, Any]:
+        row: dict[str, Any] = dict.fromkeys(type_.properties)
+        for name, expr in values:
+            row[name] = self._value(expr, type_.properties[name].type, f"'{type_.name}.{name}'")
+        return row
+
+    def _table(self, type_: NodeType | EdgeType, row: Mapping[str, Any]) -> pa.Table:
+        schema = self.pending.table(type_.table_key).schema
+        relaxed = pa.schema([field.with_nullable(True) for field in schema])
+        return pa.table(
+            {name: pa.array([row[name]], relaxed.field(name).type) for name in schema.names}, schema=relaxed
+        )
+
+    def _required(self, type_: NodeType | EdgeType, rows: pa.Table) -> None:
+        for property_ in type_.properties.values():
+            if not property_.type.nullable and rows[property_.name].null_count:
+                raise InputError(
+                    f"'{type_.name}.{property_.name}' ({property_.type}) is required and cannot be null",
+                    code="required_property",
+                )
+
+    # -- updates and deletes ---------------------------------------------------------------------
+
+    def _update(self, op: ir.UpdateNodes | ir.UpdateEdges) -> pa.Table:
+        types = self.catalog.nodes if isinstance(op, ir.UpdateNodes) else self.catalog.edges
+        type_ = types[op.type_name]
+        rows = self.pending.table(type_.table_key).matching(select(op.where, self._evaluator))
+        return self._set(type_, rows, op.values) if rows.num_rows else rows
+
+    def _upsert(self, op: ir.UpsertNode) -> pa.Table:
+        node = self.catalog.nodes[op.type_name]
+        id_ = self._key_id(node, self._row(node, op.key))
+        rows = self._by_id(node, id_)
+        if not rows.num_rows:
+            return self._put_new(node, {**self._row(node, (*op.key, *op.new)), "id": id_})
+        return self._set(node, rows, op.existing) if op.existing else rows
+
+    def _set(self, type_: NodeType | EdgeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> pa.Table:
+        """Set some properties of rows; each value is computed from the row as it was before the statement."""
+        assigned = {name for name, _ in values}
+        rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
+        before = frame_of(rows)
+        for name, expr in values:
+            wanted, what = type_.properties[name].type, f"'{type_.name}.{name}'"
+            if isinstance(expr, ir.Const | ir.ParamRef):
+                rows = _with_constant(rows, name, self._value(expr, wanted, what), wanted)
+            else:
+                rows = _with_column(rows, name, stored_column(self._strict.value(expr, before), wanted, what))
+        if isinstance(type_, NodeType):
+            rows = self._embedded_again(type_, rows, assigned)
+            self.counts.nodes += rows.num_rows
+        else:
+            self.counts.edges += rows.num_rows
+        self._required(type_, rows)
+        self.pending.table(type_.table_key).put(rows)
+        return rows
+
+    def _embedded_again(self, node: NodeType, rows: pa.Table, assigned: set[str]) -> pa.Table:
+        """Recompute the vectors whose source text was assigned and that were not assigned themselves."""
+        stale = [target for target, embed in node.embeds.items() if embed.source in assigned and target not in assigned]
+        for target in stale:
+            rows = _with_constant(rows, target, None, node.properties[target].type)
+        rows, _, _ = fill_vectors(node, rows, self._embedder, targets=stale)
+        return rows
+
+    def _deleted(self, type_: NodeType | EdgeType, op: ir.DeleteNodes | ir.DeleteEdges) -> pa.Table:
+        """The rows a statement deletes; whole ones where they have a name, though never their Blobs."""
+        whole = [name for name in type_.properties if type_.properties[name].type.scalar != "Blob"]
+        columns = ["id", *(whole if op.name is not None else ())]
+        return self.pending.table(type_.table_key).matching(select(op.where, self._evaluator), columns)
+
+    def _delete_nodes(self, op: ir.DeleteNodes) -> pa.Table:
+        node = self.catalog.nodes[op.type_name]
+        table = self.pending.table(node.table_key)
+        rows = self._deleted(node, op)
+        ids = _ids(rows)
+        self.counts.nodes += table.delete(ids)
+        for edge in self.catalog.edges_touching[op.type_name]:
+            edges = self.pending.table(edge.table_key)
+            ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
+            self.counts.edges += edges.delete(edges.among(ends, ids))
+        return rows
+
+    def _delete_edges(self, op: ir.DeleteEdges) -> pa.Table:
+        edge = self.catalog.edges[op.type_name]
+        rows = self._deleted(edge, op)
+        self.counts.edges += self.pending.table(edge.table_key).delete(_ids(rows))
+        return rows
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def _value(self, expr: ir.Expr, type_: PropertyType, what: str) -> Any:
+        """An assigned value in the column's stored form."""
+        if not isinstance(expr, ir.Const | ir.ParamRef):
+            # An insert has no row to look at, so what it computes is computed once.
+            column = stored_column(self._strict.value(expr, Frame()), type_, what)
+            return plain(column)[0]
+        value = expr.value if isinstance(expr, ir.Const) else self._params[expr.name]
+        try:
+            if type_.scalar == "Blob" and value is not None:
+                return managed_blob(read_blob(value) if isinstance(value, str) else value, self._fetch)
+            return value if isinstance(expr, ir.Const) else read_json(value, type_)
+        except ValueFormatError as error:
+            raise InputError(f"{what}: {error.message}", code="bad_value", hint=error.hint) from None
+
+
+def _key_conflict(node: NodeType, id_: str) -> KeyConflict:
+    key = ", ".join(f"{column}: …" for column in node.key)
+    return KeyConflict(
+        node.table_key,
+        id_,
+        f"{node.name} '{id_}' already exists; nothing was written",
+        hint=f"to insert or change it, write 'upsert {node.name} {{ {key}, … }}'; "
+        f"to change only existing rows, write 'update {node.name}'",
+    )
+
+
+def _with_constant(rows: pa.Table, name: str, value: Any, type_: PropertyType) -> pa.Table:
+    column = pa.array([value], arrow_type(type_)).take(pa.array([0] * rows.num_rows, pa.int64()))
+    return rows.set_column(rows.schema.get_field_index(name), pa.field(name, column.type), column)
+
+
+def _with_column(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), pa.field(name, column.type), column)
+
+
+def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
+    """Computed values as a column stores them: in its width, finite, and of its enum."""
+    wanted = arrow_type(type_)
+    try:
+        column = values.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{what} ({type_}): {error}", code="bad_value") from None
+    if type_.is_float and not pc.all(pc.is_finite(column.drop_null())).as_py() and len(column.drop_null()):
+        raise InputError(f"{what} ({type_}): the number is too large", code="bad_value")
+    if pa.types.is_date(column.type) and not in_calendar(column):
+        raise InputError(f"{what} ({type_}): the result is outside the years 1 to 9999", code="bad_value")
+    if type_.enum_values is not None:
+        strange = column.drop_null().filter(pc.invert(pc.is_in(column.drop_null(), pa.array(type_.enum_values))))
+        if len(strange):
+            raise InputError(f"{what}: '{strange[0]}' is not a value of {type_}", code="bad_value")
+    return column
+
+
+def _ids(rows: pa.Table) -> pa.Array:
+    return pc.unique(rows["id"]) if rows.num_rows else pa.array([], pa.utf8())

@@ -1,0 +1,261 @@
+"""Applies the records of a load with mode `merge` to the rows they name.
+
+Records for one id are applied in order. A record sets the properties it gives; a property that is absent keeps its
+value, and an explicit null clears it. A vector whose source text changes without a new vector is cleared, so that it is
+embedded again. An edge without an id names the committed edge with the same `@unique(src, dst, …)` tuple.
+
+The load in memory and the tasks of a bulk load both use these functions, on all records or on one bucket of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.write.constraints import tuples_of
+from omnigraph.engine.write.delta import one_array
+from omnigraph.engine.write.fill_vectors import has_text
+from omnigraph.errors import InputError
+from omnigraph.schema.catalog import EdgeType, NodeType
+
+Missing = Literal["keep", "null"]
+MISSING: tuple[Missing, ...] = ("keep", "null")
+Places = np.ndarray[Any, np.dtype[np.int64]]
+
+ReadRows = Callable[[pa.Array, Sequence[str]], pa.Table]
+"""Reads `id` and some columns of the committed rows with some ids; ids that do not exist are left out."""
+
+
+def check_missing(missing: str) -> Missing:
+    """One of the choices for absent properties, or `InputError`."""
+    for known in MISSING:
+        if missing == known:
+            return known
+    raise InputError(f"'{missing}' is no choice for missing properties", hint=f"the choices are {', '.join(MISSING)}")
+
+
+# -- edges without an id -----------------------------------------------------------------------------
+
+
+def match_columns(type_: NodeType | EdgeType) -> tuple[str, ...] | None:
+    """The columns that identify an edge without an id: the first `@unique` over `src` and `dst`."""
+    if not isinstance(type_, EdgeType):
+        return None
+    return next((columns for columns in type_.unique if {"src", "dst"} <= set(columns)), None)
+
+
+def is_loose(records: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
+    """Edge records without an id that have a tuple to be matched by."""
+    found = pc.is_null(records["id"])
+    for column in columns:
+        found = pc.and_(found, pc.is_valid(records[column]))
+    return found
+
+
+def with_ids(
+    records: pa.Table, columns: Sequence[str], committed: pa.Table, new_ids: Callable[[int], pa.Array]
+) -> pa.Table:
+    """The edge records, each with an id; `committed` has the ids and tuples of the edges that may be meant."""
+    absent = one_array(pc.is_null(records["id"]))
+    if not absent.true_count:
+        return records
+    made = match_edges(records.filter(absent), columns, committed, new_ids)
+    return _with(records, "id", pc.replace_with_mask(one_array(records["id"]), absent, made))
+
+
+def match_edges(
+    records: pa.Table, columns: Sequence[str], committed: pa.Table, new_ids: Callable[[int], pa.Array]
+) -> pa.Array:
+    """The ids of edge records without one: those of committed edges with the same tuple, else new ones.
+
+    Records with equal tuples get the same id. A tuple with a null matches nothing.
+    """
+    tuples = tuples_of(records, columns)
+    known = tuples_of(committed, columns)
+    places = one_array(tuples["position"])
+    found = one_array(known["id"]).take(pc.index_in(one_array(tuples["key"]), value_set=one_array(known["key"])))
+    codes = one_array(tuples["key"]).dictionary_encode().indices
+    distinct = (pc.max(codes).as_py() or 0) + 1 if len(codes) else 0
+    shared = new_ids(distinct).take(codes)
+    ids = new_ids(records.num_rows)
+    given = np.zeros(records.num_rows, np.bool_)
+    given[places.to_numpy()] = True
+    return pc.replace_with_mask(ids, pa.array(given), pc.coalesce(found, shared))
+
+
+# -- records applied in order ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Folded:
+    """One row for each id, in the order of their last records.
+
+    `last` is the last record of each row; `records` lists all of them, and is None if no id is repeated. `lacking`
+    names rows without a required property: such a row is new, or a record cleared the text its vector comes from.
+    """
+
+    table: pa.Table
+    last: Places
+    records: pa.ListArray | None
+    lacking: tuple[tuple[int, str], ...]
+
+    def complete(self) -> Folded:
+        """The rows that lack nothing."""
+        if not self.lacking:
+            return self
+        whole = np.ones(self.table.num_rows, np.bool_)
+        whole[[row for row, _ in self.lacking]] = False
+        records = None if self.records is None else self.records.filter(pa.array(whole))
+        return Folded(self.table.filter(pa.array(whole)), self.last[whole], records, ())
+
+    def records_of(self, row: int) -> list[int]:
+        """The records of a row, in order."""
+        return [int(self.last[row])] if self.records is None else self.records[row].as_py()
+
+
+def fold(type_: NodeType | EdgeType, records: pa.Table, given: Mapping[str, pa.Array], read_rows: ReadRows) -> Folded:
+    """Apply records to committed rows; `given` says which records give a property, for those not all of them give.
+
+    Only columns that are absent from some record are read, and only for the rows of such records.
+    """
+    ids = one_array(records["id"])
+    codes = ids.dictionary_encode().indices.to_numpy().astype(np.int64)
+    count = int(codes.max()) + 1 if len(codes) else 0
+    last = np.zeros(count, np.int64)
+    last[codes] = np.arange(len(codes))
+    final = np.sort(last)
+    latest = {name: _latest(codes, count, mask)[codes[final]] for name, mask in given.items()}
+    latest = {name: places for name, places in latest.items() if (places < 0).any() or len(final) != len(codes)}
+    members = _members(codes, final) if len(final) != len(codes) else None
+    kept = _Kept.read(type_, ids.take(pa.array(final)), latest, final, read_rows)
+    table = records if members is None else records.take(pa.array(final))
+    for name, places in latest.items():
+        table = _with(table, name, kept.column(records, name, places))
+    if isinstance(type_, NodeType):
+        for target in type_.embeds:
+            if target in latest:
+                stale = _stale(type_, target, records, given, latest, final, members, table, kept)
+                table = _with(table, target, pc.if_else(pa.array(stale), None, one_array(table[target])))
+    return Folded(table, final, members, tuple(_lacking(type_, table, latest)))
+
+
+def _latest(codes: Places, count: int, mask: pa.Array) -> Places:
+    """For each id the last record that gives a property, or -1."""
+    found = np.full(count, -1, np.int64)
+    places = np.flatnonzero(np.asarray(mask))
+    found[codes[places]] = places
+    return found
+
+
+def _members(codes: Places, final: Places) -> pa.ListArray:
+    """The records of each row, in order."""
+    row_of_code = np.empty(len(final), np.int64)
+    row_of_code[codes[final]] = np.arange(len(final))
+    rows = row_of_code[codes]
+    ends = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(final)))))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.argsort(rows, kind="stable")))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The committed values of rows some of whose columns are absent; `places` says where each row is among them."""
+
+    rows: pa.Table
+    places: Places
+
+    @classmethod
+    def read(
+        cls,
+        type_: NodeType | EdgeType,
+        ids: pa.Array,
+        latest: Mapping[str, Places],
+        final: Places,
+        read_rows: ReadRows,
+    ) -> _Kept:
+        columns = [name for name, places in latest.items() if (places < 0).any()]
+        wanted = np.zeros(len(ids), np.bool_)
+        for name in columns:
+            wanted |= latest[name] < 0
+        if isinstance(type_, NodeType):
+            # Whether a text changes is known from its committed value.
+            for target, embed in type_.embeds.items():
+                if target in latest and embed.source not in columns:
+                    columns.append(embed.source)
+                    wanted |= latest[target] < latest.get(embed.source, final)
+        if not wanted.any():
+            return cls(pa.table({"id": pa.array([], pa.utf8())}), np.full(len(ids), -1, np.int64))
+        rows = read_rows(ids.filter(pa.array(wanted)), columns)
+        found = pc.index_in(ids, value_set=one_array(rows["id"]))
+        return cls(rows, pc.fill_null(found, -1).to_numpy().astype(np.int64))
+
+    def column(self, records: pa.Table, name: str, latest: Places) -> pa.Array:
+        """A column of the folded rows: the last value given, else the committed one, else null."""
+        given = one_array(records[name])
+        places = np.where(self.places >= 0, self.places + len(given), -1)
+        if name not in self.rows.column_names:
+            return _taken(given, latest)
+        both = pa.concat_arrays([given, one_array(self.rows[name]).cast(given.type)])
+        return _taken(both, np.where(latest >= 0, latest, places))
+
+    def texts(self, name: str) -> pa.Array:
+        """A committed text column of the folded rows; null where there is no row."""
+        if name not in self.rows.column_names:
+            return pa.nulls(len(self.places), pa.utf8())
+        return _taken(one_array(self.rows[name]), self.places)
+
+
+def _taken(values: pa.Array, places: Places) -> pa.Array:
+    return values.take(pa.array(places, mask=places < 0))
+
+
+def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, table.schema.field(place), column)
+
+
+def _stale(
+    node: NodeType,
+    target: str,
+    records: pa.Table,
+    given: Mapping[str, pa.Array],
+    latest: Mapping[str, Places],
+    final: Places,
+    members: pa.ListArray | None,
+    table: pa.Table,
+    kept: _Kept,
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The rows whose text changes after their vector was given; without a record that gives it, after the commit."""
+    source = node.embeds[target].source
+    vectors, texts = latest[target], latest.get(source, final)
+    before, after = kept.texts(source), one_array(table[source])
+    same = pc.or_(pc.fill_null(pc.equal(before, after), False), pc.and_(pc.is_null(before), pc.is_null(after)))
+    later = texts > vectors
+    stale = later & ~np.asarray(same)
+    for row in np.flatnonzero(later & (vectors >= 0)).tolist():
+        assert members is not None
+        mask, text = given.get(source), before[row]
+        for record in members[row].as_py():
+            if record <= vectors[row] and (mask is None or mask[record].as_py()):
+                text = records[source][record]
+        stale[row] = text.as_py() != after[row].as_py()
+    return np.asarray(stale, np.bool_)
+
+
+def _lacking(type_: NodeType | EdgeType, table: pa.Table, latest: Mapping[str, Places]) -> Iterator[tuple[int, str]]:
+    """Rows without a required property, each with the first such property; a vector may still come from its text."""
+    found: dict[int, str] = {}
+    for property_ in type_.properties.values():
+        absent = property_.name in latest or (property_.embed is not None and property_.embed.source in latest)
+        if property_.type.nullable or not absent:
+            continue
+        missing = pc.is_null(table[property_.name])
+        if property_.embed is not None:
+            missing = pc.and_(missing, pc.invert(has_text(table[property_.embed.source])))
+        for row in pc.indices_nonzero(missing).to_pylist():
+            found.setdefault(row, property_.name)
+    yield from sorted(found.items())

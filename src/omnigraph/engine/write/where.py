@@ -1,0 +1,116 @@
+"""Which rows a statement means, and what it computes from them.
+
+A condition on rows is cut into its parts that must all hold. Comparisons of a column with a constant are handed
+to the table as a filter; whatever is left is judged on the rows that come back, by the evaluator that also
+serves reads, so `where` means the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.cache.table_cache import Codes, Numbers, TableData
+from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.expr.evaluator import Evaluator, against_constant
+from omnigraph.engine.expr.predicates import Test, make_test
+from omnigraph.engine.search.searcher import Searcher
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import Catalog
+
+
+class RowsData(TableData):
+    """Rows at hand, as the evaluator wants a table."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+        self.key = ("", "")
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return int(self._rows.num_rows)
+
+    def column(self, name: str) -> pa.Array:
+        """A column as one chunk."""
+        chunks = self._rows[name]
+        return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+
+    def codes(self, name: str) -> Codes | None:
+        """None: no text is numbered for one look."""
+        assert name in self._rows.column_names
+        return None
+
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """The values of some rows."""
+        return self.column(name).take(pa.array(numbers))
+
+
+def frame_of(rows: pa.Table) -> Frame:
+    """Rows as a match of one variable."""
+    return Frame(rows.num_rows, {ir.ROW: Bound(RowsData(rows))})
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A condition on the rows of one table."""
+
+    tests: tuple[Test, ...]
+    rest: tuple[ir.Condition, ...] = ()
+    evaluator: Evaluator | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns it looks at once the rows were read."""
+        return list(dict.fromkeys(prop for condition in self.rest for prop in _columns_of(condition)))
+
+    def sql(self) -> str | None:
+        """What the table can judge."""
+        return " AND ".join(f"({test.sql()})" for test in self.tests) or None
+
+    def of_stored(self, rows: pa.Table) -> pa.Table:
+        """Those of the rows the table's filter left that are meant."""
+        for condition in self.rest:
+            assert self.evaluator is not None
+            rows = rows.filter(pa.array(self.evaluator.mask(condition, frame_of(rows))))
+        return rows
+
+    def of_all(self, rows: pa.Table) -> pa.Table:
+        """Those of any rows that are meant."""
+        for test in self.tests:
+            rows = rows.filter(test.mask(rows[test.column]))
+        return self.of_stored(rows)
+
+
+def row_evaluator(catalog: Catalog, params: Mapping[str, Any], *, strict: bool = False) -> Evaluator:
+    """Evaluates expressions about the rows of a statement, in which nothing is searched or ranked."""
+    return Evaluator(catalog, params, Searcher(catalog, params, None, {}), {}, strict=strict)
+
+
+def select(where: ir.Condition, evaluator: Evaluator) -> Selection:
+    """Cut a condition into what the table judges and what is judged here."""
+    tests: list[Test] = []
+    rest: list[ir.Condition] = []
+    for condition in ir.conjuncts_of(where):
+        test = _test(condition, evaluator)
+        if test is None:
+            rest.append(condition)
+        else:
+            tests.append(test)
+    return Selection(tuple(tests), tuple(rest), evaluator)
+
+
+def _test(condition: ir.Condition, evaluator: Evaluator) -> Test | None:
+    compared = against_constant(condition)
+    if compared is None:
+        return None
+    prop, op, constant = compared
+    return make_test(prop.name, prop.type, op, evaluator.constant(constant))
+
+
+def _columns_of(expr: ir.Expr) -> list[str]:
+    found = [expr.name] if isinstance(expr, ir.Prop) else []
+    return found + [name for part in ir.parts_of(expr) for name in _columns_of(part)]

@@ -1,0 +1,341 @@
+"""Adjacency against the obvious: sets of pairs, and a walk that goes breadth first from one node at a time."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine import kernels
+from omnigraph.engine.adjacency.adjacency import Adjacency, Hops
+from omnigraph.engine.adjacency.bfs import reach, reach_counts
+from omnigraph.engine.adjacency.csr import EdgeRows, Neighbours
+from omnigraph.engine.adjacency.csr_overlay import Few, Layered, Renumbered, build_few
+from omnigraph.engine.adjacency.multi_edge import Mixed, Several
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.write.where import RowsData
+from omnigraph.errors import Damaged
+from omnigraph.graph import Graph
+from omnigraph.storage.lance.staging import Change
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from support.writes import edge, new_graph, node
+
+SCHEMA = "node A { name: String @key }\nnode B { name: String @key }\nedge Loop: A -> A\nedge To: A -> B\n"
+Pairs = list[tuple[int, int]]
+
+
+def compressed(pairs: Pairs, count: int) -> Neighbours:
+    """Neighbours made the slow way."""
+    rows = [sorted({b for a, b in pairs if a == number}) for number in range(count)]
+    offsets = np.cumsum([0, *map(len, rows)])
+    return Neighbours(offsets, np.array([target for row in rows for target in row], np.int32))
+
+
+def few(pairs: Pairs, count: int) -> Few:
+    near, far = np.array(pairs, np.int64).reshape(-1, 2).T
+    return build_few(near, far, count)
+
+
+def some_pairs(random: Random, count: int) -> Pairs:
+    return [(random.randrange(count), random.randrange(count)) for _ in range(random.randrange(3 * count))]
+
+
+def distances(pairs: Pairs, source: int) -> dict[int, int]:
+    found, edge = {source: 0}, {source}
+    while edge:
+        edge = {b for a, b in pairs if a in edge} - found.keys()
+        found |= dict.fromkeys(edge, max(found.values()) + 1)
+    return found
+
+
+def related(pairs: Pairs, count: int, least: int, most: int) -> set[tuple[int, int]]:
+    """(source, far end) of a bounded hop, word for word as the specification has it."""
+    loops = {a for a, b in pairs if a == b}
+    return {
+        (source, v)
+        for source in range(count)
+        for v, dist in distances(pairs, source).items()
+        if (v != source and least <= dist <= most) or (v in loops and least <= dist + 1 <= most)
+    }
+
+
+def as_pairs(sources: np.ndarray, positions: np.ndarray, targets: np.ndarray) -> list[tuple[int, int]]:
+    return sorted(zip(sources[positions].tolist(), targets.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_neighbours(seed):
+    random = Random(seed)
+    count = random.randint(1, 12)
+    pairs = some_pairs(random, count)
+    neighbours = compressed(pairs, count)
+    sources = np.array([random.randrange(count) for _ in range(random.randrange(9))], np.int64)
+    wanted = sorted((int(s), b) for s in sources for b in {b for a, b in pairs if a == s})
+    assert as_pairs(sources, *neighbours.expand(sources)) == wanted
+    assert neighbours.degrees(sources).tolist() == [len({b for a, b in pairs if a == s}) for s in sources]
+    values = np.array([random.randrange(5) for _ in range(count)])
+    totals = [sum(int(values[b]) for b in {b for a, b in pairs if a == number}) for number in range(count)]
+    assert neighbours.totals(values).tolist() == totals
+    assert neighbours.totals(None).tolist() == np.diff(neighbours.offsets).tolist()
+    assert sorted(neighbours.far(sources).tolist()) == sorted(b for _, b in wanted)
+    targets = np.array([random.randrange(count) for _ in sources], np.int64)
+    assert neighbours.connected(sources, targets).tolist() == [
+        pair in pairs for pair in zip(sources.tolist(), targets.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_neighbours_in_two_layers_are_like_all_in_one(seed):
+    random = Random(seed)
+    known = random.randint(1, 8)
+    count = known + random.randrange(4)
+    before, added = some_pairs(random, known), some_pairs(random, count)
+    fresh = [pair for pair in added if pair not in before]
+    layered = Layered(compressed(before, known), few(fresh, count))
+    whole = compressed(before + added, count)
+    assert layered.whole().offsets.tolist() == whole.offsets.tolist()
+    assert layered.whole().targets.tolist() == whole.targets.tolist()
+    sources = np.arange(count)
+    assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
+    assert layered.degrees(sources).tolist() == whole.degrees(sources).tolist()
+    values = np.array([random.randrange(5) for _ in range(count)])
+    assert layered.totals(values).tolist() == whole.totals(values).tolist()
+    assert layered.totals(None).tolist() == whole.totals(None).tolist()
+    assert sorted(layered.far(sources).tolist()) == sorted(whole.far(sources).tolist())
+    assert layered.count == few(fresh, count).count == count
+    for source in range(count):
+        hits = layered.connected(np.full(count, source), sources)
+        assert hits.tolist() == whole.connected(np.full(count, source), sources).tolist()
+    loops = np.array(sorted({a for a, b in before + added if a == b}), np.int64)
+    positions, targets = reach(layered, loops, sources, 1, 3)
+    assert as_pairs(sources, positions, targets) == sorted(related(before + added, count, 1, 3))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("seed", range(30))
+def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled, monkeypatch):
+    monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+    if compiled:
+        assert kernels.load()
+    random = Random(seed)
+    known = random.randint(1, 12)
+    count = known + random.randrange(3)
+    places = random.sample(range(count), known)
+    gone = {number for number in range(known) if random.random() < 0.2}
+    now = [-1 if number in gone else place for number, place in enumerate(places)]
+    then = [now.index(place) if place in now else -1 for place in range(count)]
+    moved = Renumbered(np.array(now), np.array(then))
+    before = sorted(set(some_pairs(random, known)))
+    lost = [pair for pair in before if gone & set(pair) or random.random() < 0.2]
+    left = [(now[a], now[b]) for a, b in before if (a, b) not in lost]
+    alive = [place for place in range(count) if then[place] >= 0 or place not in places]
+    added = [(random.choice(alive), random.choice(alive)) for _ in range(3)] if alive else []
+    fresh = sorted({pair for pair in added if pair not in left})
+    removed = few(lost, known) if lost else None
+    layered = Layered(compressed(before, known), few(fresh, count), removed, moved, moved)
+    whole = compressed(left + fresh, count)
+    sources = np.array([random.choice(alive) for _ in range(6)] if alive else [], np.int64)
+    assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
+    assert sorted(layered.far(sources).tolist()) == sorted(whole.far(sources).tolist())
+    assert layered.degrees(sources).tolist() == whole.degrees(sources).tolist()
+    targets = np.array([random.choice(alive) for _ in sources], np.int64)
+    assert layered.connected(sources, targets).tolist() == whole.connected(sources, targets).tolist()
+    loops = np.array(sorted({a for a, b in left + fresh if a == b}), np.int64)
+    for source in sources[:3]:
+        one = np.array([source])
+        assert sorted(reach(layered, loops, one, 1, 3)[1].tolist()) == sorted(
+            reach(whole, loops, one, 1, 3)[1].tolist()
+        )
+    with pytest.raises(OverflowError):
+        layered.expand(sources, refuse)
+
+
+def refuse(rows: int) -> None:
+    raise OverflowError(rows)
+
+
+def test_when_all_far_ends_are_gone_nothing_is_left_to_count():
+    gone = Renumbered(np.full(2, -1), np.zeros(0, np.int64))
+    removed = few([(0, 1), (1, 0)], 2)
+    layered = Layered(compressed([(0, 1), (1, 0)], 2), few([], 2), removed, far_moved=gone)
+    assert layered.totals(np.zeros(0, np.int64)).tolist() == [0, 0]
+
+
+def test_edge_rows():
+    rows = EdgeRows(np.array([0, 2, 2, 3]), np.array([5, 1, 0], np.int32), np.array([2, 2, 0], np.int32))
+    positions, edges, targets = rows.expand(np.array([2, 0, 1, 0]))
+    assert positions.tolist() == [0, 1, 1, 3, 3]
+    assert edges.tolist() == [0, 5, 1, 5, 1]
+    assert targets.tolist() == [0, 2, 2, 2, 2]
+    assert [part.tolist() for part in rows.expand(np.zeros(0, np.int64))] == [[], [], []]
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_reach(seed):
+    random = Random(seed)
+    count = random.randint(1, 9)
+    pairs = some_pairs(random, count)
+    least = random.randint(1, 4)
+    most = random.randint(least, 6)
+    loops = np.array(sorted({a for a, b in pairs if a == b}), np.int64)
+    expected = related(pairs, count, least, most)
+    forward, inward = compressed(pairs, count), compressed([(b, a) for a, b in pairs], count)
+    everything = np.arange(count)
+    assert as_pairs(everything, *reach(forward, loops, everything, least, most)) == sorted(expected)
+    # Walked from where the hop ends, the same pairs come out, only the other way round.
+    turned = sorted((b, a) for a, b in expected)
+    assert as_pairs(everything, *reach(inward, loops, everything, least, most, backward=True)) == turned
+    counts = [sum(a == number for a, _ in expected) for number in range(count)]
+    assert reach_counts(forward, loops, everything, least, most).tolist() == counts
+    for number in range(count):  # One source has a way of its own.
+        source = np.array([number])
+        assert as_pairs(source, *reach(forward, loops, source, least, most)) == sorted(
+            pair for pair in expected if pair[0] == number
+        )
+        assert as_pairs(source, *reach(inward, loops, source, least, most, backward=True)) == [
+            pair for pair in turned if pair[0] == number
+        ]
+
+
+def test_reach_from_nowhere():
+    neighbours = compressed([(0, 1)], 2)
+    positions, targets = reach(neighbours, np.zeros(0, np.int64), np.zeros(0, np.int64), 1, 3)
+    assert positions.tolist() == targets.tolist() == []
+
+
+# -- from tables -------------------------------------------------------------------------------------
+
+
+def adjacency(graph: Graph, edge_type: str, cache: DataCache, **where: str) -> tuple[Adjacency, list[str], list[str]]:
+    """The adjacency of an edge type, and the ids of its ends by number."""
+    snapshot = graph.snapshot(**where)
+    ends = graph.catalog(**where).edges[edge_type]
+    edges, sources, targets = (
+        cache.table(snapshot.table(key))
+        for key in (f"edge:{edge_type}", f"node:{ends.from_type}", f"node:{ends.to_type}")
+    )
+    names = [data.column("id").to_pylist() for data in (sources, targets)]
+    return Adjacency(edges, sources, targets, cache), names[0], names[1]
+
+
+def walked(graph: Graph, edge_type: str, direction: str, cache: DataCache, **where: str) -> list[tuple[str, str]]:
+    """(near, far) ids by walking from every node."""
+    of, sources, targets = adjacency(graph, edge_type, cache, **where)
+    near, far = (targets, sources) if direction == "in" else (sources, targets)
+    positions, found = of.neighbours(direction).expand(np.arange(len(near)))
+    return sorted((near[a], far[b]) for a, b in zip(positions.tolist(), found.tolist(), strict=True))
+
+
+@pytest.fixture
+def graph(tmp_path):
+    nodes = [node("A", name=name) for name in "abcd"] + [node("B", name=name) for name in "abz"]
+    loops = [("a", "b"), ("a", "b"), ("b", "a"), ("c", "c"), ("c", "c"), ("d", "a")]
+    to = [("a", "a"), ("a", "z"), ("b", "z")]
+    records = [edge("Loop", *ends, id_=f"l{at}") for at, ends in enumerate(loops)]
+    return new_graph(tmp_path, SCHEMA, *nodes, *records, *(edge("To", *ends) for ends in to))
+
+
+def test_each_pair_once_in_every_direction(graph):
+    cache = DataCache()
+    out = [("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")]
+    assert walked(graph, "Loop", "out", cache) == out
+    assert walked(graph, "Loop", "in", cache) == sorted((b, a) for a, b in out)
+    assert walked(graph, "Loop", "both", cache) == sorted({*out, *((b, a) for a, b in out)})
+    assert walked(graph, "To", "out", cache) == [("a", "a"), ("a", "z"), ("b", "z")]
+    assert walked(graph, "To", "in", cache) == [("a", "a"), ("z", "a"), ("z", "b")]
+    of, names, _ = adjacency(graph, "Loop", cache)
+    assert [names[number] for number in of.loops("out")] == ["c"]
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "both"])
+def test_every_edge_row_is_at_its_ends(graph, direction):
+    of, names, _ = adjacency(graph, "Loop", DataCache())
+    stored = graph.to_arrow("Loop").to_pylist()
+    positions, rows, targets = of.edge_rows(direction).expand(np.arange(len(names)))
+    found = sorted((names[p], stored[r]["id"], names[t]) for p, r, t in zip(positions, rows, targets, strict=True))
+    out = [(row["src"], row["id"], row["dst"]) for row in stored]
+    turned = [(far, id_, near) for near, id_, far in out]
+    # A loop is at its node once, also when both directions are asked for.
+    expected = {"out": out, "in": turned, "both": list({*out, *turned})}[direction]
+    assert found == sorted(expected)
+
+
+def test_later_versions_and_branches_are_told_apart(graph):
+    """Adjacency is grown from what was built before: only where that is still true."""
+    cache = DataCache()
+    first = graph.commits()[0].id
+    graph.branch_create("side")
+    walked(graph, "Loop", "out", cache)
+    more = [edge("Loop", "d", "d"), node("A", name="e"), edge("Loop", "e", "a")]
+    steps = [
+        ("main", lambda: graph.load(more, mode="append")),
+        ("side", lambda: graph.on("side").mutate('query q() { delete A where name = "d" }')),
+        ("main", lambda: graph.mutate('query q() { delete A where name = "a" }')),
+        ("main", lambda: graph.optimize()),
+        ("main", lambda: graph.load([node("A", name="a"), edge("Loop", "a", "a", id_="l0")], mode="merge")),
+        ("side", lambda: graph.on("side").load([edge("Loop", "c", "a", id_="l1")], mode="merge")),
+    ]  # fmt: skip
+    for branch, step in steps:
+        step()
+        for where in ({"branch": branch}, {"branch": "main"}, {"branch": "side"}, {"at": first}):
+            pairs = {(row["src"], row["dst"]) for row in graph.to_arrow("Loop", **where).to_pylist()}
+            for direction in ("out", "in", "both"):
+                turned = {(b, a) for a, b in pairs}
+                expected = {"out": pairs, "in": turned, "both": pairs | turned}[direction]
+                assert walked(graph, "Loop", direction, cache, **where) == sorted(expected)
+
+
+def test_an_edge_to_a_node_that_is_not_there_is_damage(graph):
+    def remove_node(transaction: Transaction) -> None:
+        transaction.change("node:B", Change(delete=["z"]))
+
+    write(graph._repository, remove_node, WriteOptions())
+    with pytest.raises(Damaged, match=r"2 edges of .* end at nodes that do not exist"):
+        walked(graph, "To", "out", DataCache())
+
+
+HOPS = ("for_all", "linked", "loops", "neighbours", "whole")
+
+
+@pytest.mark.parametrize("of", [Several, Mixed])
+def test_edges_of_several_types_have_no_method_that_they_cannot_answer(of):
+    assert tuple(sorted(name for name in dir(of) if not name.startswith("_"))) == HOPS
+    assert set(HOPS) <= set(dir(Hops))
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "both"])
+def test_edges_of_several_types(graph, direction):
+    tables = {name: DataCache().table(graph.snapshot().table(f"node:{name}")) for name in ("A", "B")}
+    cache = DataCache()
+    loop, to = (cache.table(graph.snapshot().table(f"edge:{name}")) for name in ("Loop", "To"))
+    own = Adjacency(loop, tables["A"], tables["A"], cache)
+    other = Adjacency(to, tables["A"], tables["B"], cache)
+    several = Several([own, own])
+    count, size = tables["A"].row_count, tables["A"].row_count + tables["B"].row_count
+    expected = own.whole(direction)
+    for found in (several.neighbours(direction), several.whole(direction), several.for_all(direction)):
+        assert found.targets.tolist() == expected.targets.tolist()
+    assert several.loops(direction).tolist() == own.loops(direction).tolist()
+    assert several.linked(direction, count).tolist() == own.linked(direction, count).tolist()
+
+    class Space(RowsData):
+        """All nodes, those of A first."""
+
+        folder = "A|B"
+
+    space = Space(pa.table({"id": [*tables["A"].column("id").to_pylist(), *tables["B"].column("id").to_pylist()]}))
+    mixed = Mixed([own, other], [(0, 0), (0, count)], space)
+    out = [
+        (a, b + shift)
+        for part, shift in ((own, 0), (other, count))
+        for a, b in zip(*map(list, part.ends()), strict=True)
+    ]
+    pairs = {"out": {*out}, "in": {(b, a) for a, b in out}}
+    pairs["both"] = pairs["out"] | pairs["in"]
+    positions, targets = mixed.whole(direction).everything()
+    assert set(zip(positions.tolist(), targets.tolist(), strict=True)) == pairs[direction]
+    linked = {a for a, _ in pairs[direction]}
+    assert np.flatnonzero(mixed.linked(direction, size)).tolist() == sorted(linked)
+    assert mixed.loops(direction).tolist() == own.loops(direction).tolist()

@@ -1,0 +1,160 @@
+"""An adjacency is carried from version to version: whatever a commit did, it is as if made anew, and is not."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from omnigraph.engine.adjacency import adjacency as module
+from omnigraph.engine.adjacency.adjacency import Adjacency
+from omnigraph.engine.adjacency.bfs import reach
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.graph import Graph
+from support.writes import edge, new_graph, node
+
+SCHEMA = "node A { name: String @key  n: I64? }\nnode B { name: String @key }\nedge Loop: A -> A\nedge To: A -> B\n"
+DIRECTIONS = ("out", "in", "both")
+
+
+class Life:
+    """A graph, and small random changes to it."""
+
+    def __init__(self, graph: Graph, random: Random) -> None:
+        self.graph = graph
+        self.random = random
+        self.made = 0
+
+    def names(self, type_name: str) -> list[str]:
+        return self.graph.to_arrow(type_name, columns=["id"])["id"].to_pylist()
+
+    def some(self, type_name: str) -> str:
+        return self.random.choice(self.names(type_name))
+
+    def step(self) -> str:
+        what = self.random.choice(["edge", "edge", "edges", "again", "node", "update", "remove", "drop", "drop"])
+        self.made += 1
+        a, b = self.some("A"), self.some("A")
+        match what:
+            case "edge":
+                self.graph.load([edge("Loop", a, b), edge("To", a, self.some("B"))], mode="append")
+            case "edges":
+                self.graph.load([edge("Loop", a, self.some("A")) for _ in range(4)], mode="append")
+            case "again":
+                self.graph.load([edge("Loop", a, b), edge("Loop", a, b)], mode="append")
+            case "node":
+                new = f"new{self.made}"
+                self.graph.load([node("A", name=new), node("B", name=new), edge("Loop", new, a)], mode="append")
+            case "update":
+                self.graph.load([node("A", name=a, n=self.made), node("A", name=b, n=self.made)], mode="merge")
+            case "remove":
+                self.graph.mutate(f'query q() {{ delete A where name = "{a}" }}')
+            case "drop":
+                self.graph.mutate(f'query q() {{ delete Loop where from = "{a}" }}')
+        return what
+
+
+def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
+    snapshot = graph.snapshot()
+    ends = graph.catalog().edges[edge_type]
+    keys = (f"edge:{edge_type}", f"node:{ends.from_type}", f"node:{ends.to_type}")
+    edges, sources, targets = (cache.table(snapshot.table(key)) for key in keys)
+    of = Adjacency(edges, sources, targets, cache)
+    names = [data.column("id").to_pylist() for data in (sources, targets)]
+    stored = graph.to_arrow(edge_type).to_pylist()
+    src, dst = of.ends()
+    assert [(names[0][a], names[1][b]) for a, b in zip(src, dst, strict=True)] == [
+        (row["src"], row["dst"]) for row in stored
+    ]
+    pairs = {(row["src"], row["dst"]) for row in stored}
+    loops = {a for a, b in pairs if a == b and ends.from_type == ends.to_type}
+    for direction in DIRECTIONS if ends.from_type == ends.to_type else DIRECTIONS[:2]:
+        near, far = names[::-1] if direction == "in" else names
+        turned = {(b, a) for a, b in pairs}
+        expected = sorted({"out": pairs, "in": turned, "both": pairs | turned}[direction])
+        neighbours = of.neighbours(direction)
+        everything = np.arange(len(near))
+        assert neighbours.count == len(near)
+        for found in (neighbours.expand(everything), of.whole(direction).expand(everything)):
+            assert (
+                sorted((near[a], far[b]) for a, b in zip(*(part.tolist() for part in found), strict=True)) == expected
+            )
+        degrees = [sum(a == name for a, _ in expected) for name in near]
+        assert neighbours.degrees(everything).tolist() == neighbours.totals(None).tolist() == degrees
+        assert sorted(neighbours.far(everything).tolist()) == sorted(neighbours.expand(everything)[1].tolist())
+        values = np.arange(len(far)) + 1
+        totals = [sum(far.index(b) + 1 for a, b in expected if a == name) for name in near]
+        assert neighbours.totals(values).tolist() == totals
+        for number, name in enumerate(near):
+            hits = neighbours.connected(np.full(len(far), number), np.arange(len(far)))
+            assert [far[at] for at in np.flatnonzero(hits)] == [b for b in far if (name, b) in expected]
+        if ends.from_type == ends.to_type:
+            assert {near[number] for number in of.loops(direction)} == loops
+            reached = reach(neighbours, of.loops(direction), everything, 1, 2)
+            assert len(reached[0]) == len(set(zip(*(part.tolist() for part in reached), strict=True)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_small_change_is_carried_along(tmp_path, seed, monkeypatch):
+    random = Random(seed)
+    names = [f"n{number}" for number in range(14)]
+    records = [node("A", name=name) for name in names] + [node("B", name=name) for name in names[:5]]
+    records += [edge("Loop", random.choice(names), random.choice(names)) for _ in range(40)]
+    records += [edge("To", random.choice(names), random.choice(names[:5])) for _ in range(15)]
+    graph = new_graph(tmp_path, SCHEMA, *records)
+    built: list[int] = []
+    plain = module.build
+    monkeypatch.setattr(module, "build", lambda *parts: built.append(1) or plain(*parts))
+    cache = DataCache()
+    life = Life(graph, random)
+    done = ["start"]
+    for number in range(11):
+        for edge_type in ("Loop", "To"):
+            check(graph, cache, edge_type)
+        if number == 0:
+            first = len(built)
+        if number == 7:
+            graph.optimize()
+            cache = DataCache()
+            built.clear()
+            first = 5
+        done.append(life.step())
+    assert len(built) <= first, f"made anew after {done}"
+
+
+def test_a_change_too_large_to_carry_is_made_anew(tmp_path, monkeypatch):
+    graph = new_graph(
+        tmp_path, SCHEMA, *(node("A", name=f"n{number}") for number in range(4)), edge("Loop", "n0", "n1")
+    )
+    cache = DataCache()
+    check(graph, cache, "Loop")
+    monkeypatch.setattr("omnigraph.engine.adjacency.incremental.NEW_MIN", 2)
+    graph.load([edge("Loop", "n0", "n2"), edge("Loop", "n3", "n2"), edge("Loop", "n3", "n3")], mode="append")
+    check(graph, cache, "Loop")
+    graph.mutate('query q() { delete Loop where from = "n3" }')
+    check(graph, cache, "Loop")
+
+
+def test_what_was_kept_on_disk_is_carried_by_the_next_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_KEPT_MIN", 1)
+    names = [f"n{number}" for number in range(6)]
+    pairs = [(a, b) for a in names[:3] for b in names[2:]]
+    graph = new_graph(tmp_path, SCHEMA, *(node("A", name=name) for name in names), *(edge("Loop", *p) for p in pairs))
+    graph.mutate('query q() { delete Loop where from = "n1" }')
+    folder = tmp_path / "kept"
+    check(graph, DataCache(folder=folder), "Loop")
+    plain = module.build
+    for about in folder.glob("*/about.json"):  # what another release might have written is not used
+        written = about.read_text()
+        about.write_text(written.replace('"pieces"', '"parts"'))
+        check(graph, DataCache(folder=folder), "Loop")
+        assert about.read_text() == written, "and is written anew"
+    monkeypatch.setattr(module, "build", lambda *_: pytest.fail("it is on disk"))
+    check(graph, DataCache(folder=folder), "Loop")
+    graph.load([node("A", name="n3", n=1), edge("Loop", "n3", "n0")], mode="merge")
+    graph.mutate('query q() { delete Loop where from = "n2" }')
+    check(graph, DataCache(folder=folder), "Loop")
+    monkeypatch.setattr(module, "build", plain)
+    graph.mutate("query q() { delete A where n = 1 }")
+    check(graph, DataCache(folder=folder), "Loop")

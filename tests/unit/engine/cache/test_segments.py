@@ -1,0 +1,218 @@
+"""What was computed for one version serves the next: whatever was added, replaced, removed or compacted since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.cache import disk_cache, segments
+from omnigraph.engine.cache.segments import Cover, Recipe, covered
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.graph import Graph
+from support.writes import new_graph, node, reopened
+
+SCHEMA = "node Doc { name: String @key  text: String?  vec: Vector(3)? }"
+WORDS = ["red", "blue", "green", "stone", "river", "sea", "café", "über"]
+ASK = """query q($v: Vector(3), $t: String) {
+    match { $d: Doc }
+    return { $d.name, nearest($d.vec, $v) as far, bm25($d.text, $t) as score, search($d.text, $t) as held }
+    order { $d.name }
+}"""
+NEAR = "query q($v: Vector(3)) { match { $d: Doc } return { $d.name } order { nearest($d.vec, $v) } limit 5 }"
+RELEVANT = "query q($t: String) { match { $d: Doc } return { $d.name } order { bm25($d.text, $t) } limit 5 }"
+BOTH = """query q($v: Vector(3), $t: String) {
+    match { $d: Doc } return { $d.name } order { rrf(nearest($d.vec, $v), bm25($d.text, $t)) } limit 5
+}"""
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Everything is large enough to be kept on disk and compared by codes."""
+    monkeypatch.setattr(vector_scan, "_FEW", 1)
+    monkeypatch.setattr(vector_scan, "_KEPT_BYTES_MIN", 0)
+    monkeypatch.setattr(inverted_index, "_KEPT_MIN", 0)
+
+
+def answers(graph: Graph, random: Random, **where: Any) -> list[Any]:
+    values = {"v": [random.choice((-1, 0, 1, 0.5)) for _ in range(3)], "t": " ".join(random.sample(WORDS, 2))}
+    return [
+        graph.query(text, params={key: values[key] for key in values if f"${key}:" in text}, **where).to_rows()
+        for text in (ASK, NEAR, RELEVANT, BOTH)
+    ]
+
+
+def doc(random: Random, name: str) -> dict[str, Any]:
+    text = None if random.random() < 0.1 else " ".join(random.choices(WORDS, k=random.randrange(6)))
+    vec = None if random.random() < 0.1 else [random.choice((-2, -1, 0, 0.5, 1)) for _ in range(3)]
+    return node("Doc", name=name, text=text, vec=vec)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_grown_answers_are_those_of_a_graph_without_a_past_at_length(tmp_path, monkeypatch, seed):
+    monkeypatch.setattr(segments, "_FEW", 2)
+    monkeypatch.setattr(segments, "_PARTS_MAX", 3)
+    grow(tmp_path, seed, steps=30)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_grown_answers_are_those_of_a_graph_without_a_past(tmp_path, seed):
+    grow(tmp_path, seed, steps=12)
+
+
+def grow(tmp_path: Path, seed: int, steps: int) -> None:
+    """Change a graph at random, and after every change ask it what a graph without a past is asked."""
+    random = Random(seed)
+    graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(30)))
+    answers(graph, Random(0))
+    points = [graph.commits()[0].id]
+    for step in range(steps):
+        names = [record["data"]["name"] for record in graph.export()]
+        match random.randrange(5):
+            case 0 | 1:
+                graph.load([doc(random, f"s{step}-{at}") for at in range(random.randrange(1, 4))], mode="append")
+            case 2:
+                graph.load([doc(random, random.choice(names))], mode="merge")
+            case 3:
+                graph.mutate(f'query q() {{ delete Doc where name = "{random.choice(names)}" }}')
+            case _:
+                graph.optimize()
+        points.append(graph.commits()[0].id)
+        if random.random() < 0.3:
+            graph = reopened(graph)
+        seen = random.randrange(1_000)
+        fresh = new_graph(tmp_path / f"fresh{step}", SCHEMA)
+        fresh.load(list(graph.export()), mode="append")
+        assert answers(graph, Random(seen)) == answers(fresh, Random(seen))
+    # Back in time, through what later versions left in memory and on disk.
+    for at in random.sample(points, 4):
+        fresh = new_graph(tmp_path / f"past{at}", SCHEMA)
+        fresh.load(list(graph.export(at=at)), mode="append")
+        assert answers(graph, Random(7), at=at) == answers(fresh, Random(7))
+
+
+def count_built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many texts were looked at, each time some were."""
+    seen: list[int] = []
+    build = inverted_index.build_postings
+
+    def counting(chunks: Any) -> Any:
+        made = build(chunks)
+        seen.append(len(made.lengths))
+        return made
+
+    monkeypatch.setattr(inverted_index, "build_postings", counting)
+    return seen
+
+
+def test_a_small_commit_costs_what_it_adds_and_a_new_process_nothing(tmp_path, monkeypatch):
+    random = Random(1)
+    graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(50)))
+    seen = count_built(monkeypatch)
+    answers(graph, Random(0))
+    assert seen == [50]
+    graph.load([doc(random, "new")], mode="append")
+    answers(graph, Random(0))
+    assert seen == [50, 1]
+    graph.mutate('query q() { delete Doc where name = "d7" }')
+    graph.load([doc(random, "d8")], mode="merge")
+    answers(graph, Random(0))
+    assert seen == [50, 1, 2], "the rows in new pieces, and nothing for a delete"
+    other = reopened(graph)
+    answers(other, Random(0))
+    assert seen == [50, 1, 2, 2], "what the first process built is found on disk"
+    assert {path.name for path in (Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER).iterdir()}
+
+
+def test_what_is_kept_may_be_deleted_or_damaged(tmp_path):
+    graph = new_graph(tmp_path, SCHEMA, *(doc(Random(2), f"d{at}") for at in range(20)))
+    expected = answers(graph, Random(0))
+    folder = Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER
+    for about in folder.glob("*/about.json"):
+        about.write_text("{")
+    assert answers(reopened(graph), Random(0)) == expected
+    for array in folder.glob("*/*"):
+        array.write_bytes(b"no array")
+    assert answers(reopened(graph), Random(0)) == expected
+
+
+def test_many_new_rows_become_a_part_that_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(segments, "_FEW", 3)
+    random = Random(1)
+    graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(10)))
+    seen = count_built(monkeypatch)
+    answers(graph, Random(0))
+    graph.load([doc(random, f"n{at}") for at in range(8)], mode="append")
+    answers(graph, Random(0))
+    assert seen == [10, 8]
+    graph.load([doc(random, "one"), doc(random, "n3")], mode="merge")
+    answers(graph, Random(0))
+    assert seen == [10, 8, 2]
+    answers(reopened(graph), Random(0))
+    assert seen == [10, 8, 2, 2], "both parts are found on disk"
+    graph.optimize()
+    answers(graph, Random(0))
+    assert seen == [10, 8, 2, 2, 19], "other files hold the rows now"
+    answers(reopened(graph), Random(0))
+    assert seen == [10, 8, 2, 2, 19], "and the parts of before are forgotten"
+
+
+def test_parts_are_made_one_when_there_are_too_many_or_little_is_left_of_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(segments, "_FEW", 1)
+    monkeypatch.setattr(segments, "_PARTS_MAX", 2)
+    random = Random(1)
+    graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(4)))
+    seen = count_built(monkeypatch)
+    for step in range(3):
+        answers(graph, Random(0))
+        graph.load([doc(random, f"s{step}-{at}") for at in range(2)], mode="append")
+    answers(graph, Random(0))
+    assert seen == [4, 2, 8, 2]
+    for name in ("d0", "d1", "d2", "d3", "s0-0", "s0-1"):
+        graph.mutate(f'query q() {{ delete Doc where name = "{name}" }}')
+    answers(graph, Random(0))
+    assert seen == [4, 2, 8, 2, 4]
+
+
+def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path, monkeypatch):
+    random = Random(1)
+    graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(10)))
+    folder = Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER
+    seen = count_built(monkeypatch)
+    reader = og.open(graph.uri, read_only=True, environ={})
+    answers(reader, Random(0))
+    assert seen == [10]
+    assert not folder.exists()
+    answers(graph, Random(0))
+    answers(og.open(graph.uri, read_only=True, environ={}), Random(0))
+    assert seen == [10, 10]
+
+
+def test_a_map_of_rows_by_hand(tmp_path):
+    graph = new_graph(tmp_path, SCHEMA, *(node("Doc", name=name, text=name) for name in "abcd"))
+    cache = DataCache()
+
+    def cover(**where: Any) -> Cover[list[str]]:
+        data = cache.table(graph.snapshot(**where).table("node:Doc"))
+
+        def make(pieces: Any) -> list[str]:
+            return [text for chunk in data.stream("text", pieces) for text in chunk.to_pylist()]
+
+        return covered(data, "text", Recipe("texts", 0, make, lambda *_: None, lambda _: []))
+
+    assert cover() == Cover((["a", "b", "c", "d"],), (0,))
+    graph.mutate('query q() { delete Doc where name = "b" }')
+    graph.load([node("Doc", name="e", text="e")], mode="append")
+    found = cover()
+    assert found.bodies == (["a", "b", "c", "d"], ["e"])
+    assert found.starts == (0, 4)
+    assert found.known_of is not None
+    assert found.known_of.tolist() == [0, 2, 3, 4]
+    assert found.row_of is not None
+    assert found.row_of.tolist() == [0, -1, 1, 2, 3]
+    assert cover(at=graph.commits()[2].id) == Cover((["a", "b", "c", "d"],), (0,))

@@ -1,0 +1,176 @@
+"""Tables in memory: rows are found by id at every version, and what is kept is bounded."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine.cache import id_index
+from omnigraph.engine.cache.id_index import Index, Places, find, hash_all, hash_one
+from omnigraph.engine.cache.table_cache import DataCache, TableData
+from omnigraph.engine.search.inverted_index import WORDS
+from omnigraph.graph import Graph
+from support.writes import edge, new_graph, node
+
+SCHEMA = "node P { name: String @key  n: I64? }\n"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(tmp_path, SCHEMA, *(node("P", name=f"p{number}", n=number) for number in range(40)))
+
+
+def data(graph: Graph, cache: DataCache, **where: str) -> TableData:
+    return cache.table(graph.snapshot(**where).table("node:P"))
+
+
+def check(found: TableData) -> None:
+    """Every id is found where it is, and nothing else is; often enough for a map to be made."""
+    ids = found.column("id").to_pylist()
+    assert [find(found, id_) for id_ in ids] == list(range(len(ids)))
+    assert find(found, "nobody") is None
+
+
+def test_rows_are_found_by_id_after_every_change(graph):
+    cache = DataCache()
+    first = graph.commits()[0].id
+    graph.branch_create("side")
+    changes = [
+        lambda: graph.load([node("P", name="q1"), node("P", name="q2")], mode="append"),
+        lambda: graph.load([node("P", name="q3")], mode="append"),
+        lambda: graph.on("side").load([node("P", name="s1")], mode="append"),
+        lambda: graph.mutate('query q() { update P set { n: 7 } where name = "p3" }'),
+        lambda: graph.mutate('query q() { delete P where name = "p5" }'),
+        lambda: graph.load([node("P", name="p5", n=1), node("P", name="p6", n=1)], mode="merge"),
+        lambda: graph.mutate('query q() { delete P where name = "p5" }'),
+        lambda: graph.load([node("P", name=f"r{number}") for number in range(30)], mode="append"),
+        lambda: graph.optimize(),
+    ]
+    check(data(graph, cache))
+    for change in changes:
+        change()
+        check(data(graph, cache))
+        check(data(graph, cache, branch="side"))
+        check(data(graph, cache, at=first))
+    assert find(data(graph, cache), "p5") is None
+    assert find(data(graph, cache, at=first), "p5") == 5
+
+
+def test_a_map_of_ids_grows_by_what_was_added(graph):
+    cache = DataCache()
+    check(data(graph, cache))
+    graph.load([node("P", name="q1")], mode="append")
+    later = data(graph, cache)
+    assert find(later, "q1") == 40
+    places = later.derived("places:id", lambda: pytest.fail("the map is made at the first lookup"))
+    assert isinstance(id_index, Places)
+    assert (len(id_index.base), id_index.added) == (40, {"q1": 40})
+
+
+def test_a_map_of_ids_is_carried_over_changes(graph):
+    cache = DataCache()
+    check(data(graph, cache))
+    first = cache.newest(data(graph, cache), "places:id")
+    for text in ('update P set { n: 7 } where name = "p3"', 'delete P where name = "p4"'):
+        graph.mutate(f"query q() {{ {text} }}")
+        check(data(graph, cache))
+        later = cache.newest(data(graph, cache), "places:id")
+        assert later.base is first.base, "the map itself is not made again"
+
+
+TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_one_hash_and_all_hashes_are_the_same(start):
+    column = pa.array(TEXTS).slice(start)
+    assert hash_all(column).tolist() == [hash_one(text) for text in TEXTS[start:]]
+    assert hash_all(pa.array([""])).tolist() == [hash_one("")]
+    assert hash_all(pa.array([], pa.utf8())).tolist() == []
+
+
+def test_ids_whose_hashes_are_equal_are_told_apart(monkeypatch):
+    monkeypatch.setattr(id_index, "hash_all", lambda ids: np.zeros(len(ids), np.uint64))
+    monkeypatch.setattr(id_index, "hash_one", lambda _: 0)
+    index = Index(pa.array(TEXTS))
+    assert [index.find(text) for text in TEXTS] == list(range(len(TEXTS)))
+    assert index.find("nobody") is None
+
+
+def test_a_version_is_one_object_for_all_who_ask(graph):
+    cache = DataCache()
+    assert data(graph, cache) is data(graph, cache)
+    first = data(graph, cache)
+    graph.load([node("P", name="q1")], mode="append")
+    assert data(graph, cache) is not first
+
+
+def test_what_was_used_least_recently_goes_first(graph):
+    cache = DataCache(bytes_max=2_000)
+    found = data(graph, cache)
+    for name in ("id", "name", "n", "id", "n"):
+        found.column(name)
+    assert 0 < cache.bytes <= 2_000
+
+
+# -- eviction ----------------------------------------------------------------------------------------
+
+
+def kilobytes(count: int) -> np.ndarray:
+    return np.zeros(count * 1024, np.uint8)
+
+
+def test_eviction_removes_single_entries():
+    cache = DataCache(bytes_max=100 * 1024)
+    cache.set_base(("words", "a"), (kilobytes(20),))
+    cache.set_base(("words", "b"), (kilobytes(20),))
+    cache.get(("folder", "version", "column"), lambda: kilobytes(40))
+    assert cache.base(("words", "a")) is not None
+    cache.get(("folder", "version", "other"), lambda: kilobytes(30))
+    assert cache.base(("words", "a")) is not None, "used last"
+    assert cache.base(("words", "b")) is None, "the least recently used entry goes"
+    assert cache.find(("folder", "version", "other")) is not None
+    assert cache.bytes <= 100 * 1024
+
+
+def test_structures_that_later_versions_share_are_counted():
+    cache = DataCache()
+    cache.set_base(("words", "a"), (kilobytes(20), kilobytes(5)))
+    first = cache.bytes
+    assert first >= 25 * 1024
+    cache.set_base(("words", "a"), (kilobytes(10),))
+    assert 10 * 1024 <= cache.bytes < first
+
+
+def test_the_size_of_adjacency_and_words_is_counted(tmp_path):
+    schema = "node P { name: String @key  note: String }\nedge K: P -> P {}\n"
+    rows = [node("P", name=f"p{at}", note=f"word{at}") for at in range(200)]
+    graph = new_graph(tmp_path, schema, *rows, *(edge("K", f"p{at}", f"p{at + 1}") for at in range(199)))
+    cache = graph._shared.cache
+    graph.query("query q() { match { $a: P  $a k $b } return { count($a) as n } }")
+    graph.query('query q() { match { $a: P  search($a.note, "word7") } return { count($a) as n } }')
+    table, edges = graph.snapshot().table("node:P"), graph.snapshot().table("edge:K")
+    field = str(table.field_ids["note"])
+    words = cache.base((WORDS, table.folder, field))
+    made = cache.base(("adjacency", edges.folder, table.folder, table.folder, "out"))
+    assert sum(part.nbytes for part in words) > 200 * 4
+    assert made.nbytes > 199 * 4
+    assert cache.bytes > made.nbytes + sum(part.nbytes for part in words)
+
+
+def test_threads_evict_and_replace_entries():
+    cache = DataCache(bytes_max=64 * 1024)
+
+    def work(thread: int) -> None:
+        for number in range(300):
+            cache.set_base(("base", str(number % 5)), (kilobytes(number % 9),))
+            cache.get(("folder", str(thread), str(number % 7)), lambda: kilobytes(3))
+            cache.base(("base", str(thread)))
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work, thread) for thread in range(4)]:
+            done.result()
+    assert cache.bytes == sum(size for _, size in cache._kept.values()) <= 64 * 1024

@@ -1,0 +1,129 @@
+"""Tables put together: numbers, what is known of their rows, and what happens to them from commit to commit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.cache.segments import Cover
+from omnigraph.engine.cache.union_table import joined
+
+SCHEMA = """
+interface Named { name: String }
+node A implements Named { name: String @key  text: String?  vec: Vector(2)?  n: I64? }
+node B implements Named { name: String @key  text: String?  vec: Vector(2)?  n: I64? }
+edge Aa: A -> A
+edge Ab: A -> B
+edge Bb: B -> B
+"""
+
+
+class Rows:
+    """Stands for a table of so many rows."""
+
+    def __init__(self, row_count):
+        self.row_count = row_count
+
+
+def places(*numbers):
+    return np.array(numbers, np.int32)
+
+
+def test_covers_one_behind_the_other():
+    whole = Cover(("a", "b"), (0, 2))  # 3 rows, as they are
+    moved = Cover(("c",), (0,), places(2, 0), places(1, -1, 0))  # 2 rows left of 3 that are known
+    found = joined([whole, moved, whole], [Rows(3), Rows(2), Rows(3)])
+    assert found.bodies == ("a", "b", "c", "a", "b")
+    assert found.starts == (0, 2, 3, 6, 8)
+    assert found.known_of is not None
+    assert found.row_of is not None
+    assert found.known_of.tolist() == [0, 1, 2, 5, 3, 6, 7, 8]
+    assert found.row_of.tolist() == [0, 1, 2, 4, -1, 3, 5, 6, 7]
+    assert joined([whole, whole], [Rows(3), Rows(3)]) == Cover(("a", "b", "a", "b"), (0, 2, 3, 5))
+
+
+@pytest.fixture
+def graph(tmp_path):
+    graph = og.init(tmp_path / "graph", SCHEMA, sync=False, environ={})
+    for type_ in ("A", "B"):
+        rows = [{"name": f"n{at}", "text": "river " * at, "vec": [at, 1], "n": at} for at in range(4)]
+        graph.load([{"type": type_, "data": row} for row in rows], mode="merge")
+    edges = [("Aa", "n0", "n1"), ("Ab", "n1", "n1"), ("Bb", "n1", "n2"), ("Bb", "n2", "n2")]
+    graph.load([{"edge": edge, "from": a, "to": b} for edge, a, b in edges], mode="merge")
+    return graph
+
+
+def shown(graph, match, show, tail=""):
+    return [
+        tuple(row.values()) for row in graph.query(f"query q() {{ match {{ {match} }} return {{ {show} }} {tail} }}")
+    ]
+
+
+def test_every_commit_is_seen(graph):
+    ask = ('$x: Named search($x.text, "river")', "type($x) as t, id($x) as i", "order { t, i }")
+    ranks = ("$x: Named", "type($x) as t, id($x) as i", "order { nearest($x.vec, [1, 0]) } limit 2")
+    away = ('$a: A { name: "n0" } $a ->{1,9} $x', "type($x) as t, id($x) as i", "order { t, i }")
+    assert shown(graph, *ask) == [(t, f"n{at}") for t in "AB" for at in (1, 2, 3)]
+    assert shown(graph, *ranks) == [("A", "n3"), ("B", "n3")]
+    assert shown(graph, *away) == [("A", "n1"), ("B", "n1"), ("B", "n2")]
+    graph.mutate('query m() { delete A where name = "n3" }')
+    graph.mutate('query m() { update B set { text: "stone", vec: [-1, 0] } where name = "n3" }')
+    graph.mutate('query m() { insert Aa { from: "n1", to: "n2" } }')
+    assert shown(graph, *ask) == [("A", "n1"), ("A", "n2"), ("B", "n1"), ("B", "n2")]
+    assert shown(graph, *ranks) == [("A", "n2"), ("B", "n2")]
+    assert shown(graph, *away) == [("A", "n1"), ("A", "n2"), ("B", "n1"), ("B", "n2")]
+
+
+def test_a_loop_is_of_one_type(graph):
+    """`n1` of A leads to `n1` of B: equal numbers, different nodes."""
+    assert shown(graph, "$x -> $x", "type($x), id($x)") == [("B", "n2")]
+    assert shown(graph, '$a: A { name: "n1" } $a <->{2,2} $x', "type($x), id($x)") == [("B", "n2")]
+
+
+def test_counted_or_written_out(graph):
+    for arrow in ("->", "<->", "->{1,3}", "<->{2,3}"):
+        for ends in ("$x: Named", "$x: A", "$x: Named $y: B"):
+            match = f"{ends} $x {arrow} $y"
+            rows = shown(graph, match, "type($x) as t, id($x) as i, type($y) as u, id($y) as j")
+            assert shown(graph, match, "count($y) as n") == [(len(rows),)], match
+            per = shown(graph, match, "$x, count($y) as n")
+            assert sum(n for _, n in per) == len(rows)
+
+
+def test_a_picture_tells_types_apart(graph):
+    html = graph.query("query q() { match { $x: Named $x -> $y } return { $x, $y } }")
+    nodes = {(dot.key, dot.kind) for dot in html._shape().dots([c.to_pylist() for c in html.to_arrow().columns])}
+    assert ("A:n1", "A") in nodes
+    assert ("B:n1", "B") in nodes
+
+
+@pytest.mark.parametrize("first", ["node", "id"])
+def test_nodes_and_their_ids_are_ordered_each_their_own_way(tmp_path, first):
+    """Whichever is asked for first must not be taken for the other."""
+    graph = og.init(tmp_path / "graph", SCHEMA, environ={}, sync=False)
+    graph.load([{"type": type_, "data": {"name": name}} for type_ in "BA" for name in ("x", "y")], mode="merge")
+    queries = {
+        "node": "query q() { match { $d: A|B } return { $d, count($d) as n } order { n } }",
+        "id": "query q() { match { $d: A|B } return { id($d) as id, count($d) as n } order { id } }",
+    }
+    expected = {"node": [("x", "A"), ("x", "B"), ("y", "A"), ("y", "B")], "id": [("x", 2), ("y", 2)]}
+    for name in (first, "id" if first == "node" else "node"):
+        rows = graph.query(queries[name])
+        found = [(r["d"]["id"], r["d"]["type"]) if name == "node" else (r["id"], r["n"]) for r in rows]
+        assert found == expected[name]
+
+
+def test_found_by_id(graph):
+    text = "query q($id: String?) { match { $a: A id($a) = $id } return { $a.n } }"
+    assert [row["a.n"] for row in graph.query(text, params={"id": "n2"})] == [2]
+    assert [*graph.query(text, params={"id": "n9"}), *graph.query(text)] == []
+    assert "found by its key" in graph.explain(text)
+    several = text.replace("$a: A", "$a: Named")
+    assert [row["a.n"] for row in graph.query(several, params={"id": "n2"})] == [2, 2]
+
+
+def test_a_profile_says_how(graph):
+    text = "query q() { match { $x: A $x -> $y } return { id($y) } }"
+    assert "edges of 2 types put together" in graph.profile(text)
+    assert "put together" not in graph.profile(text)

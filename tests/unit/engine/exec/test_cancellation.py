@@ -1,0 +1,189 @@
+"""A query that is stopped: by the clock, by another thread, by Ctrl-C; and that nothing is left behind."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import omnigraph as og
+from omnigraph.aio import AsyncGraph
+from omnigraph.engine.adjacency import adjacency
+from omnigraph.engine.exec import cancellation
+from omnigraph.engine.exec.pipeline import Match
+from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, QueryTimeout
+from omnigraph.graph import Graph
+from support.writes import edge, new_graph, node
+
+SCHEMA = """
+node P { name: String @key  text: String?  vec: Vector(2)? }
+edge Knows: P -> P
+"""
+NAMES = "query q() { match { $p: P } return { $p.name } order { $p.name } }"
+QUERIES = {
+    "scan": NAMES,
+    "hop": "query q() { match { $a: P $a knows $b } return { $b.name } }",
+    "far hop": "query q() { match { $a: P $a knows{1,4} $b } return { $b.name } }",
+    "count": "query q() { match { $a: P $a knows $b $b knows $c } return { count($c) as n } }",
+    "not": "query q() { match { $a: P not { $a knows $b } } return { $a.name } }",
+    "words": 'query q() { match { $p: P search($p.text, "red") } return { $p.name } }',
+    "near": "query q() { match { $p: P } return { $p.name } order { nearest($p.vec, [1, 0]) } limit 3 }",
+    "both": "query q() { match { $p: P } return { $p.name } "
+    'order { rrf(nearest($p.vec, [1, 0]), bm25($p.text, "red")) } limit 3 }',
+}
+
+
+@pytest.fixture
+def graph(tmp_path):
+    people = [node("P", name=f"p{at}", text="red" if at % 2 else "blue", vec=[at, 1]) for at in range(30)]
+    knows = [edge("Knows", f"p{at}", f"p{(at * 7 + 1) % 30}") for at in range(30)]
+    return new_graph(tmp_path, SCHEMA, *people, *knows)
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, nth: int, act: Any) -> list[int]:
+    """Let something happen at the nth checkpoint of a query; how many there were is told."""
+    seen = [0]
+    check = cancellation.Watch.check
+
+    def counting(self: cancellation.Watch) -> None:
+        seen[0] += 1
+        if seen[0] == nth:
+            act()
+        check(self)
+
+    monkeypatch.setattr(cancellation.Watch, "check", counting)
+    return seen
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_can_be_stopped_at_every_checkpoint(graph, monkeypatch, name):
+    fresh = og.open(graph.uri, sync=False, environ={})
+    expected = sorted(map(str, graph.query(QUERIES[name]).to_rows()))
+    with monkeypatch.context() as patch:
+        total = stop_at(patch, -1, None)
+        fresh.query(QUERIES[name])
+    assert total[0] >= 2
+    for nth in range(1, total[0] + 1):
+        reader = og.open(graph.uri, sync=False, environ={})
+        stop = og.Cancellation()
+        with monkeypatch.context() as patch:
+            stop_at(patch, nth, stop.cancel)
+            with pytest.raises(Cancelled) as caught:
+                reader.query(QUERIES[name], cancel=stop)
+        assert caught.value.code == "cancelled"
+        assert sorted(map(str, reader.query(QUERIES[name]).to_rows())) == expected, "the handle is as good as before"
+
+
+def test_a_cancelled_token_stops_a_query_before_it_starts(graph):
+    stop = og.Cancellation()
+    stop.cancel()
+    with pytest.raises(Cancelled):
+        graph.query(NAMES, cancel=stop)
+    assert len(graph.query(NAMES, cancel=og.Cancellation())) == 30
+
+
+def test_a_timeout_is_a_limit_with_a_code_of_its_own(graph):
+    with pytest.raises(QueryTimeout, match=r"the query took longer than 0 s") as caught:
+        graph.query(NAMES, timeout=0)
+    assert caught.value.code == "timeout"
+    assert isinstance(caught.value, LimitReached)
+    assert len(graph.query(NAMES, timeout=600)) == 30
+    with pytest.raises(QueryTimeout):
+        graph.profile(NAMES, timeout=0)
+
+
+def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
+    """A scan that goes on until it is stopped, or for a minute."""
+
+    def scan(self: Match, *_: Any) -> Any:
+        started.set()
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            cancellation.checkpoint()
+            time.sleep(0.001)
+        raise AssertionError("nobody stopped it")
+
+    monkeypatch.setattr(Match, "_scan", scan)
+
+
+def test_another_thread_stops_a_query(graph, monkeypatch):
+    started, stop, ended = threading.Event(), og.Cancellation(), []
+
+    def ask() -> None:
+        try:
+            graph.query(NAMES, cancel=stop)
+        except OmniGraphError as error:
+            ended.append(error.code)
+
+    with monkeypatch.context() as patch:
+        slow(patch, started)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        assert started.wait(30)
+        stop.cancel()
+        thread.join(30)
+        assert ended == ["cancelled"]
+        with pytest.raises(QueryTimeout):
+            graph.query(NAMES, timeout=0.05)
+    assert len(graph.query(NAMES)) == 30
+
+
+def test_a_cancelled_task_stops_the_query_in_its_thread(graph, monkeypatch):
+    started, ended = threading.Event(), threading.Event()
+    query = Graph.query
+
+    def noticed(self: Graph, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return query(self, *args, **kwargs)
+        except Cancelled:
+            ended.set()
+            raise
+
+    noticed.__signature__ = __import__("inspect").signature(query)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Graph, "query", noticed)
+    slow(monkeypatch, started)
+
+    async def main() -> None:
+        task = asyncio.create_task(AsyncGraph(graph).query(NAMES))
+        assert await asyncio.to_thread(started.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert ended.wait(30)
+
+
+@pytest.mark.parametrize("name", ["hop", "words", "near"])
+def test_ctrl_c_leaves_the_graph_usable(graph, monkeypatch, name):
+    expected = sorted(map(str, og.open(graph.uri, sync=False, environ={}).query(QUERIES[name]).to_rows()))
+    for nth in range(1, 6):
+        with monkeypatch.context() as patch:
+            patch.setattr(vector_scan, "_KEPT_BYTES_MIN", 0)
+            patch.setattr(inverted_index, "_KEPT_MIN", 0)
+            patch.setattr(adjacency, "_KEPT_MIN", 0)
+            reader = og.open(graph.uri, sync=False, environ={})
+            seen = stop_at(patch, nth, _thread.interrupt_main)
+            try:
+                reader.query(QUERIES[name])
+                time.sleep(0.01)  # the signal is handled here at the latest
+            except KeyboardInterrupt:
+                pass
+            assert seen[0] >= 1
+        assert sorted(map(str, reader.query(QUERIES[name]).to_rows())) == expected
+        assert reader.mutate(f'query q() {{ insert P {{ name: "x{nth}" }} }}').affected_nodes == 1
+        reader.mutate(f'query q() {{ delete P where name = "x{nth}" }}')
+        assert reader.verify() == []
+
+
+def test_checkpoints_outside_a_query_do_nothing():
+    cancellation.checkpoint()
+    cancellation.say("nobody hears this")
+    made = vector_scan._memory_block([], 2)
+    assert np.array_equal(made.norms, [])

@@ -1,0 +1,95 @@
+"""Ranked before the rest of the match runs, or after it: the same first rows."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from omnigraph.engine.exec import order_by
+from omnigraph.engine.exec.pipeline import Match
+from omnigraph.graph import Graph
+from omnigraph.query.plan import ir
+from support.writes import edge, new_graph, node
+
+SCHEMA = """
+node Doc { name: String @key  text: String?  vec: Vector(2)?  n: I64? }
+node Tag { name: String @key }
+edge About: Doc -> Tag { weight: I64? }
+edge Cites: Doc -> Doc
+"""
+WORDS = ["red", "blue", "green", "stone", "river"]
+MATCHES = [
+    "$d: Doc $d about $t",
+    "$d: Doc $d $e:about $t",
+    '$d: Doc $d about $t $t.name > "t3"',
+    "$d: Doc not { $d about $_ }",
+    "$d: Doc $d cites{1,2} $c",
+    "$d: Doc $c cites $d $d about $t",
+    "$d: Doc $d cites $d",
+    "$d: Doc $t: Tag $d.name > $t.name",
+    "$t: Tag $d about $t",
+    "$d: Doc { n: 1 } $d about $t",
+]
+RANKS = [
+    "nearest($d.vec, [1, 0])",
+    'bm25($d.text, "red stone")',
+    'rrf(nearest($d.vec, [1, 0]), bm25($d.text, "red stone"))',
+    'rrf(bm25($d.text, "red"), bm25($d.text, "stone"))',
+    "rrf(nearest($d.vec, [1, 0]), nearest($d.vec, [0, 1]))",
+]
+
+
+def build(root: Any, seed: int) -> Graph:
+    random = Random(seed)
+    docs = [
+        node(
+            "Doc",
+            name=f"d{at}",
+            n=random.randrange(2),
+            text=" ".join(random.choices(WORDS, k=random.randrange(4))),
+            vec=None if random.random() < 0.1 else [random.randrange(-2, 3), random.randrange(-2, 3)],
+        )
+        for at in range(60)
+    ]
+    tags = [node("Tag", name=f"t{at}") for at in range(6)]
+    about = [edge("About", f"d{random.randrange(60)}", f"t{random.randrange(6)}", id_=f"a{at}") for at in range(40)]
+    cites = [edge("Cites", f"d{random.randrange(60)}", f"d{random.randrange(60)}", id_=f"c{at}") for at in range(50)]
+    return new_graph(root, SCHEMA, *docs, *tags, *about, *cites)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10, 200])
+def test_early_and_late_give_the_same_rows(tmp_path, monkeypatch, limit):
+    graph = build(tmp_path, limit)
+    texts = [
+        f"query q() {{ match {{ {match} }} return {{ $d.name, $d }} order {{ {rank} }} limit {limit} }}"
+        for match in MATCHES
+        for rank in RANKS
+    ]
+    monkeypatch.setattr(order_by, "_FIRST_MIN", 1)
+    monkeypatch.setattr(order_by, "_AHEAD", 2)
+    early = [graph.query(text).to_rows() for text in texts]
+    monkeypatch.setattr(
+        order_by.Ordered, "_ranked", lambda self, rank: self._rank(rank, self._match.rows(self._plan.pipeline))
+    )
+    for text, rows in zip(texts, early, strict=True):
+        assert graph.query(text).to_rows() == rows, text
+
+
+def test_the_rest_of_a_match_runs_for_few_entities(tmp_path, monkeypatch):
+    docs = [node("Doc", name=f"d{at:03}", text="red", vec=[1, at]) for at in range(300)]
+    about = [edge("About", f"d{at:03}", "t", id_=f"a{at}") for at in range(300)]
+    graph = new_graph(tmp_path, SCHEMA, *docs, node("Tag", name="t"), *about)
+    seen: list[int] = []
+    expand = Match._expand
+
+    def counting(self: Match, op: ir.Expand, frame: Any) -> Any:
+        seen.append(frame.count)
+        return expand(self, op, frame)
+
+    monkeypatch.setattr(Match, "_expand", counting)
+    for rank in (RANKS[0], RANKS[2]):
+        text = f"query q() {{ match {{ $d: Doc $d about $t }} return {{ $d.name }} order {{ {rank} }} limit 3 }}"
+        assert len(graph.query(text)) == 3
+    assert max(seen) <= 64

@@ -1,0 +1,270 @@
+"""A read that starts at one node answers as the executor does, in every form a result has."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.fastpath import compile_chain, steps
+from omnigraph.engine.fastpath.steps import ROWS_MAX
+from omnigraph.engine.plan.prepared_query import prepare
+from omnigraph.engine.result.result import Result
+from omnigraph.errors import Cancelled, InputError, LimitReached
+from omnigraph.graph import Graph
+from omnigraph.query.compile import compile_query
+from omnigraph.query.plan.ir import QueryIR
+from support.writes import edge, new_graph, node
+
+SCHEMA = """
+node P { name: String @key  n: I64?  big: U64?  x: F64?  yes: Bool?  small: F32?  on: Date?  age: I32 }
+edge Knows: P -> P { w: F64? }
+edge Likes: P -> P
+edge Has: P -> N
+node N { number: I64 @key  text: String? }
+"""
+COLUMNS = "$p.name, $p.n, $p.big, $p.x, $p.yes as yes, $p.yes as yes"
+EXECUTOR = Limits(rows_max=ROWS_MAX)
+"""With so little room a read is left to the executor."""
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(
+        tmp_path,
+        SCHEMA,
+        node("P", name="full", n=-5, big=2**64 - 1, x=0.5, yes=True, small=0.25, on="2024-02-29", age=30),
+        node("P", name="bare", age=7),
+        node("N", number=7, text="seven"),
+        node("N", number=8),
+        *(edge("Knows", *ends) for ends in (("full", "bare"), ("full", "bare"), ("full", "full"), ("bare", "full"))),
+        *(edge("Has", "full", number) for number in ("7", "8")),
+    )
+
+
+def query(columns: str, then: str = "") -> str:
+    return f"query q($k: String?) {{ match {{ $p: P {{ name: $k }} }} return {{ {columns} }} {then} }}"
+
+
+def is_chain(graph: Graph, text: str) -> bool:
+    catalog = graph.catalog()
+    plan = compile_query(catalog, text)
+    assert isinstance(plan, QueryIR)
+    return prepare(plan, catalog).chain is not None
+
+
+@pytest.mark.parametrize("key", ["full", "bare", "nobody", "", None])
+def test_properties_of_one_node(graph, key):
+    fast = graph.query(query(COLUMNS), params={"k": key})
+    slow = graph.query(query(COLUMNS), params={"k": key}, limits=EXECUTOR)
+    assert is_chain(graph, query(COLUMNS))
+    assert fast.columns == slow.columns == ["p.name", "p.n", "p.big", "p.x", "yes", "yes"]
+    assert fast.to_pylist() == slow.to_pylist()
+    assert fast.to_arrow().equals(slow.to_arrow())
+    for form in ("to_rows", "to_json", "_repr_html_"):
+        again = graph.query(query(COLUMNS), params={"k": key})
+        assert getattr(again, form)() == getattr(slow, form)()
+    again = graph.query(query(COLUMNS), params={"k": key})
+    assert (len(again), list(again), pa.table(again)) == (len(slow), list(slow), pa.table(slow))
+
+
+@pytest.mark.parametrize(
+    ("columns", "then"),
+    [("$p.on", ""), ("$p.small", ""), ("$p", ""), ("$k", ""), ("count($p)", ""), ("$p.n", "order { $p.n }")],
+)
+def test_other_columns_of_one_node(graph, columns, then):
+    assert is_chain(graph, query(columns, then))
+    fast, slow = both(graph, query(columns, then), {"k": "full"})
+    assert fast.to_arrow().equals(slow.to_arrow())
+    assert len(fast) == 1
+
+
+def test_a_limit_of_nothing_gives_nothing(graph):
+    assert graph.query(query("$p.n", "limit 0"), params={"k": "full"}).to_pylist() == []
+    assert graph.query(query("count($p) as c", "limit 0"), params={"k": "full"}).to_pylist() == []
+    assert graph.query(query("$p.n", "limit 1"), params={"k": "full"}).to_pylist() == [{"p.n": -5}]
+
+
+@pytest.mark.parametrize(("number", "found"), [("7", 1), ("9", 0), ("7.0", 1), ("7.5", 0)])
+def test_a_key_that_is_a_number(graph, number, found):
+    text = f"query q() {{ match {{ $p: N {{ number: {number} }} }} return {{ $p.text }} }}"
+    assert len(graph.query(text)) == found
+
+
+@pytest.mark.parametrize("id_", ["full", "nobody"])
+def test_an_id_is_as_good_as_a_key(graph, id_):
+    text = (
+        f'query q() {{ match {{ $p: P id($p) = "{id_}" $p knows $q }} return {{ $q.name, $p.n }} order {{ $q.name }} }}'
+    )
+    assert is_chain(graph, text)
+    fast, slow = both(graph, text)
+    assert fast.to_pylist() == slow.to_pylist()
+    assert len(fast) == (2 if id_ == "full" else 0)
+
+
+# -- hops --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["fresh", "changed"])
+def crowd(tmp_path_factory, request):
+    """Many who know and like each other, themselves included; loaded at once, or by commits that also remove."""
+    random = Random(5)
+    people = [
+        node("P", name=f"p{at}", age=at % 9, **({"n": at % 4, "x": at / 8} if at % 3 else {})) for at in range(40)
+    ]
+    pairs = [(random.choice(("Knows", "Likes")), random.randrange(40), random.randrange(40)) for _ in range(240)]
+    edges = [
+        edge(kind, f"p{a}", f"p{b}", **({"w": (a + b) / 7} if kind == "Knows" and a % 5 else {}))
+        for kind, a, b in pairs
+    ]
+    things = [node("N", number=at, text=f"t{at}") for at in range(5)]
+    owned = [edge("Has", f"p{at}", str(at % 5)) for at in range(0, 40, 2)]
+    folder = tmp_path_factory.mktemp("crowd")
+    if request.param == "fresh":
+        return new_graph(folder, SCHEMA, *people, *things, *edges, *owned)
+    graph = new_graph(folder, SCHEMA, *people, *things, *edges[:200], *owned)
+    graph.query('query q() { match { $p: P { name: "p1" } $p knows $q } return { count($q) as c } }')
+    graph.mutate('query q() { delete Knows where from = "p3" }')
+    graph.load(edges[200:], mode="append")
+    graph.mutate('query q() { update P set { age: 5 } where name = "p7" }')
+    graph.mutate('query q() { delete P where name = "p11" }')
+    return graph
+
+
+def both(graph: Graph, text: str, params: dict[str, object] | None = None) -> tuple[Result, Result]:
+    return graph.query(text, params=params), graph.query(text, params=params, limits=EXECUTOR)
+
+
+MATCHES = [
+    "$p knows $q",
+    "$q knows $p",
+    "$p <knows> $q",
+    "$p knows|likes $q",
+    "$p knows $q $q.age > 3",
+    "$p knows $q 3.5 > $q.age $q.n != 2 $q.x >= $x",
+    "$p knows $q $q.n is not null $q.name != $p.name",
+    "$p.age < 6 $p knows $q",
+    "$p knows{1,2} $q",
+    "$p knows{2,3} $q $q.age > 3",
+    "$q knows{1,2} $p",
+    "$p knows $a $a knows $q",
+    "$p knows $a $q knows $a $a.age = 2",
+    "$p knows $a $a knows{1,2} $q",
+    "$p knows $a $a knows $q $q.age > $a.age",
+    "$p knows $a $p likes $q",
+    "$p knows $a $a knows $q $p likes $q",
+    "$p knows $a $a knows $q $q likes $p",
+    "$p knows $a $a knows $q not { $p knows $q }",
+    "$p knows $q not { $q knows $p }",
+    "$p knows $q not { $q likes $_ }",
+    "$p knows $q not { $q likes $r $r.age > 4 }",
+    "$p knows $q not { $q likes $r not { $r knows $p } }",
+    "$p knows $q not { $p likes $q $q.age > 2 }",
+    "$p knows $q not { $q knows{1,2} $r $r.n = 1 }",
+    "$p knows $q not { $q $e:knows $r $e.w > 5 }",
+    "$p $e:knows $q",
+    "$p $e:knows $q $e.w > 3",
+    "$p $e:knows $a $a knows $q $e.w < 8 $q.age != 4",
+    "$p knows $a $a $e:knows $q $e.w > 2 not { $q likes $p }",
+    "$p knows $q $q $e:likes $p",
+    "$p knows $q ($q.age > 6 or $q.n = 1) $q.yes is null",
+    '$p knows $q $q.name starts_with "p1"',
+]
+SHOWN = [
+    ("$q.name, $q.n", ""),
+    ("$p.name, $q.age + 1 as next, $q", ""),
+    ("$q.name", "order { $q.age desc } limit 3"),
+    ("$q.name, $p.age", "order { $q.n, $p.age } skip 1 limit $some"),
+    ("$q.name", "limit 2"),
+    ("count($q) as c", ""),
+    ("count($p) as a, count($q) as b", ""),
+    ("count(distinct $q) as c, sum($q.n) as s, avg($q.x) as m, min($q.name) as first, max($q.n) as most", ""),
+    ("$q.age as age, count($q) as c", "order { c desc, age } limit 2"),
+    ("distinct $q.age, $p.name", ""),
+    ("distinct $q.age as age", "order { age desc }"),
+    ("$q.age as age, count($p) as c", "having { c > 1 }"),
+]
+
+
+@pytest.mark.parametrize("match", MATCHES)
+def test_hops_answer_as_the_executor_does(crowd, match):
+    for columns, then in SHOWN:
+        shown = f"return {{ {columns} }}"
+        if columns.startswith("distinct"):
+            shown = f"return distinct {{ {columns.removeprefix('distinct ')} }}"
+        text = (
+            f"query q($k: String?, $x: F64?, $some: I64?) {{ match {{ $p: P {{ name: $k }} {match} }} {shown} {then} }}"
+        )
+        assert is_chain(crowd, text)
+        for key in ("p0", "p3", "p7", "nobody"):
+            fast, slow = both(crowd, text, {"k": key, "x": 0.5, "some": 2})
+            assert fast.to_arrow().schema == slow.to_arrow().schema
+            given, expected = fast.to_pylist(), slow.to_pylist()
+            if "limit" in then and "order" not in then:
+                given, expected = [len(given)], [len(expected)]
+            if "order" not in then:
+                given, expected = sorted(given, key=repr), sorted(expected, key=repr)
+            assert given == expected, (text, key)
+
+
+def test_hops_to_another_type(crowd):
+    text = 'query q() { match { $p: P { name: "p4" } $p has $t } return { $t.text, $t.number, $p.age } }'
+    assert is_chain(crowd, text)
+    fast, slow = both(crowd, text)
+    assert fast.to_pylist() == slow.to_pylist() == [{"t.text": "t4", "t.number": 4, "p.age": 4}]
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        "$p knows $q optional { $q likes $r }",
+        "$p knows $q $r: N",
+        "$p knows{1,2} $q $q knows{1,2} $p",
+        "$p knows $q not { $r: N $r.number = $q.n }",
+    ],
+)
+def test_what_is_no_chain_is_left_to_the_executor(crowd, match):
+    text = f'query q() {{ match {{ $p: P {{ name: "p1" }} {match} }} return {{ count($q) as c }} }}'
+    assert not is_chain(crowd, text)
+    assert len(crowd.query(text)) == 1
+
+
+@pytest.mark.parametrize("columns", ["$q.name", "count($q) as c", "$q.age, count($a) as c"])
+def test_many_rows_are_left_to_the_executor(crowd, monkeypatch, columns):
+    text = f'query q() {{ match {{ $p: P {{ name: "p2" }} $p knows $a $a knows $q }} return {{ {columns} }} }}'
+    expected = sorted(crowd.query(text).to_pylist(), key=repr)
+    monkeypatch.setattr(steps, "ROWS_MAX", 1)
+    assert sorted(crowd.query(text).to_pylist(), key=repr) == expected
+
+
+def test_more_rows_are_shown_as_arrow(crowd, monkeypatch):
+    text = 'query q() { match { $p: P { name: "p2" } $p knows $q } return { $q.name, $p.age } }'
+    expected = crowd.query(text).to_arrow()
+    monkeypatch.setattr(compile_chain, "_PLAIN_MAX", 1)
+    assert crowd.query(text).to_arrow().equals(expected)
+
+
+# -- limits ------------------------------------------------------------------------------------------
+
+
+def test_a_cancelled_read_does_not_start(crowd):
+    stopped = Cancellation()
+    stopped.cancel()
+    with pytest.raises(Cancelled):
+        crowd.query(query("$p.n"), params={"k": "p1"}, cancel=stopped)
+
+
+def test_the_limit_of_rows_holds(crowd):
+    text = 'query q() { match { $p: P { name: "p2" } $p knows $q } return { count($q) as c } }'
+    with pytest.raises(LimitReached):
+        crowd.query(text.replace("count($q) as c", "$q.name"), limits=Limits(rows_max=1))
+    assert crowd.query(text, limits=Limits(timeout_s=60)).to_pylist() == crowd.query(text).to_pylist()
+
+
+def test_less_than_no_rows_is_refused(crowd):
+    text = "query q($k: String, $some: I64) { match { $p: P { name: $k } } return { $p.n } limit $some }"
+    with pytest.raises(InputError, match="less than none"):
+        crowd.query(text, params={"k": "p1", "some": -1})

@@ -1,0 +1,130 @@
+"""What a write sees: committed rows under its own, and nothing it took away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine.expr import predicates
+from omnigraph.engine.write import overlay
+from omnigraph.engine.write.overlay import CommittedRows, Pending
+from omnigraph.types import PropertyType
+from support.writes import beside, new_graph, shelf
+
+STRING, I32 = PropertyType("String", nullable=True), PropertyType("I32", nullable=True)
+SHELF, BESIDE = "node:Shelf", "edge:Beside"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return new_graph(
+        tmp_path / "one",
+        "node Shelf { code: String @key  note: String?  cap: I32? }\nedge Beside: Shelf -> Shelf\n",
+        *(shelf(code, cap=cap) for code, cap in (("a", 1), ("b", 2), ("c", None))),
+        *(beside(*ends, id_="".join(ends)) for ends in ("ab", "bc", "cc")),
+    )
+
+
+def rows(table: Any, *rows: dict[str, Any]) -> pa.Table:
+    schema = pa.schema([field.with_nullable(True) for field in table.schema])
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+
+def cap(op: str, value: Any) -> Any:
+    return predicates.make_test("cap", I32, op, value)
+
+
+def ids(table: pa.Table) -> list[str]:
+    return sorted(table["id"].to_pylist())
+
+
+def test_pending_rows_shadow_committed_ones(graph):
+    table = Pending(graph.snapshot()).table(SHELF)
+    assert ids(table.matching(cap(">", 0))) == ["a", "b"]
+    table.put(rows(table, {"id": "a", "code": "a", "cap": -1}, {"id": "n", "code": "n", "cap": 9}))
+    assert ids(table.matching(cap(">", 0))) == ["b", "n"]
+    assert ids(table.matching(cap("<", 0))) == ["a"]
+    table.put(rows(table, {"id": "a", "code": "a", "cap": 7}))
+    assert [row["cap"] for row in table.matching(cap("=", 7)).to_pylist()] == [7]
+    assert ids(table.matching(cap("<", 0))) == []
+
+
+def test_deleted_rows_are_gone_and_counted_once(graph):
+    table = Pending(graph.snapshot()).table(SHELF)
+    assert table.delete(pa.array(["a", "b"])) == 2
+    assert table.delete(pa.array(["b", "c"])) == 1
+    assert table.delete(pa.array([], pa.utf8())) == 0
+    assert ids(table.matching(predicates.make_test("code", STRING, "!=", ""))) == []
+    assert sorted(table.change().delete) == ["a", "b", "c"]
+
+
+def test_only_the_wanted_columns(graph):
+    table = Pending(graph.snapshot()).table(SHELF)
+    assert table.matching(cap(">", 1), ["id", "cap"]).to_pylist() == [{"id": "b", "cap": 2}]
+
+
+def test_edges_among_nodes(graph):
+    edges = Pending(graph.snapshot()).table(BESIDE)
+    assert sorted(edges.among(["src"], pa.array(["b", "c"])).to_pylist()) == ["bc", "cc"]
+    assert sorted(edges.among(["dst"], pa.array(["c"])).to_pylist()) == ["bc", "cc"]
+    assert edges.among(["src"], pa.array([], pa.utf8())).to_pylist() == []
+    assert edges.among([], pa.array(["b"])).to_pylist() == []
+    assert sorted(edges.among(["src", "dst"], pa.array(["b"])).to_pylist()) == ["ab", "bc"]
+    edges.delete(pa.array(["cc"]))
+    assert edges.among(["dst"], pa.array(["c"])).to_pylist() == ["bc"]
+
+
+def test_long_lists_are_looked_up_another_way(graph, monkeypatch):
+    wanted = pa.array(["a", "b", "o'brien"])
+    edges = Pending(graph.snapshot()).table(BESIDE)
+    committed = CommittedRows(graph.snapshot())
+
+    def look() -> list[Any]:
+        return [
+            sorted(edges.among(["src"], wanted).to_pylist()),
+            sorted(edges.among(["src", "dst"], wanted).to_pylist()),
+            sorted(committed.ids_among(SHELF, wanted).to_pylist()),
+            sorted(committed.rows_among(BESIDE, "src", wanted, ["dst"])["dst"].to_pylist()),
+            sorted(committed.rows_among(BESIDE, "src", wanted, ["src", "dst"]).to_pylist(), key=str),
+        ]
+
+    short = look()
+    assert short[:4] == [["ab", "bc"], ["ab", "bc"], ["a", "b"], ["b", "c"]]
+    monkeypatch.setattr(overlay, "_IN_LIST_MAX", 0)
+    assert look() == short
+
+
+def test_nothing_asked_is_nothing_read(graph):
+    committed = CommittedRows(graph.snapshot())
+    nothing = committed.rows_among(SHELF, "id", pa.array([], pa.utf8()), ["id", "cap"])
+    assert nothing.column_names == ["id", "cap"]
+    assert nothing.num_rows == 0
+    assert sorted(committed.read(SHELF, ["id"])["id"].to_pylist()) == ["a", "b", "c"]
+
+
+def test_fresh_rows_are_appended_and_others_upserted(graph):
+    table = Pending(graph.snapshot()).table(SHELF)
+    table.put(rows(table, {"id": "fresh", "code": "x"}), fresh=True)
+    table.put(rows(table, {"id": "a", "code": "a"}))
+    table.put(rows(table, {"id": "fresh", "code": "y"}))
+    change = table.change()
+    assert change.append is not None
+    assert change.upsert is not None
+    assert [(row["id"], row["code"]) for row in change.append.to_pylist()] == [("fresh", "y")]
+    assert ids(change.upsert) == ["a"]
+
+
+def test_only_touched_tables_are_written(graph):
+    write = Pending(graph.snapshot())
+    write.table(SHELF)
+    edges = write.table(BESIDE)
+    assert list(write.touched()) == []
+    assert write.delta().tables == {}
+    edges.delete(pa.array(["ab"]))
+    assert [table.key for table in write.touched()] == [BESIDE]
+    assert write.table(BESIDE) is edges
+    delta = write.delta().tables[BESIDE]
+    assert delta.deleted.to_pylist() == ["ab"]
+    assert not delta.replaces
