@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cli.files import read_text
+from omnigraph.cli.io.files import read_text
 from omnigraph.errors import InputError
 from omnigraph.names import did_you_mean, listing
 from omnigraph.redaction import redact

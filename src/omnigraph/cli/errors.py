@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from omnigraph.cli.colours import colours
-from omnigraph.cli.output import print_json
+from omnigraph.cli.io.colours import colours
+from omnigraph.cli.io.output import print_json
 from omnigraph.errors import (
     ChangeFeedGap,
     CompileError,

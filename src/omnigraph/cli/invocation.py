@@ -27,7 +27,7 @@ from typer.models import ArgumentInfo
 from omnigraph.cli import completion
 from omnigraph.cli.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.output import remark
+from omnigraph.cli.io.output import remark
 from omnigraph.errors import GraphNotFound, InputError
 from omnigraph.redaction import redact, redact_uri
 

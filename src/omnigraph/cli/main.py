@@ -9,32 +9,16 @@ from typing import Any, TextIO, cast
 
 import typer
 
-from omnigraph.cli import (
-    analyze,
-    ask,
-    branches,
-    changes,
-    completion,
-    create,
-    data,
-    demo,
-    embed,
-    explain,
-    fmt,
-    history,
-    lint,
-    load,
-    log,
-    maintain,
-    schema,
-    settings,
-    tags,
-)
+from omnigraph.cli import completion
+from omnigraph.cli.commands.admin import demo, maintain, settings
+from omnigraph.cli.commands.data import analyze, embed, export, init, load, query
+from omnigraph.cli.commands.model import explain, fmt, lint, schema
+from omnigraph.cli.commands.review import branches, changes, history, log, tags
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
 from omnigraph.cli.help import Program, use_command_class
 from omnigraph.cli.invocation import Actor_, Config_, Everywhere, Quiet_, Yes_
+from omnigraph.cli.io.progress_log import tell_what_takes_long
 from omnigraph.cli.shell import command as shell
-from omnigraph.cli.told import tell_what_takes_long
 from omnigraph.errors import OmniGraphError
 
 app = typer.Typer(
@@ -73,15 +57,15 @@ def _root(
 START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and review", "Model", "Operate"
 
 app.command("demo", rich_help_panel=START)(demo.demo_command)
-app.command("init", rich_help_panel=START)(create.init_command)
+app.command("init", rich_help_panel=START)(init.init_command)
 app.command("load", rich_help_panel=START)(load.load_command)
 app.command("ingest", rich_help_panel=START)(load.ingest_command)
-app.command("export", rich_help_panel=START)(data.export_command)
+app.command("export", rich_help_panel=START)(export.export_command)
 app.command("embed", rich_help_panel=START)(embed.embed_command)
 for name in ("read", "query"):
-    app.command(name, rich_help_panel=ASK, hidden=name == "query")(ask.read_command)
+    app.command(name, rich_help_panel=ASK, hidden=name == "query")(query.read_command)
 for name in ("change", "mutate"):
-    app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(ask.change_command)
+    app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(query.change_command)
 app.command("shell", rich_help_panel=ASK)(shell.shell_command)
 app.command("analyze", rich_help_panel=ASK)(analyze.analyze_command)
 app.command("explain", rich_help_panel=ASK)(explain.explain_command)
@@ -99,7 +83,7 @@ app.add_typer(schema.app, name="schema", rich_help_panel=MODEL)
 for name in ("lint", "check"):
     app.command(name, rich_help_panel=MODEL, hidden=name == "check")(lint.lint_command)
 app.command("fmt", rich_help_panel=MODEL)(fmt.fmt_command)
-app.command("snapshot", rich_help_panel=OPERATE)(data.snapshot_command)
+app.command("snapshot", rich_help_panel=OPERATE)(export.snapshot_command)
 app.command("optimize", rich_help_panel=OPERATE)(maintain.optimize_command)
 app.command("cleanup", rich_help_panel=OPERATE)(maintain.cleanup_command)
 app.command("recover", rich_help_panel=OPERATE)(maintain.recover_command)

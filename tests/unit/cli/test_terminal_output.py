@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.cli.colours import Colours, colours
+from omnigraph.cli.io.colours import Colours, colours
 from omnigraph.cli.main import run
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\n"

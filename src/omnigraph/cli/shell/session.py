@@ -13,12 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cli.ask import point
-from omnigraph.cli.changes import change_lines, property_lines, shown
+from omnigraph.cli.commands.data.query import point
+from omnigraph.cli.commands.review.changes import change_lines, property_lines, shown
 from omnigraph.cli.config import FORMATS
-from omnigraph.cli.formats import ReadTarget, text_lines
-from omnigraph.cli.output import plural, utc
-from omnigraph.cli.params import read_untyped, read_word
+from omnigraph.cli.io.formats import ReadTarget, text_lines
+from omnigraph.cli.io.output import plural, utc
+from omnigraph.cli.io.params import read_untyped, read_word
 from omnigraph.cli.shell.statements import WORDS, is_word
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph

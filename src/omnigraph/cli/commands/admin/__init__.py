@@ -1,0 +1,1 @@
+"""Maintenance, settings and the demonstration."""

@@ -1,0 +1,72 @@
+"""`omnigraph demo`: a graph to play with, and what to try on it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.invocation import Invocation, Json, takes_config
+from omnigraph.cli.io.output import print_json, remark
+
+_NEXT = (
+    ("cd {folder}", ""),
+    ('omnigraph read --alias recall "flooding in the harbour"', "meaning and words, fused into one ranking"),
+    ("omnigraph read --alias colleagues ana-abt", "two hops and an aggregate"),
+    ("omnigraph explain -q station.gq -n recall", "how a query runs"),
+    ("omnigraph diff main {branch} --stat", "what the branch changed"),
+    ("omnigraph branch merge {branch}", "one conflict, and nothing is written"),
+    ("omnigraph branch merge {branch} --resolve theirs", "settled"),
+    ("omnigraph commit list --limit 5", "every change is a commit"),
+    ("omnigraph read --alias project {contested} --at 2", "how it was at version 2"),
+    ("omnigraph shell", "all of it, interactively"),
+)
+
+
+@takes_config
+def demo_command(
+    run: Invocation,
+    folder: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="Where it goes; must be empty or not there.")
+    ] = "omnigraph-demo",
+    notes: Annotated[int, typer.Option("--notes", min=1, metavar="N", help="How many notes are written.")] = 3000,
+    as_json: Json = False,
+) -> None:
+    """Build a small graph to play with: people, projects, and notes with text and vectors.
+
+    Nothing is downloaded, and it is the same on every machine.
+    """
+    from omnigraph.demo.build import BRANCH, CONTESTED, build_demo
+
+    started = time.perf_counter()
+    wanted = not (as_json or run.options.quiet)
+    demo = build_demo(
+        Path(folder), notes=notes, environ=run.environ, tell=lambda line: remark("note", line) if wanted else None
+    )
+    branches = demo.graph.branches()
+    if as_json:
+        counts = {"nodes": demo.nodes, "edges": demo.edges, "branches": branches}
+        print_json({"folder": folder, "uri": str(demo.graph.uri), **counts, "conflict": f"node:Project:{CONTESTED}"})
+        return
+    seconds = time.perf_counter() - started
+    print(
+        f"built {folder} in {seconds:.1f} s: {demo.nodes} nodes, {demo.edges} edges, branches {', '.join(branches)}\n"
+    )
+    print("try:")
+    missing = _folder_to_add()
+    if missing is not None:
+        print(f"  export PATH={missing}:$PATH")
+    for command, why in _NEXT:
+        line = command.format(folder=folder, branch=BRANCH, contested=CONTESTED)
+        print(f"  {line:<62}# {why}" if why else f"  {line}")
+
+
+def _folder_to_add() -> Path | None:
+    """Where the program lies, if it was started by its path and the shell would not find it by its name."""
+    started = Path(sys.argv[0])
+    by_path = started.name in ("omnigraph", "og") and started.is_file()
+    return started.resolve().parent if by_path and shutil.which("omnigraph") is None else None

@@ -1,0 +1,62 @@
+"""`omnigraph config` and `omnigraph version`: what is in effect, and where it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.cli.config import KEYS, Config
+from omnigraph.cli.invocation import Invocation, Json, takes_graph
+from omnigraph.cli.io.output import print_json
+from omnigraph.redaction import redact_uri
+from omnigraph.text_table import cell
+from omnigraph.version import STORAGE_FORMAT, __version__
+
+
+@takes_graph
+def config_command(run: Invocation, as_json: Json = False) -> None:
+    """Show what is in effect, and where each value comes from.
+
+    Takes the same options as every other command: 'omnigraph config --target lab' shows what they lead to.
+    """
+    config = run.config
+    address = run.address() if run.has_address else None
+    rows: list[tuple[str, Any, str]] = [
+        ("file", str(config.path) if config.path else None, "found" if config.path else "no file"),
+        ("graph", address.uri if address else None, address.origin if address else "not named"),
+        ("actor", run.actor, run.actor_origin or "nobody"),
+    ]
+    rows += [(key, config.get(key), config.origin(key) or "") for key in _known(config)]
+    rows = [(key, _redacted(value), origin) for key, value, origin in rows]
+    if as_json:
+        print_json({"settings": [{"key": key, "value": value, "origin": origin} for key, value, origin in rows]})
+        return
+    widths = [max(len(key) for key, _, _ in rows), max(len(cell(value)) for _, value, _ in rows)]
+    for key, value, origin in rows:
+        shown = "-" if value is None else cell(value)
+        print(f"{key.ljust(widths[0])}  {shown.ljust(widths[1])}  {origin}".rstrip())
+
+
+def _redacted(value: Any) -> Any:
+    """A value without the passwords that addresses in it carry."""
+    if isinstance(value, list):
+        return [_redacted(item) for item in value]
+    return redact_uri(value) if isinstance(value, str) else value
+
+
+def _known(config: Config) -> list[str]:
+    """Every key with a value, in the order of the documentation, then those with names in them."""
+    plain = [key for key in KEYS if "*" not in key and config.get(key) is not None]
+    return plain + [key for key in config.values if key not in plain]
+
+
+def version_text() -> str:
+    """The version of the program, and of the storage format it reads and writes."""
+    return f"omnigraph {__version__}\ninternal-schema {STORAGE_FORMAT}"
+
+
+def version_command(as_json: Json = False) -> None:
+    """Show the version of the program and of the storage format."""
+    if as_json:
+        print_json({"version": __version__, "internal_schema_version": STORAGE_FORMAT})
+    else:
+        print(version_text())

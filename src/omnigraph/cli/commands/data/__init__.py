@@ -1,0 +1,1 @@
+"""Commands that create, load, query and export graphs."""

@@ -1,0 +1,121 @@
+"""`omnigraph analyze`: an algorithm over a whole graph, shown or written back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli import completion
+from omnigraph.cli.commands.data.query import point
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.io.output import print_json
+from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.spark_options import Master, Remote, spark_options
+from omnigraph.text_table import TableStyle, table_lines
+
+if TYPE_CHECKING:
+    from omnigraph.operations.analytics import Analysis
+
+ALGORITHMS = ("pagerank", "components", "degrees")
+
+
+@takes_graph
+def analyze_command(
+    run: Invocation,
+    algorithm: Annotated[
+        str,
+        typer.Argument(
+            metavar="ALGORITHM", help=f"{', '.join(ALGORITHMS)}.", autocompletion=completion.one_of(*ALGORITHMS)
+        ),
+    ],
+    nodes: Annotated[
+        list[str] | None, typer.Option("--node", metavar="TYPE", help="Only this node type; may be repeated.")
+    ] = None,
+    edges: Annotated[
+        list[str] | None, typer.Option("--edge", metavar="TYPE", help="Only this edge type; may be repeated.")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="PROPERTY", help="Of pagerank: how much an edge counts for.")
+    ] = None,
+    write: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--write",
+            metavar="PROPERTY",
+            help="Write the values to this property, as one commit; of degrees, COLUMN=PROPERTY.",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="How many nodes of a type are shown.")] = 10,
+    branch: Branch = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--snapshot", "--at", metavar="POINT", help="A branch, tag, commit id, version or time."),
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="memory or spark.")] = "memory",
+    master: Master = None,
+    remote: Remote = None,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Rank, group or count the nodes of a whole graph; show the values or write them back.
+
+    omnigraph analyze pagerank --edge Cites --write rank ./my.omni
+    """
+    if algorithm not in ALGORITHMS:
+        raise UsageFault(f"there is no algorithm '{algorithm}'; there are {', '.join(ALGORITHMS)}")
+    if branch is not None and at is not None:
+        raise UsageFault("--branch and --at (--snapshot) exclude each other")
+    address = run.storage()
+    on = None if at else run.branch(branch)
+    if write:
+        run.announce(address)
+    graph = run.open(address, branch=on) if write else run.open_to_ask(address, branch=on)
+    spark = spark_options(engine, master, remote)
+    with working(algorithm, wanted=not (as_json or run.options.quiet)) as watch:
+        analysis = graph.analyze(
+            algorithm,
+            nodes=nodes,
+            edges=edges,
+            weight=weight,
+            write=_targets(write or []),
+            at=point(at),
+            message=message,
+            engine=engine,
+            spark=spark,
+            watch=watch,
+        )
+    if as_json:
+        print_json({**analysis.to_json(), "top": {name: _top(analysis, name, top) for name in analysis.tables}})
+        return
+    for name in analysis.tables:
+        rows = _top(analysis, name, top)
+        print(f"{name}: {analysis.tables[name].num_rows} nodes")
+        if rows:
+            columns = [[row[column] for row in rows] for column in rows[0]]
+            for line in table_lines(list(rows[0]), columns, TableStyle()):
+                print(line)
+    if write:
+        print(f"{analysis.rows_written} nodes written, commit {analysis.commit_id or '-'}")
+
+
+def _targets(write: list[str]) -> Any:
+    """One property, or column → property."""
+    if not write:
+        return None
+    if len(write) == 1 and "=" not in write[0]:
+        return write[0]
+    pairs = [word.partition("=") for word in write]
+    if not all(equals and column and name for column, equals, name in pairs):
+        raise UsageFault("write --write PROPERTY once, or --write COLUMN=PROPERTY for each column")
+    return {column: name for column, _, name in pairs}
+
+
+def _top(analysis: Analysis, name: str, count: int) -> list[dict[str, Any]]:
+    """The nodes with the largest values; of components, those of the first ones."""
+    table = analysis.tables[name]
+    column = table.column_names[-1]
+    order = "ascending" if analysis.algorithm == "components" else "descending"
+    ranked = table.sort_by([(column, order), ("id", "ascending")]).slice(0, count)
+    return [dict(row) for row in ranked.to_pylist()]

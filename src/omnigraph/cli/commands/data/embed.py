@@ -1,0 +1,113 @@
+"""`omnigraph embed`: put vectors into a JSONL file, or into a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.io.output import print_json
+from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.spark_options import Conf, Engine, Master, Remote, check_engine, spark_options
+
+if TYPE_CHECKING:
+    from omnigraph.embedding.offline import RequestedMode
+
+
+@takes_graph
+def embed_command(
+    run: Invocation,
+    in_graph: Annotated[
+        bool, typer.Option("--in-graph", help="Make the missing vectors of a graph instead, as one commit.")
+    ] = False,
+    branch: Branch = None,
+    message: Message = None,
+    seed: Annotated[
+        str | None, typer.Option("--seed", metavar="MANIFEST", help="A manifest (.yaml) that names files and fields.")
+    ] = None,
+    source: Annotated[str | None, typer.Option("--input", metavar="IN.jsonl", help="The records.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", metavar="OUT.jsonl", help="Where they go, with vectors.")
+    ] = None,
+    spec: Annotated[
+        str | None, typer.Option("--spec", metavar="SPEC.json", help="Which fields make up which vectors.")
+    ] = None,
+    reembed_all: Annotated[bool, typer.Option("--reembed-all", help="Replace vectors that are there.")] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="Remove the vectors instead.")] = False,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", metavar="NAME", help="Only this type; may be repeated.")
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select", metavar="[TYPE:]FIELD=VALUE", help="Only matching rows, embedded anew; may be repeated."
+        ),
+    ] = None,
+    engine: Engine = "auto",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Embed the texts of a JSONL file and write it with vectors, or make the vectors a graph lacks.
+
+    omnigraph embed --input notes.jsonl --output notes.embedded.jsonl --spec embed.json
+    omnigraph embed --in-graph ./my.omni
+    """
+    if in_graph:
+        if any((seed, source, output, spec, clean, select, master, remote, conf)) or engine != "auto":
+            raise UsageFault("--in-graph takes only --type and --reembed-all")
+        _embed_graph(run, run.branch(branch), types, reembed_all, message, as_json=as_json)
+        return
+    if run.uri or run.uri_option or run.target or branch:
+        raise UsageFault("files are embedded without a graph; --in-graph embeds a graph's")
+    from omnigraph.bulk import BulkOptions, embed_file
+    from omnigraph.embedding.jsonl_rows import parse_selector
+    from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
+
+    if reembed_all and clean:
+        raise UsageFault("--reembed-all and --clean exclude each other")
+    check_engine(engine)
+    if seed is not None:
+        if any((source, output, spec)):
+            raise UsageFault("--seed names the files itself; leave --input, --output and --spec out")
+        files = read_manifest(Path(seed))
+    else:
+        if source is None or output is None or spec is None:
+            raise UsageFault("give --seed, or --input, --output and --spec together")
+        files = SeedFiles(Path(source), Path(output), read_specification(Path(spec)))
+    mode: RequestedMode = "clean" if clean else "reembed_all" if reembed_all else "fill"
+    where = spark_options(engine, master, remote, conf)
+    with working("embedding", wanted=not (as_json or run.options.quiet)) as watch:
+        report = embed_file(
+            files.input,
+            files.output,
+            files.specification,
+            BulkOptions(engine, where, watch),
+            run.environ,
+            mode=mode,
+            types=types or (),
+            selectors=[parse_selector(text) for text in select or ()],
+        )
+    if as_json:
+        print_json(report.to_json())
+    else:
+        print(report.describe())
+
+
+def _embed_graph(
+    run: Invocation, branch: str, types: list[str] | None, again: bool, message: str | None, *, as_json: bool
+) -> None:
+    address = run.storage()
+    run.announce(address)
+    graph = run.open(address, branch=branch)
+    with working("embedding", wanted=not (as_json or run.options.quiet)):
+        result = graph.embed(types=types, again=again, message=message)
+    if as_json:
+        print_json({"uri": address.uri, **result.to_json(), "actor_id": run.actor})
+        return
+    counts = ", ".join(f"{count} {name}" for name, count in result.embedded) or "nothing to do"
+    print(f"embed {address.uri} branch={branch}: {counts}")

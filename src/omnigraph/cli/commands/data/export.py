@@ -1,0 +1,124 @@
+"""`omnigraph export` and `snapshot`: data out, and what is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, cast
+
+import typer
+
+from omnigraph.cli.commands.data.query import point
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
+from omnigraph.cli.io.files import writing
+from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.spark_options import Engine, Master, Remote, spark_options
+from omnigraph.errors import TypeNotFound
+from omnigraph.names import did_you_mean
+
+FORMATS = ("jsonl", "parquet", "csv", "arrow")
+
+
+@takes_graph
+def export_command(
+    run: Invocation,
+    branch: Branch = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option("--snapshot", "--at", metavar="POINT", help="A branch, tag, commit id, version or time."),
+    ] = None,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", metavar="NAME", help="Only this node or edge type; may be repeated.")
+    ] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", metavar="KEY", help="Only this table, as node:Name or edge:Name.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="PATH", help="A file; of other formats or --partitioned, a new folder."),
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option("--format", "-f", metavar="FORMAT", help="jsonl; or a file for each type: parquet, csv, arrow."),
+    ] = "jsonl",
+    partitioned: Annotated[
+        bool, typer.Option("--partitioned", help="A file for each piece of a table, written in parallel.")
+    ] = False,
+    engine: Engine = "auto",
+    master: Master = None,
+    remote: Remote = None,
+    jsonl: Annotated[bool, typer.Option("--jsonl", hidden=True)] = False,
+) -> None:
+    """Write a snapshot in files that load back to the same graph.
+
+    omnigraph export ./my.omni > everything.jsonl
+    omnigraph export --format parquet --out everything/ ./my.omni
+    """
+    if branch is not None and snapshot is not None:
+        raise UsageFault("--branch and --at (--snapshot) exclude each other")
+    if format_ not in FORMATS:
+        raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(FORMATS)}")
+    files = format_ != "jsonl" or partitioned
+    if files and (out is None or tables):
+        raise UsageFault("files of several types need --out FOLDER, and are chosen by --type")
+    if jsonl:
+        remark("note", "--jsonl is not needed: an export always is JSONL")
+    on = run.branch(branch)
+    graph = run.open(branch=None if snapshot else on, read_only=True)
+    at = point(snapshot)
+    chosen = _chosen(graph.snapshot(at=at).tables, types or (), tables or ())
+    names = None if chosen is None else sorted({key.partition(":")[2] for key in chosen})
+    if files:
+        spark = spark_options(engine, master, remote)
+        with working("exporting", wanted=not run.options.quiet) as watch:
+            chosen_format = cast(Literal["jsonl", "parquet", "csv", "arrow"], format_)
+            options: dict[str, Any] = {"partitioned": partitioned, "engine": engine, "spark": spark, "watch": watch}
+            rows = graph.export(out, types=names, at=at, format=chosen_format, **options)
+        assert isinstance(rows, int)
+        remark("note", f"{plural(rows, 'row')} written to {out}")
+        return
+    records = graph.export(types=names, at=at)
+    assert not isinstance(records, int)
+    with working("exporting", wanted=out is not None and not run.options.quiet), writing(out) as file:
+        for record in records:
+            kind = "edge" if "edge" in record else "node"
+            if chosen is None or f"{kind}:{record.get('edge') or record['type']}" in chosen:
+                file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+
+
+def _chosen(known: Any, types: Sequence[str], tables: Sequence[str]) -> set[str] | None:
+    """The table keys that were asked for; None is all of them."""
+    if not types and not tables:
+        return None
+    chosen: set[str] = set()
+    for name in types:
+        found = {key for key in known if key.partition(":")[2] == name}
+        if not found:
+            names = {key.partition(":")[2] for key in known}
+            raise TypeNotFound(f"there is no node or edge type '{name}'", hint=did_you_mean(name, names))
+        chosen |= found
+    for key in tables:
+        if key not in known:
+            raise TypeNotFound(
+                f"there is no table '{key}'", hint=did_you_mean(key, known) or "write node:Name or edge:Name"
+            )
+        chosen.add(key)
+    return chosen
+
+
+@takes_graph
+def snapshot_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
+    """Show what a branch consists of: every table, its version and its rows."""
+    on = run.branch(branch)
+    graph = run.open(branch=on, read_only=True)
+    document = graph.snapshot().to_json()
+    if as_json:
+        print_json(document)
+        return
+    version, format_ = document["manifest_version"], document["internal_schema_version"]
+    print(f"branch {on}, manifest version {version}, storage format {format_}")
+    for table in document["tables"]:
+        parts = f"version={table['table_version']}  branch={table['table_branch'] or 'main'}  rows={table['row_count']}"
+        print(f"{table['table_key']}  {parts}")

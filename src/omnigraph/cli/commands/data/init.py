@@ -1,0 +1,142 @@
+"""`omnigraph init`: a new graph, and a configuration to go with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.commands.model.schema import warn_of_annotations
+from omnigraph.cli.config import FILE_NAME
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Address, Invocation, Json, takes_config
+from omnigraph.cli.io.files import read_text
+from omnigraph.cli.io.output import print_json, remark
+from omnigraph.errors import InputError
+from omnigraph.redaction import redact_uri
+
+_SCAFFOLD = """\
+project:
+  name: {name}
+
+graphs:
+  local:
+    uri: {uri}
+
+cli:
+  graph: local
+  branch: main
+  output_format: table
+  table_max_column_width: 80
+  table_cell_layout: truncate
+
+query:
+  roots: [queries, .]
+
+# Short names for queries: 'omnigraph read --alias person Ana'
+# aliases:
+#   person:
+#     command: read
+#     query: people.gq
+#     name: person_by_name
+#     args: [name]
+
+# A file of NAME=value lines with keys; the environment wins over it.
+# auth:
+#   env_file: ./.env.omni
+"""
+
+
+@takes_config
+def init_command(
+    run: Invocation,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[SCHEMA] URI", help="The schema (.pg), instead of --schema; and a folder or s3://bucket/prefix."
+        ),
+    ],
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg); '-' reads stdin.")
+    ] = None,
+    scaffold: Annotated[
+        bool, typer.Option("--scaffold/--no-scaffold", help=f"Write an {FILE_NAME} if there is none.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Create an empty graph from a schema.
+
+    omnigraph init people.pg ./my.omni
+    """
+    from omnigraph.graph import init
+
+    schema, uri = _schema_and_address(words, schema)
+    address = Address(uri, "the URI")
+    if address.is_server:
+        raise InputError("a graph is created in storage, not on a server", hint="give a folder or s3://bucket/prefix")
+    text = read_text(schema)
+    _check(text, schema)
+    init(uri, text, actor=run.actor, environ=run.environ)
+    path = _scaffold(address) if scaffold else None
+    if as_json:
+        print_json({"uri": uri, "config_path": str(path) if path else None, "config_created": path is not None})
+        return
+    print(f"created graph {uri}")
+    if path is not None:
+        print(f"created {path}")
+    elif scaffold:
+        _remark_on_default(run, uri)
+
+
+def _schema_and_address(words: list[str], schema: str | None) -> tuple[str, str]:
+    given = words if schema is None else [schema, *words]
+    if len(given) != 2:
+        raise UsageFault("name one schema and one graph: omnigraph init SCHEMA.pg URI, or --schema SCHEMA.pg URI")
+    file, uri = given
+    if schema is None and uri.endswith(".pg"):
+        raise UsageFault(f"the graph comes last: omnigraph init {uri} {file}")
+    return file, uri
+
+
+def _remark_on_default(run: Invocation, uri: str) -> None:
+    """Say that commands without an address still go to another graph."""
+    if run.has_address and not run.options.quiet:
+        default = redact_uri(run.address().uri)
+        remark(
+            "note", f"{FILE_NAME} is unchanged, and commands without an address use {default}, not {redact_uri(uri)}"
+        )
+        remark("note", f"name the new graph in each command, or set 'cli.graph' in {FILE_NAME}")
+
+
+def _check(text: str, name: str) -> None:
+    """Compile under the file's own name, so that errors have their place; warn of annotations without effect."""
+    from omnigraph.schema.check import compile_schema
+
+    warn_of_annotations(compile_schema(text, name))
+
+
+def _scaffold(address: Address) -> Path | None:
+    """Write a configuration that names the new graph; one that is there is never touched."""
+    import yaml
+
+    uri, folder = address.uri, Path()
+    if address.is_local and "://" not in uri:
+        graph = Path(uri)
+        folder = graph.parent
+        # The address counts from the folder of the file.
+        uri = uri if graph.is_absolute() or folder == Path() else f".{os.sep}{graph.name}"
+    path = folder / FILE_NAME
+    name = address.uri.rstrip("/").rpartition("/")[2].removesuffix(".omni") or "graph"
+    text = _SCAFFOLD.format(name=_scalar(yaml.safe_dump(name)), uri=_scalar(yaml.safe_dump(uri)))
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return None
+    return path
+
+
+def _scalar(document: str) -> str:
+    return document.removesuffix("...\n").rstrip("\n")

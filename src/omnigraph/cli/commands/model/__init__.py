@@ -1,0 +1,1 @@
+"""Commands on schemas and query files."""

@@ -1,0 +1,128 @@
+"""`omnigraph explain`: how a query will run, or what an error code means."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.commands.data.query import Assignments, Params, ParamsFile, declared_types
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
+from omnigraph.cli.io.files import STDIN, read_text
+from omnigraph.cli.io.params import gather
+from omnigraph.errors import NotFound
+from omnigraph.names import did_you_mean
+
+_PAGE = "docs/errors.md"
+
+
+@takes_graph_by_option
+def explain_command(
+    run: Invocation,
+    word: Annotated[
+        str | None,
+        typer.Argument(metavar="CODE|URI", help="An error code; together with a query, the graph."),
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("-e", "--query-string", metavar="GQ", help="The query itself.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", "-n", help="Which query; needed when there are several.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
+    ] = None,
+    branch: Branch = None,
+    profile: Annotated[bool, typer.Option("--profile", help="Run the query and say what each step of it did.")] = False,
+    params: Params = None,
+    params_file: ParamsFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Show the plan of a query, or explain an error code.
+
+    omnigraph explain T7
+    omnigraph explain -q people.gq -n adults ./my.omni
+    """
+    if query is None and text is None:
+        if word is None:
+            raise UsageFault("give an error code, or a query (--query FILE or -e TEXT)")
+        sys.stdout.write(explain_code(word))
+        return
+    if query is not None and text is not None:
+        raise UsageFault("--query and -e exclude each other")
+    if schema is not None and (profile or word is not None):
+        raise UsageFault("--schema takes the place of a graph; leave one of them out")
+    from omnigraph.query.compile import compile_query, pick_query
+    from omnigraph.query.plan.explain import explain
+    from omnigraph.query.syntax.parser import parse_queries
+    from omnigraph.schema.check import compile_schema
+
+    path = run.config.find_query(query) if query not in (None, STDIN) and query is not None else None
+    source = read_text(STDIN) if query == STDIN else read_text(str(path)) if path is not None else text or ""
+    if schema is not None:
+        catalog = compile_schema(read_text(schema), schema)
+        sys.stdout.write(explain(compile_query(catalog, source, name, source_name=str(path or "<query>"))))
+        return
+    run.uri = word
+    graph = run.open_to_ask(branch=run.branch(branch))
+    if not profile:
+        sys.stdout.write(graph.explain(path or source, name))
+        return
+    picked = pick_query(parse_queries(source, str(path or "<query>")), name)
+    given = gather(declared_types(picked), params=params, params_file=params_file, assignments=assignments or ())
+    sys.stdout.write(graph.profile(path or source, picked.name.text, given))
+
+
+def explain_code(code: str) -> str:
+    """What the page of errors says about a code."""
+    pages, words = error_pages()
+    for known, text in pages.items():
+        if known.lower() == code.lower():
+            return f"{known}\n\n{_plain(text)}\n"
+    for known, (class_, meaning) in words.items():
+        if known.lower() == code.lower():
+            return f"{known} ({class_})\n\n{meaning[0].upper()}{meaning[1:]}.\n"
+    raise NotFound(
+        f"there is no error code '{code}'",
+        code="unknown_code",
+        hint=(len(code) > 4 and did_you_mean(code, [*pages, *words]))
+        or "codes look like S11, T7, OG-MF-103 or branch_not_found",
+    )
+
+
+def error_pages() -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Numbered code → its section; code without a number → its class and meaning."""
+    text = _read_page()
+    parts = re.split(r"(?m)^### (\S+).*$", text)
+    pages = {code: re.split(r"(?m)^## ", body)[0].strip() for code, body in zip(parts[1::2], parts[2::2], strict=True)}
+    words = {
+        code: (class_, meaning)
+        for code, class_, meaning in re.findall(r"(?m)^\| `([a-z_0-9]+)` \| (?:`(\w+)`|—) \| (.+) \|$", text)
+    }
+    return pages, words
+
+
+def _read_page() -> str:
+    """The page as it was installed, or as it lies in the repository."""
+    package = Path(__file__).parents[3]
+    for place in (package / _PAGE, package.parents[1] / _PAGE):
+        if place.is_file():
+            return place.read_text(encoding="utf-8")
+    raise NotFound("the page of error codes is not installed", code="no_error_page")
+
+
+def _plain(markdown: str) -> str:
+    """Markdown as a terminal shows it: code indented, links by their words."""
+    lines: list[str] = []
+    code = False
+    for line in markdown.splitlines():
+        if line.startswith("```"):
+            code = not code
+            continue
+        lines.append(f"    {line}" if code else re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", line).replace("**", ""))
+    return "\n".join(lines)

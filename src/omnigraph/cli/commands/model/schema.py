@@ -1,0 +1,191 @@
+"""`omnigraph schema`: check, show, plan, apply."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.help import Group
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
+from omnigraph.cli.io.files import read_text
+from omnigraph.cli.io.output import plural, print_json, remark
+
+if TYPE_CHECKING:
+    from omnigraph.operations.migrate import SchemaApplyResult
+    from omnigraph.schema.catalog import Catalog
+    from omnigraph.schema.migrate import SchemaPlan
+    from omnigraph.schema.migration_steps import Step
+
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Check schemas, show, plan and apply changes of them.", rich_markup_mode=None
+)
+DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Let drops also remove older versions of the data.")]
+
+
+File = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="The schema (.pg), instead of --schema.", show_default=False)
+]
+
+
+@app.command("check")
+def check_command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The schema (.pg); '-' reads stdin.")],
+    as_json: Json = False,
+) -> None:
+    """Check that a schema is sound."""
+    from omnigraph.schema.check import compile_schema
+    from omnigraph.schema.identity import shape_hash
+    from omnigraph.schema.warnings import unknown_annotations
+
+    catalog = compile_schema(read_text(file), file)
+    nodes, edges, interfaces = len(catalog.nodes), len(catalog.edges), len(catalog.interfaces)
+    if as_json:
+        counts = {"interfaces": interfaces, "nodes": nodes, "edges": edges}
+        warnings = [found.message for found in unknown_annotations(catalog)]
+        print_json({"status": "ok", "path": file, **counts, "hash": shape_hash(catalog), "warnings": warnings})
+        return
+    warn_of_annotations(catalog)
+    counted = [plural(nodes, "node type"), plural(edges, "edge type"), plural(interfaces, "interface")]
+    print(f"ok     {file}: {', '.join(counted)}")
+
+
+@app.command("get", hidden=True)
+@app.command("show")
+@takes_graph
+def show_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
+    """Show the schema of a branch, as it was accepted."""
+    source = run.open(branch=run.branch(branch), read_only=True).schema
+    if as_json:
+        print_json({"schema_source": source})
+    else:
+        sys.stdout.write(source if source.endswith("\n") else source + "\n")
+
+
+@app.command("plan")
+@takes_graph
+def plan_command(
+    run: Invocation,
+    file: File = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")
+    ] = None,
+    from_file: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="Without a graph: the schema as it is (.pg).")
+    ] = None,
+    to_file: Annotated[
+        str | None, typer.Option("--to", metavar="FILE", help="Without a graph: the schema as it should be (.pg).")
+    ] = None,
+    branch: Branch = None,
+    allow_data_loss: DataLoss = False,
+    as_json: Json = False,
+) -> None:
+    """Plan the steps to another schema; nothing is written.
+
+    A plan that is not supported is an answer, not a failure: the exit code is 0.
+    """
+    from omnigraph.schema.check import compile_schema
+    from omnigraph.schema.migrate import plan_between
+
+    about: dict[str, Any]
+    if from_file is None and to_file is None:
+        schema = _schema_file(run, file, schema)
+    if from_file is not None and to_file is not None and schema is None:
+        old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
+        warn_of_annotations(new)
+        plan = plan_between(old, new, allow_data_loss=allow_data_loss)
+        about, title = {"from": from_file, "to": to_file}, f"{from_file} -> {to_file}"
+    elif schema is not None and from_file is None and to_file is None:
+        address = run.storage()
+        text = read_text(schema)
+        warn_of_annotations(compile_schema(text, schema))
+        graph = run.open(address, branch=run.branch(branch), read_only=True)
+        plan = graph.plan_schema(text, allow_data_loss=allow_data_loss)
+        about, title = {"uri": address.uri}, address.uri
+    else:
+        raise UsageFault("give a schema FILE and a graph, or --from FILE and --to FILE without one")
+    if as_json:
+        print_json({**about, **plan.to_json()})
+        return
+    print(f"schema plan {title}")
+    print(f"supported: {'yes' if plan.supported else 'no'}")
+    _print_steps(plan.steps)
+    _remark_on_drops(plan)
+
+
+@app.command("apply")
+@takes_graph
+def apply_command(
+    run: Invocation,
+    file: File = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")
+    ] = None,
+    branch: Branch = None,
+    allow_data_loss: DataLoss = False,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Make this the schema of a branch, tables and all, as one commit.
+
+    omnigraph schema apply people.pg ./my.omni
+    """
+    from omnigraph.schema.check import compile_schema
+
+    schema = _schema_file(run, file, schema)
+    if schema is None:
+        raise UsageFault("which schema? write: omnigraph schema apply FILE [URI]")
+    address = run.storage()
+    text = read_text(schema)
+    warn_of_annotations(compile_schema(text, schema))
+    if allow_data_loss:
+        run.consent(address, as_json=as_json)
+    run.announce(address)
+    graph = run.open(address, branch=run.branch(branch))
+    result = graph.apply_schema(text, allow_data_loss=allow_data_loss, message=message)
+    if as_json:
+        print_json({"uri": address.uri, **result.to_json()})
+        return
+    print(f"schema apply {address.uri}")
+    print(f"supported: {'yes' if result.supported else 'no'}")
+    print(f"applied: {'yes' if result.applied else 'no'}")
+    print(f"manifest version: {result.manifest_version}")
+    _print_steps(result.steps)
+    _remark_on_drops(result)
+
+
+def _schema_file(run: Invocation, file: str | None, schema: str | None) -> str | None:
+    """The schema that the option or the first word names; the graph is the last word."""
+    if schema is None and file is not None and (run.uri is not None or not is_graph(file)):
+        return file
+    if file is not None and run.uri is not None:
+        raise UsageFault(f"--schema names the file, and '{file}' is one more word; the graph is the only other one")
+    run.uri = run.uri or file
+    return schema
+
+
+def warn_of_annotations(catalog: Catalog) -> None:
+    """Report the annotations that have no effect; a graph that is created with one keeps it."""
+    from omnigraph.schema.warnings import unknown_annotations
+
+    for found in unknown_annotations(catalog):
+        remark("warning", found.message)
+
+
+def _remark_on_drops(change: SchemaPlan | SchemaApplyResult) -> None:
+    for loss in change.losses:
+        remark("warning", loss)
+    for hint in change.rename_hints:
+        remark("hint", hint)
+
+
+def _print_steps(steps: Iterable[Step]) -> None:
+    nothing = True
+    for step in steps:
+        nothing = False
+        print(f"- {step.describe()}")
+    if nothing:
+        print("nothing to change")

@@ -1,0 +1,1 @@
+"""Commands on branches, commits, tags and changes."""

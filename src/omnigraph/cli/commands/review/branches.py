@@ -1,0 +1,157 @@
+"""`omnigraph branch`: create, list, delete, merge; and `omnigraph revert`, which is a merge too."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli import completion
+from omnigraph.cli.commands.data.query import commit_point, point
+from omnigraph.cli.help import Group
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.io.conflicts import Preview, Resolve, print_plan, resolutions
+from omnigraph.cli.io.output import print_json, remark
+from omnigraph.cli.io.progress import working
+
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Create, list, delete and merge branches.", rich_markup_mode=None
+)
+
+
+@app.command("create")
+@takes_graph
+def create_command(
+    run: Invocation,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new branch.")],
+    from_branch: Annotated[str | None, typer.Option("--from", metavar="BRANCH", help="Where it starts.")] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="POINT", help="A branch, tag, commit id, version or time to start at.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Create a branch; nothing is copied."""
+    address = run.storage()
+    base = run.branch(from_branch)
+    run.announce(address)
+    graph = run.open(address)
+    head = graph.branch_create(name, base, at=point(at))
+    if as_json:
+        document = {"uri": address.uri, "from": base, "name": head.branch, "actor_id": run.actor}
+        print_json({**document, "graph_commit_id": head.commit_id})
+        return
+    print(f"branch {head.branch} created at {at or base}")
+
+
+@app.command("list")
+@takes_graph
+def list_command(run: Invocation, as_json: Json = False) -> None:
+    """List the branches."""
+    names = sorted(name for name in run.open(read_only=True).branches() if not name.startswith("__"))
+    if as_json:
+        print_json({"branches": names})
+        return
+    for name in names:
+        print(name)
+
+
+@app.command("delete")
+@takes_graph
+def delete_command(
+    run: Invocation,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The branch to delete.", autocompletion=completion.branches)
+    ],
+    force: Annotated[bool, typer.Option("--force", "-f", help="Also if it has commits that are nowhere else.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete a branch; its commits stay readable by their ids until a cleanup."""
+    address = run.storage()
+    run.consent(address, as_json=as_json)
+    run.announce(address)
+    run.open(address).branch_delete(name, force=force)
+    if as_json:
+        print_json({"uri": address.uri, "name": name, "actor_id": run.actor})
+        return
+    print(f"branch {name} deleted")
+
+
+@app.command("merge")
+@takes_graph
+def merge_command(
+    run: Invocation,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="The branch whose changes are wanted.", autocompletion=completion.branches
+        ),
+    ],
+    into: Annotated[str | None, typer.Option("--into", metavar="TARGET", help="The branch that gets them.")] = None,
+    resolve: Resolve = None,
+    delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete SOURCE once it is merged.")] = False,
+    preview: Preview = False,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Merge a branch into another as one commit, or show every conflict and write nothing.
+
+    omnigraph branch merge review/may --into main ./my.omni
+    """
+    target = run.branch(into)
+    how = resolutions(resolve or [])
+    address = run.storage()
+    if preview:
+        plan = run.open(address, read_only=True).merge_preview(source, target, resolve=how)
+        if as_json:
+            print_json({"source": source, "target": target, **plan.to_json()})
+        else:
+            print_plan(plan, f"merge preview {source} -> {target}", source, "merge")
+        return
+    run.announce(address)
+    graph = run.open(address)
+    with working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
+        result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
+    if result.branch_delete_error is not None:
+        remark("warning", f"branch '{source}' was merged and not deleted: {result.branch_delete_error}")
+    if as_json:
+        print_json({**result.to_json(), "actor_id": run.actor})
+        return
+    print(f"merge {source} -> {target}: {result.outcome}")
+    for step in result.schema_steps:
+        print(f"  schema: {step}")
+
+
+@takes_graph
+def revert_command(
+    run: Invocation,
+    id_: Annotated[
+        str, typer.Argument(metavar="COMMIT", help="The commit to take back: its id, a tag, or another point.")
+    ],
+    branch: Branch = None,
+    resolve: Resolve = None,
+    preview: Preview = False,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Take one commit back as a new commit; everything else that happened since stays.
+
+    What later commits changed or still need is a conflict; in --resolve, theirs is the state before the commit.
+    """
+    on = run.branch(branch)
+    how = resolutions(resolve or [])
+    address = run.storage()
+    if preview:
+        graph = run.open(address, branch=on, read_only=True)
+        commit_id = graph.snapshot(at=commit_point(id_)).commit_id
+        plan = graph.revert_preview(commit_id, resolve=how)
+        if as_json:
+            print_json({"reverted_commit_id": commit_id, "branch": on, **plan.to_json()})
+        else:
+            print_plan(plan, f"revert preview {id_} on {on}", "the commit before", "revert")
+        return
+    run.announce(address)
+    result = run.open(address, branch=on).revert(commit_point(id_), message=message, resolve=how)
+    if as_json:
+        print_json({**result.to_json(), "actor_id": run.actor})
+    else:
+        print(f"revert {id_} on {on}: {result.commit_id or 'nothing to take back'}")

@@ -1,0 +1,75 @@
+"""`omnigraph tag`: names for points of history that no cleanup removes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.commands.data.query import point
+from omnigraph.cli.help import Group
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.io.output import print_json, utc
+
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Name points of history; a cleanup keeps them.", rich_markup_mode=None
+)
+
+
+@app.command("create")
+@takes_graph
+def create_command(
+    run: Invocation,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
+    branch: Branch = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="POINT", help="A branch, tag, commit id, version or time; else the head."),
+    ] = None,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Name a point of history; use the name wherever a point is asked for.
+
+    omnigraph tag create release-1 ./my.omni
+    """
+    address = run.storage()
+    run.announce(address)
+    graph = run.open(address, branch=run.branch(branch))
+    tag = graph.tag_create(name, point(at) if at else graph.branch, message=message)
+    if as_json:
+        print_json({"uri": address.uri, **tag.to_json()})
+    else:
+        print(f"tag {tag.name} names {tag.commit_id}")
+
+
+@app.command("list")
+@takes_graph
+def list_command(run: Invocation, as_json: Json = False) -> None:
+    """List the tags."""
+    tags = run.open(read_only=True).tags()
+    if as_json:
+        print_json({"tags": [tag.to_json() for tag in tags]})
+        return
+    width = max((len(tag.name) for tag in tags), default=0)
+    for tag in tags:
+        about = [part for part in (tag.actor, tag.message) if part]
+        print("  ".join([f"{tag.name:<{width}}", tag.commit_id, utc(tag.created_us), *about]))
+
+
+@app.command("delete")
+@takes_graph
+def delete_command(
+    run: Invocation,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
+    as_json: Json = False,
+) -> None:
+    """Forget a name; the commit stays readable by its id until a cleanup."""
+    address = run.storage()
+    run.consent(address, as_json=as_json)
+    run.announce(address)
+    run.open(address).tag_delete(name)
+    if as_json:
+        print_json({"uri": address.uri, "name": name, "actor_id": run.actor})
+    else:
+        print(f"tag {name} deleted")

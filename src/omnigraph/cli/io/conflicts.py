@@ -1,0 +1,74 @@
+"""How conflicts are settled on the command line, and how a plan with conflicts is shown."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.io.output import plural
+from omnigraph.errors import hint_for
+
+if TYPE_CHECKING:
+    from omnigraph.operations.merge_plan import MergePlan
+
+RESOLUTIONS = ("ours", "theirs", "columns")
+_WAYS = (
+    "ours, theirs or columns; or WHAT=HOW, where WHAT is a type, Type.property or the id of a conflict as a preview "
+    "shows it, which also takes a JSON object of values, or null to delete the row"
+)
+
+Resolve = Annotated[
+    list[str] | None,
+    typer.Option("--resolve", metavar="HOW", help=f"How conflicting rows are settled: {_WAYS}; may be repeated."),
+]
+Preview = Annotated[bool, typer.Option("--preview", "--dry-run", help="Say what would happen; write nothing.")]
+
+
+def resolutions(given: list[str]) -> Any:
+    """What the library takes: one word for everything, or a choice for each thing that is named."""
+    chosen: dict[str, Any] = {}
+    for text in given:
+        what, equals, how = text.partition("=")
+        if not equals:
+            what, how = "*", text
+        if what in chosen:
+            raise UsageFault(f"--resolve says twice what to do about {'everything' if what == '*' else repr(what)}")
+        chosen[what] = _choice(what, how)
+    return chosen or None
+
+
+def _choice(what: str, how: str) -> Any:
+    if how in RESOLUTIONS:
+        return how
+    try:
+        value = json.loads(how)
+    except (ValueError, RecursionError):
+        value = how
+    if ":" not in what or not (value is None or isinstance(value, dict)):
+        raise UsageFault(
+            f"--resolve takes {_WAYS}; not '{what if what != '*' else how}{'=' + how if what != '*' else ''}'"
+        )
+    return value
+
+
+def print_plan(plan: MergePlan, title: str, source: str, verb: str) -> None:
+    """Print the changes of each table, and every conflict."""
+    from omnigraph.operations.merge import resolution_hint
+
+    count = plural(len(plan.conflicts), "conflict")
+    outcome = f"{count}; would not {verb}" if plan.conflicts else f"{plan.outcome}; nothing was written"
+    print(f"{title}: {outcome}")
+    shown = plan.to_json()
+    for key, table in shown["tables"].items():
+        taken = f", taken over from {source}" if table["adopted"] else ""
+        counts = f"{table['inserted']} inserted, {table['updated']} updated, {table['deleted']} deleted"
+        print(f"  {key}: {counts}{taken}")
+    for step in shown["schema_steps"]:
+        print(f"  schema: {step}")
+    for conflict in plan.conflicts:
+        print(f"conflict  {conflict.id} ({conflict.kind}) {conflict.message}")
+    if plan.conflicts:
+        print(f"{count}; {hint_for(resolution_hint(plan.conflicts), 'cli')}")

@@ -1,0 +1,110 @@
+"""How the rows of a read are written: json, jsonl, csv, kv and table as text, arrow and parquet as files.
+
+The text forms are byte for byte what the specification says; a cell of csv, kv and table shows a value as JSON would,
+but a text without its quotes. In csv null is an empty cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from omnigraph.cli.config import FORMATS
+from omnigraph.cli.io.output import json_text, plural
+from omnigraph.engine.ingest.csv_text import csv_line
+from omnigraph.text_table import TableStyle, cell, compact, table_lines
+
+if TYPE_CHECKING:
+    from omnigraph.engine.result.result import Result
+
+BINARY_FORMATS = ("arrow", "parquet")
+ALL_FORMATS = (*FORMATS, *BINARY_FORMATS)
+
+
+@dataclass(frozen=True)
+class ReadTarget:
+    """What was asked to be read: a branch or a snapshot."""
+
+    branch: str | None = None
+    snapshot: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form surfaces show."""
+        return {"branch": self.branch, "snapshot": self.snapshot}
+
+    def __str__(self) -> str:
+        return f"branch {self.branch}" if self.snapshot is None else f"snapshot {self.snapshot}"
+
+
+def text_lines(result: Result, target: ReadTarget, format_: str, style: TableStyle) -> Iterator[str]:
+    """The result in one of the text formats, line by line."""
+    columns = result.to_columns()
+    if format_ == "json":
+        yield json_text(read_object(result, target, columns))
+    elif format_ == "jsonl":
+        head = {"query_name": result.query_name, "target": target.to_json(), "row_count": len(result), **_next(result)}
+        yield compact({"kind": "metadata", **head})
+        for row in zip(*columns, strict=True):
+            yield compact(dict(zip(result.columns, row, strict=True)))
+    elif format_ == "csv":
+        yield from csv_lines(result.columns, columns)
+    else:
+        yield f"{plural(len(result), 'row')} from {target} via {result.query_name}"
+        if format_ == "kv":
+            yield from kv_lines(result.columns, columns)
+        else:
+            yield from table_lines(result.columns, columns, style, right=result.numeric_columns)
+
+
+def read_object(result: Result, target: ReadTarget, columns: list[list[Any]]) -> dict[str, Any]:
+    """The result object; a server answers with the same."""
+    document: dict[str, Any] = {
+        "query_name": result.query_name,
+        "target": target.to_json(),
+        "row_count": len(result),
+    }
+    if result.columns:
+        document["columns"] = result.columns
+    document["rows"] = [dict(zip(result.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+    document["graph_commit_id"] = result.commit_id
+    return {**document, **_next(result)}
+
+
+def _next(result: Result) -> dict[str, str]:
+    """The cursor of the page behind this one, where there is one."""
+    return {"next": result.next} if result.next is not None else {}
+
+
+def csv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
+    """A header and one record per row; null is an empty cell, the empty text is `""`."""
+    yield csv_line(names)
+    for row in zip(*columns, strict=True):
+        yield csv_line([None if value is None else cell(value) for value in row])
+
+
+def kv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
+    """One block per row, one line per column."""
+    number = 0
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        if number > 1:
+            yield ""
+        yield f"row {number}"
+        for name, value in zip(names, row, strict=True):
+            yield f"{name}: {cell(value)}"
+    if not number:
+        yield "(no rows)"
+
+
+def write_binary(result: Result, format_: str, file: IO[bytes]) -> None:
+    """The result as an Arrow stream or a Parquet file."""
+    import pyarrow as pa
+
+    table = result.to_arrow()
+    if format_ == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, file)
+        return
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)

@@ -1,0 +1,85 @@
+"""Where the parameters of a query come from.
+
+High to low: `-p name=value`, `--params` or `--params-file`, the words behind an alias. A word is read as JSON where
+that succeeds, else it is a text; where the query declares a String, or compares with one, `29` is the text "29".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from omnigraph.cli.config import Alias
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.io.files import read_text
+from omnigraph.errors import InputError, ParameterError
+
+Declared = Mapping[str, str]
+"""The parameters a query declares, and their types as written."""
+
+_TEXTS = ("String", "Date", "DateTime", "Blob")
+
+
+def gather(
+    declared: Declared,
+    *,
+    params: str | None,
+    params_file: str | None,
+    assignments: Sequence[str],
+    alias: Alias | None = None,
+    words: Sequence[str] = (),
+    bare: bool = False,
+) -> dict[str, Any]:
+    """All parameters that were given, by name; `bare` says that the query has no head to declare their types."""
+    if params is not None and params_file is not None:
+        raise UsageFault("--params and --params-file exclude each other")
+    values: dict[str, Any] = {}
+    if alias is not None:
+        if len(words) > len(alias.args):
+            expected, given = len(alias.args), len(words)
+            raise InputError(
+                f"alias '{alias.name}' takes {expected} arguments, and {given} were given", code="alias_arguments"
+            )
+        for name, word in zip(alias.args, words, strict=False):
+            values[name] = read_untyped(word) if bare else read_word(word, declared.get(name))
+    if params is not None:
+        values.update(_object(params, "--params"))
+    if params_file is not None:
+        values.update(_object(read_text(params_file), f"'{params_file}'"))
+    for assignment in assignments:
+        name, equals, word = assignment.partition("=")
+        if not equals or not name.strip():
+            raise UsageFault(f"'{assignment}' is no assignment; write -p name=value")
+        name = name.strip().removeprefix("$")
+        values[name] = read_untyped(word) if bare else read_word(word, declared.get(name))
+    return values
+
+
+def read_word(word: str, declared: str | None) -> Any:
+    """A word as JSON where that succeeds, else as a text; a declared text stays one."""
+    try:
+        value = json.loads(word)
+    except (ValueError, RecursionError):
+        return word
+    is_text = declared is not None and declared.rstrip("?") in _TEXTS
+    return word if is_text and value is not None and not isinstance(value, str) else value
+
+
+def read_untyped(word: str) -> Any:
+    """A word for a parameter without a declared type: a number stays as written until the query tells its type."""
+    from omnigraph.query.params import WrittenValue
+
+    value = read_word(word, None)
+    return WrittenValue(word) if isinstance(value, bool | int | float) else value
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        hint = 'write a JSON object in single quotes: \'{"name": "value"}\', or use -p name=value'
+        raise ParameterError(f"{where} is not JSON: {error}", hint=hint) from None
+    if not isinstance(value, dict):
+        raise ParameterError(f"{where} is not a JSON object", hint='write {"name": value}')
+    return value

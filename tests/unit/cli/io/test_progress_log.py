@@ -1,0 +1,47 @@
+"""Long work says what it does on a terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from omnigraph.cli.io import progress_log
+from omnigraph.engine.adjacency import adjacency
+from support.writes import edge, new_graph, node
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def log():
+    """The logger, put back as it was."""
+    log = logging.getLogger(progress_log._TOLD)
+    before, level = list(log.handlers), log.level
+    yield log
+    log.handlers[:], log.level = before, level
+
+
+@pytest.mark.parametrize(
+    ("stream", "quiet", "lines"), [(Terminal, False, 4), (Terminal, True, 0), (io.StringIO, False, 0)]
+)
+def test_building_adjacency_is_told(tmp_path, monkeypatch, log, stream, quiet, lines):
+    shown = stream()
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setattr(adjacency, "_TOLD_FROM", 2)
+    progress_log.tell_what_takes_long(quiet=quiet)
+    progress_log.tell_what_takes_long(quiet=quiet)
+    schema = "node P { name: String @key }\nedge Knows: P -> P\n"
+    graph = new_graph(
+        tmp_path, schema, *(node("P", name=n) for n in "ab"), edge("Knows", "a", "b"), edge("Knows", "b", "a")
+    )
+    graph.query("query q() { match { $a: P $a knows $b } return { $a.name } }").to_rows()
+    told_lines = shown.getvalue().splitlines()
+    assert len(told_lines) == lines
+    if lines:
+        assert "numbering the ends of 2 edges …" in told_lines[0]
+        assert "arranging 2 edges by node: " in told_lines[-1]
