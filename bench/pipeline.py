@@ -36,7 +36,7 @@ import numpy as np
 
 import omnigraph as og
 from bench.storage import folder
-from omnigraph import bulk
+from omnigraph import engine_choice
 from omnigraph.graph import Graph
 from omnigraph.spark import open_session
 
@@ -291,15 +291,15 @@ def _upsert(bench: Bench) -> dict[str, float]:
 def _switch(bench: Bench) -> dict[str, float]:
     """The three ways at growing sizes; an edge has about 110 bytes."""
     found: dict[str, float] = {}
-    kept = bulk.MEMORY_BYTES, bulk.SPARK_BYTES
+    kept = engine_choice.MEMORY_BYTES, engine_choice.SPARK_BYTES
     for mb in bench.sizes.switch_mb:
         edges = mb * 1_000_000 // 110
         path = edges_and_nodes(bench.root, max(edges // 10, 1), edges)
         for name, engine in (("memory", "memory"), ("tasks", "auto")):
-            bulk.MEMORY_BYTES, bulk.SPARK_BYTES = (0, 1 << 60) if name == "tasks" else kept
+            engine_choice.MEMORY_BYTES, engine_choice.SPARK_BYTES = (0, 1 << 60) if name == "tasks" else kept
             graph = new_graph(bench.root, "switch")
             found[f"{name}_{mb}mb_s"] = spent(partial(graph.load, path, mode="append", engine=engine)).wall_s
-        bulk.MEMORY_BYTES, bulk.SPARK_BYTES = kept
+        engine_choice.MEMORY_BYTES, engine_choice.SPARK_BYTES = kept
         found[f"spark_{mb}mb_s"] = bench.load(new_graph(bench.root, "switch"), path).wall_s
     return found
 

@@ -16,11 +16,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from omnigraph.asking import Asking, Params, Place, Shared, name_and_params
-from omnigraph.bulk import BulkOptions, solving
 from omnigraph.engine.cache import disk_cache
+from omnigraph.engine_choice import BulkOptions, solving
 from omnigraph.errors import InputError
-from omnigraph.names import did_you_mean
+from omnigraph.graph_history import row_id
+from omnigraph.graph_queries import Asking, Params, Place, Shared, name_and_params
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
 from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
@@ -32,12 +32,12 @@ from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.networkx_export import to_networkx
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.pipeline.runner import Watch
-from omnigraph.review import row_id
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.notebook_view import SchemaText, picture_of
 from omnigraph.storage.files.input_files import read_source
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.model.manifest_rows import MAIN
 from omnigraph.versioning.model.snapshot import Snapshot

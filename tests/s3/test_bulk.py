@@ -8,7 +8,7 @@ import obstore
 import pytest
 
 import omnigraph as og
-from omnigraph import bulk
+from omnigraph import engine_choice
 from omnigraph.errors import ConstraintViolation, InputError
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.files.objects import bucket_store
@@ -17,8 +17,8 @@ from support.writes import SHELVES, beside, ids_of, rows_of, shelf
 
 @pytest.fixture(autouse=True)
 def every_file_is_a_job(monkeypatch):
-    monkeypatch.setattr(bulk, "MEMORY_BYTES", 0)
-    monkeypatch.setattr(bulk, "SPARK_BYTES", 1 << 60)
+    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 0)
+    monkeypatch.setattr(engine_choice, "SPARK_BYTES", 1 << 60)
 
 
 def put(s3, place: str, records) -> None:

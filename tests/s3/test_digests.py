@@ -8,7 +8,7 @@ import obstore
 import pytest
 
 import omnigraph as og
-from omnigraph import bulk
+from omnigraph import engine_choice
 from omnigraph.pipeline.orphan_jobs import Note, sweep
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.files.objects import bucket_store, object_store
@@ -17,7 +17,7 @@ from support.writes import SHELVES, beside, ids_of, shelf
 
 
 def test_a_flipped_bit_in_a_bucket_is_found(s3, tmp_path, monkeypatch):
-    monkeypatch.setattr(bulk, "MEMORY_BYTES", 0)
+    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 0)
     uri = s3.new_place()
     graph = og.init(uri, SHELVES, environ=s3.environ)
     path = tmp_path / "in.jsonl"

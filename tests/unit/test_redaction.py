@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.asking import Shared
 from omnigraph.cli.config import parse_config
 from omnigraph.cli.invocation import Address, Invocation
 from omnigraph.cli.main import run
 from omnigraph.embedding.config import PROVIDERS, find_config
 from omnigraph.errors import OmniGraphError
+from omnigraph.graph_queries import Shared
 from omnigraph.redaction import redact, redact_uri
 from omnigraph.spark.session import SessionOptions
 from omnigraph.storage.files.location import locate

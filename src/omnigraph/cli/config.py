@@ -16,8 +16,8 @@ from typing import Any
 
 from omnigraph.cli.io.files import read_text
 from omnigraph.errors import InputError
-from omnigraph.names import did_you_mean, listing
 from omnigraph.redaction import redact
+from omnigraph.suggestions import did_you_mean, listing
 
 FILE_NAME = "omnigraph.yaml"
 VARIABLE = "OMNIGRAPH_CONFIG"

@@ -25,7 +25,7 @@ from omnigraph.errors import (
     PreconditionFailed,
     hint_for,
 )
-from omnigraph.names import did_you_mean
+from omnigraph.suggestions import did_you_mean
 
 FAILED, USAGE, LOST_PRECONDITION, INTERRUPTED, BROKEN_PIPE = 1, 2, 4, 130, 141
 

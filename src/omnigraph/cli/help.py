@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from omnigraph.cli.errors import UsageFault
-from omnigraph.names import did_you_mean
+from omnigraph.suggestions import did_you_mean
 
 _ELSEWHERE = {
     "checkout": "every command takes the branch as --branch NAME; 'omnigraph branch create NAME' creates one",

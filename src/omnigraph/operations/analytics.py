@@ -21,10 +21,10 @@ from omnigraph.engine.cache.table_cache import DataCache, Numbers
 from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.overlay import Pending
 from omnigraph.errors import InputError, TypeNotFound
-from omnigraph.names import did_you_mean
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write

@@ -17,8 +17,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from omnigraph.errors import Hint, InputError
-from omnigraph.names import did_you_mean
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.suggestions import did_you_mean
 from omnigraph.types import PropertyType
 from omnigraph.values import managed_blob, read_json
 from omnigraph.versioning.compare.three_way import Resolution, Row, Rule, Side

@@ -17,10 +17,10 @@ from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.fill_vectors import UNCONFIGURED, Embedder, Remembered, fill_vectors, has_text
 from omnigraph.engine.write.overlay import Pending
 from omnigraph.errors import InputError, TypeNotFound
-from omnigraph.names import did_you_mean
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 

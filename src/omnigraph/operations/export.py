@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import TypeNotFound
-from omnigraph.names import did_you_mean
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.snapshot import Snapshot
 
 

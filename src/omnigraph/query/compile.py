@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from omnigraph.errors import InputError, QueryNotFound
 from omnigraph.lang.spans import Source
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.inference import infer_params
 from omnigraph.query.plan.ir import AnyIR
@@ -14,6 +13,7 @@ from omnigraph.query.plan.lower import lower
 from omnigraph.query.syntax.ast import Param, Query, QueryFile
 from omnigraph.query.syntax.parser import parse_source
 from omnigraph.schema.catalog import Catalog
+from omnigraph.suggestions import did_you_mean, listing
 
 
 def compile_query(

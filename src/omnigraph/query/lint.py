@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from omnigraph.errors import Diagnostic, ParseError, TypeCheckError
 from omnigraph.lang.spans import Source
-from omnigraph.names import listing
 from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.lower import lower
@@ -21,6 +20,7 @@ from omnigraph.query.syntax import ast
 from omnigraph.query.syntax.parser import parse_source
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.schema.warnings import unknown_annotations
+from omnigraph.suggestions import listing
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Severity = Literal["error", "warning", "info"]

@@ -15,8 +15,8 @@ from typing import Any
 
 from omnigraph.checkpoints import paced
 from omnigraph.errors import ParameterError, ValueFormatError
-from omnigraph.names import closest
 from omnigraph.query.plan.ir import NOW, ParamDecl
+from omnigraph.suggestions import closest
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import JS_SAFE_MAX, describe_json, is_json, read_json
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from omnigraph.names import within_edits
+from omnigraph.suggestions import within_edits
 
 TEXTS = frozenset({"description", "instruction"})
 """Annotations for people and models; the only metadata the language defines."""

@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Name, Source, Span
-from omnigraph.names import did_you_mean
 from omnigraph.schema.annotations import misspelt
 from omnigraph.schema.ast import (
     Annotation,
@@ -53,6 +52,7 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.parser import parse_source
 from omnigraph.schema.patterns import why_bad_pattern
+from omnigraph.suggestions import did_you_mean
 
 AnyItem = TypeVar("AnyItem")
 

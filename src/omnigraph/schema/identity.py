@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from omnigraph.errors import SchemaChangeError
 from omnigraph.lang.comment_printer import quote
-from omnigraph.names import did_you_mean
 from omnigraph.schema.catalog import (
     AnyType,
     Catalog,
@@ -49,6 +48,7 @@ from omnigraph.schema.document import (
 from omnigraph.schema.document_builder import Numbers, build_parts
 from omnigraph.schema.document_parser import At, parse_edge, parse_interface, parse_node
 from omnigraph.schema.document_rules import check_parts
+from omnigraph.suggestions import did_you_mean
 
 IR_VERSION = 2
 

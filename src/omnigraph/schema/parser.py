@@ -18,7 +18,6 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.error_recovery import FileParser
 from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
-from omnigraph.names import did_you_mean
 from omnigraph.schema.annotations import misspelt
 from omnigraph.schema.ast import (
     Annotation,
@@ -37,6 +36,7 @@ from omnigraph.schema.ast import (
     SchemaFile,
     TypeExpr,
 )
+from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
 _U32_MAX = 2**32 - 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from omnigraph.names import closest
 from omnigraph.schema.document import KINDS, IRProperty, IRType
 from omnigraph.schema.identity import SchemaIR
+from omnigraph.suggestions import closest
 from omnigraph.types import PropertyType
 
 

@@ -32,7 +32,6 @@ from pyspark.sql.datasource import (
 )
 
 from omnigraph.errors import Conflict, InputError
-from omnigraph.names import did_you_mean
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import discard
@@ -45,6 +44,7 @@ from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.lance.fragments import stored_pieces
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_rows import MAIN
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import WriteOptions

@@ -10,7 +10,6 @@ from omnigraph.engine.exec.cancellation import watching
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
-from omnigraph.names import did_you_mean, listing
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import Plans, get_read, result_of
 from omnigraph.pipeline.runner import Watch
@@ -18,6 +17,7 @@ from omnigraph.query.params import bind_params
 from omnigraph.spark.dataframe_lowering import run_on_spark
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.spark.session import SessionOptions, find_active, session_for
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 

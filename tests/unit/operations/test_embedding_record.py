@@ -10,7 +10,7 @@ import lance
 import pytest
 
 import omnigraph as og
-from omnigraph import bulk
+from omnigraph import engine_choice
 from omnigraph.errors import EmbeddingMismatch, InputError
 from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
 
@@ -93,7 +93,7 @@ def written(folder: Path) -> str:
 
 @pytest.fixture
 def _jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "MEMORY_BYTES", -1)
+    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", -1)
 
 
 @pytest.mark.usefixtures("_jobs")

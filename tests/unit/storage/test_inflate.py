@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 import omnigraph as og
-from omnigraph import bulk
+from omnigraph import engine_choice
 from omnigraph.engine.ingest import csv_text
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations import load
@@ -63,7 +63,7 @@ def test_the_size_of_the_content(tmp_path):
     [("x.jsonl.gz", b'{"type":"T","data":{"a":"x"}}\n' * 500), ("T.csv.gz", b"a\n" + b"x\n" * 500)],
 )
 def test_content_that_does_not_fit_memory_is_read_in_parts(tmp_path, monkeypatch, name, text, engine):
-    monkeypatch.setattr(bulk, "MEMORY_BYTES", 900)
+    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 900)
     monkeypatch.setattr(load, "_files", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
     file = compressed(tmp_path, gzip.compress(text), name)

@@ -22,12 +22,12 @@ from omnigraph.cli.io.params import read_untyped, read_word
 from omnigraph.cli.shell.statements import WORDS, is_word
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
-from omnigraph.names import did_you_mean
 from omnigraph.query.compile import pick_query
 from omnigraph.query.inline import is_bare
 from omnigraph.query.syntax.ast import Query
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
+from omnigraph.suggestions import did_you_mean
 from omnigraph.text_table import TableStyle, cell
 
 Lines = Iterator[str]

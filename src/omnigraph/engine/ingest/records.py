@@ -27,9 +27,9 @@ from omnigraph.engine.ingest.jsonl_fast import STRUCTURE_MAX, BlockReader, Colum
 from omnigraph.engine.write.delta import MADE
 from omnigraph.engine.write.fill_vectors import has_text
 from omnigraph.errors import RecordError, ValueFormatError
-from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog, EdgeType, NodeType
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
 from omnigraph.values import (
     Fetch,

@@ -30,10 +30,10 @@ from omnigraph.engine.ingest.jsonl_fast import Columns
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
 from omnigraph.engine.ingest.records import EndTypes, Faults, Part, Records, end_id, end_types
 from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
-from omnigraph.names import did_you_mean, listing
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.input_files import DataFile
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
 from omnigraph.values import DAY_MS, format_date, format_datetime
 

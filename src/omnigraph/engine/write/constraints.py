@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.write.delta import MADE, Delta, Part, Rule, TableDelta, Violation, one_array, without
-from omnigraph.names import listing
 from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
+from omnigraph.suggestions import listing
 from omnigraph.types import PropertyType
 from omnigraph.values import spell_float, spell_key
 

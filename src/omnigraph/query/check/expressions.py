@@ -15,7 +15,6 @@ from typing import ParamSpec, TypeVar, cast
 from omnigraph.checkpoints import checkpoint
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.aggregates import check_aggregate
 from omnigraph.query.check.entities import check_entity_function, node_object
 from omnigraph.query.check.errors import Silenced, type_fault
@@ -43,6 +42,7 @@ from omnigraph.query.functions import AGGREGATE, ENTITY, PATH, TEXT, VALUE
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, UnionType
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
 
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from omnigraph.errors import ValueFormatError
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import parse_date, parse_datetime, read_json
 

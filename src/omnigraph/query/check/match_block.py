@@ -15,7 +15,6 @@ from typing import Literal as OneOf
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.expressions import ExpressionChecker
 from omnigraph.query.check.operators import check_condition
@@ -27,6 +26,7 @@ from omnigraph.query.check.unions import Route, any_edge, bound_type
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType
+from omnigraph.suggestions import did_you_mean, listing
 
 _Place = tuple[int, int]
 """The number of a clause, and of a hop in it: a path has several."""

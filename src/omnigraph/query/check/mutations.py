@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.expressions import ExpressionChecker
 from omnigraph.query.check.literals import compatible, fit_literal
@@ -24,6 +23,7 @@ from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import is_null
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
 
 _ID = PropertyType("String")

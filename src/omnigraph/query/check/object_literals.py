@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.names import listing
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.literals import compatible
 from omnigraph.query.check.scopes import Scope
 from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import common_type, is_null
 from omnigraph.query.syntax import ast
+from omnigraph.suggestions import listing
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Span
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.literals import compatible
 from omnigraph.query.check.paths import length_of, path_variable
@@ -21,6 +20,7 @@ from omnigraph.query.scalars import SCALARS, Scalar
 from omnigraph.query.scalars.signature import is_null, is_unsigned, type_of_all
 from omnigraph.query.syntax import ast
 from omnigraph.schema.patterns import why_bad_pattern
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Span
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.entities import node_object
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.resolved import ResolvedHop, ResolvedPath
@@ -16,6 +15,7 @@ from omnigraph.query.check.scopes import PathType, Scope, Variable
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.check.expressions import ExpressionChecker
 from omnigraph.query.check.literals import compatible, fit_literal, literal
@@ -13,6 +12,7 @@ from omnigraph.query.check.unions import not_shared
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import NodeType, Property, UnionType
+from omnigraph.suggestions import did_you_mean, listing
 
 
 def check_match(

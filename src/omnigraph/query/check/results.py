@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from omnigraph.lang.diagnostics import Fault
-from omnigraph.names import did_you_mean
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.expressions import ExpressionChecker
 from omnigraph.query.check.groups import (
@@ -23,6 +22,7 @@ from omnigraph.query.check.resolved import ResolvedBlock, ResolvedRead
 from omnigraph.query.check.scopes import Scope
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
+from omnigraph.suggestions import did_you_mean
 from omnigraph.types import PropertyType
 
 _KEYS = ir.Computed | ir.Compare | ir.Logic | ir.Not | ir.IsNull | ir.Object | ir.ListOf

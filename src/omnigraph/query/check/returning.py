@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
-from omnigraph.names import listing
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.scopes import Scope, Variable, dollar_hint
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.suggestions import listing
 
 _NO_VALUES = {
     "aggregate": "puts rows together, and a write returns each row it touched",

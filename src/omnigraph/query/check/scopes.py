@@ -9,11 +9,11 @@ from typing import Literal as OneOf
 from omnigraph.errors import Hint
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Span
-from omnigraph.names import closest, did_you_mean, listing
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.suggestions import closest, did_you_mean, listing
 from omnigraph.types import ObjectType
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Source
-from omnigraph.names import did_you_mean
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.check.expressions import ExpressionChecker, Report
 from omnigraph.query.check.match_block import MatchChecker
@@ -19,6 +18,7 @@ from omnigraph.query.check.results import Results
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog
+from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
-from omnigraph.names import did_you_mean, listing
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType, UnionType, union_name
+from omnigraph.suggestions import did_you_mean, listing
 
 
 def bound_type(catalog: Catalog, names: Iterable[Name]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from omnigraph.errors import Hint
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.tokens import LOWER, UPPER
-from omnigraph.names import did_you_mean
+from omnigraph.suggestions import did_you_mean
 
 _COMPARED = "'Coming from Cypher or SQL' in the documentation compares the languages"
 _READ = ("match", "select", "from", "with", "return", "unwind", "optional")

@@ -18,7 +18,6 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.error_recovery import FileParser
 from omnigraph.lang.spans import Name, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, END, LOWER, PUNCT, STRING, UPPER, VAR, Token
-from omnigraph.names import did_you_mean
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.syntax.ast import (
     Arithmetic,
@@ -42,6 +41,7 @@ from omnigraph.query.syntax.ast import (
 )
 from omnigraph.query.syntax.foreign import about_function
 from omnigraph.query.syntax.parse_cases import case_starts, parse_case
+from omnigraph.suggestions import did_you_mean
 from omnigraph.types import INTEGER_RANGES
 from omnigraph.values import parse_date, parse_datetime
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from omnigraph.lang.cursor import Cursor, name_of
 from omnigraph.lang.tokens import LOWER, VAR
-from omnigraph.names import did_you_mean
 from omnigraph.query.syntax.ast import Hop, Path, PathKind
+from omnigraph.suggestions import did_you_mean
 
 _WORDS = ("path", "shortest", "all")
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from omnigraph.lang.cursor import name_of
 from omnigraph.lang.spans import Name, Span
 from omnigraph.lang.tokens import LOWER, UPPER, VAR
-from omnigraph.names import did_you_mean
 from omnigraph.query.syntax.ast import Assign, Delete, Expr, Insert, ReturnItem, Statement, Update, Upsert, Write
 from omnigraph.query.syntax.foreign import about_opening, about_start, about_statement
 from omnigraph.query.syntax.parse_expressions import ExpressionParser
+from omnigraph.suggestions import did_you_mean
 
 _STATEMENTS = ("insert", "update", "delete", "upsert")
 BARE = ("match", "atomic", *_STATEMENTS)

@@ -13,7 +13,6 @@ from omnigraph.lang.cursor import Cursor, name_of
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.lang.tokens import LOWER, UPPER, VAR, Comment, Token
-from omnigraph.names import did_you_mean
 from omnigraph.query.functions import TEXT
 from omnigraph.query.syntax.ast import (
     ANY_EDGE,
@@ -53,6 +52,7 @@ from omnigraph.query.syntax.parse_expressions import (
 )
 from omnigraph.query.syntax.parse_paths import parse_path, starts_path
 from omnigraph.query.syntax.parse_writes import BARE, WriteParser
+from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, foreign_type
 
 FILE_HOLDS = "a file holds queries: query name($param: Type) { … }"

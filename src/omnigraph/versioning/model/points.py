@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from omnigraph.errors import CommitNotFound, Hint, InputError
-from omnigraph.names import did_you_mean, listing
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.versioning.model.state import State
 
 PREFIX_MIN = 8

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import Damaged, TypeNotFound
-from omnigraph.names import did_you_mean
 from omnigraph.storage.lance.tables import Table
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.model.manifest_rows import MAIN, Commit, EmbeddingSpace, Pin, SchemaRecord
 

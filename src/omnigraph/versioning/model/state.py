@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, Damaged, Hint
-from omnigraph.names import did_you_mean
 from omnigraph.storage.manifest.manifest_table import LedgerVersion
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_rows import (
     IDENTITY_OBJECT_ID,
     MAIN,

@@ -7,7 +7,7 @@ of its commit, so that a cleanup sees at once what it must leave alone. A tag ne
 from __future__ import annotations
 
 from omnigraph.errors import TagExists, TagNotFound
-from omnigraph.names import did_you_mean
+from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_rows import Tag, tag_object_id, tag_to_row
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import Publication, State

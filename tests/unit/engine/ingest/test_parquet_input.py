@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph as og
-from omnigraph import bulk
+from omnigraph import engine_choice
 from omnigraph.engine.ingest import parquet_input
 from omnigraph.engine.ingest.parquet_input import open_parquet, read_batches
 from omnigraph.errors import InputError
@@ -36,7 +36,7 @@ def test_a_column_chunk_that_is_too_large(tmp_path, monkeypatch):
 def test_many_rows_in_few_bytes_are_not_loaded_in_one_go(tmp_path, monkeypatch):
     pq.write_table(pa.table({"n": pa.array([7] * 20_000, pa.int32())}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 10_000
-    monkeypatch.setattr(bulk, "MEMORY_BYTES", 10_000)
+    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 10_000)
     monkeypatch.setattr(load, "_files", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { n: I32? }\n", sync=False, environ={})
     assert graph.load(tmp_path / "T.parquet", mode="append").tables == (("node:T", 20_000),)

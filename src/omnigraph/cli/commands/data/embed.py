@@ -64,9 +64,9 @@ def embed_command(
         return
     if run.uri or run.uri_option or run.target or branch:
         raise UsageFault("files are embedded without a graph; --in-graph embeds a graph's")
-    from omnigraph.bulk import BulkOptions, embed_file
     from omnigraph.embedding.jsonl_rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
+    from omnigraph.engine_choice import BulkOptions, embed_file
 
     if reembed_all and clean:
         raise UsageFault("--reembed-all and --clean exclude each other")

@@ -16,7 +16,7 @@ from omnigraph.cli.io.output import plural, print_json, remark
 from omnigraph.cli.io.progress import working
 from omnigraph.cli.io.spark_options import Engine, Master, Remote, spark_options
 from omnigraph.errors import TypeNotFound
-from omnigraph.names import did_you_mean
+from omnigraph.suggestions import did_you_mean
 
 FORMATS = ("jsonl", "parquet", "csv", "arrow")
 

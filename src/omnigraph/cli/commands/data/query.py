@@ -25,7 +25,7 @@ from omnigraph.cli.io.pager import print_paged
 from omnigraph.cli.io.params import gather
 from omnigraph.cli.io.spark_options import Master, Remote, spark_options
 from omnigraph.errors import InputError, ParameterError
-from omnigraph.names import closest, listing
+from omnigraph.suggestions import closest, listing
 from omnigraph.text_table import TableStyle, terminal_width
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
 from omnigraph.cli.io.files import STDIN, read_text
 from omnigraph.cli.io.params import gather
 from omnigraph.errors import NotFound
-from omnigraph.names import did_you_mean
+from omnigraph.suggestions import did_you_mean
 
 _PAGE = "docs/errors.md"
 

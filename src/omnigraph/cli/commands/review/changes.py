@@ -142,7 +142,7 @@ def diff_command(
 
     omnigraph diff main review/may ./my.omni
     """
-    from omnigraph.review import read_range
+    from omnigraph.graph_history import read_range
 
     check_filters(kinds, ops)
     if stat and limit is not None:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omnigraph.bulk import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.engine.write.fill_vectors import Embedder
+from omnigraph.engine_choice import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
+from omnigraph.graph_history import Review
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.load_result import LoadResult, check_mode
 from omnigraph.pipeline.diff import DiffResult
 from omnigraph.pipeline.export import Format
 from omnigraph.pipeline.runner import Watch
-from omnigraph.review import Review
 from omnigraph.storage.files.input_files import writing
 from omnigraph.values import Fetch
 from omnigraph.versioning.feed.commit_changes import ChangeFilter

@@ -9,7 +9,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from omnigraph.bulk import BulkOptions
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.cancellation import Cancellation
@@ -18,7 +17,9 @@ from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.plan.explain import Explained
 from omnigraph.engine.plan.prepared_query import Prepared
 from omnigraph.engine.result.result import Result
+from omnigraph.engine_choice import BulkOptions
 from omnigraph.errors import Hint, InputError
+from omnigraph.graph_io import Transfer
 from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.embedder import GraphEmbedder
@@ -30,7 +31,6 @@ from omnigraph.query.params import bind_params
 from omnigraph.query.plan.explain import explain
 from omnigraph.storage.files.blob_sources import BlobSources
 from omnigraph.storage.files.input_files import read_source
-from omnigraph.transfer import Transfer
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import At, Repository

@@ -11,7 +11,6 @@ from typing import Any
 
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
-from omnigraph.names import did_you_mean
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.column_mapping import document, names_in, schema_difference, shown_names
 from omnigraph.operations.conflict_rules import Resolve
@@ -20,6 +19,7 @@ from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
+from omnigraph.suggestions import did_you_mean
 from omnigraph.values import is_unicode
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange, diff_snapshots

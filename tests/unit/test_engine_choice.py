@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph as og
-from omnigraph import bulk
-from omnigraph.bulk import BulkOptions, choose_runner
+from omnigraph import engine_choice
+from omnigraph.engine_choice import BulkOptions, choose_runner
 from omnigraph.errors import ConstraintViolation, InputError
 from support.writes import SHELVES, beside, everything, ids_of, new_graph, shelf, write_jsonl
 
@@ -23,8 +23,8 @@ def graph(tmp_path):
 @pytest.fixture
 def steps(monkeypatch):
     """Nothing is small: every file is a job in this process, whose steps are noted."""
-    monkeypatch.setattr(bulk, "MEMORY_BYTES", 0)
-    monkeypatch.setattr(bulk, "SPARK_BYTES", 1 << 60)
+    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 0)
+    monkeypatch.setattr(engine_choice, "SPARK_BYTES", 1 << 60)
     return []
 
 
@@ -105,13 +105,13 @@ def test_vectors_can_be_left_out(tmp_path, steps):
     ],
 )
 def test_who_runs_the_tasks(monkeypatch, options, size, cores, expected):
-    monkeypatch.setattr(bulk.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(engine_choice.os, "cpu_count", lambda: cores)
     assert choose_runner(options, size) == expected
 
 
 def test_without_pyspark_the_tasks_run_here(monkeypatch):
-    monkeypatch.setattr(bulk.os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(bulk, "find_spec", lambda _: None)
+    monkeypatch.setattr(engine_choice.os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(engine_choice, "find_spec", lambda _: None)
     assert choose_runner(BulkOptions(), 1 << 40) == "inline"
 
 

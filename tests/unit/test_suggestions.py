@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from omnigraph.names import closest, did_you_mean, listing
+from omnigraph.suggestions import closest, did_you_mean, listing
 
 NEAR = {
     "one letter wrong": ("titel", "title"),
