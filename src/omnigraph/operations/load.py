@@ -1,8 +1,8 @@
 """Loads records: read, type, embed, judge, publish; all or nothing, as one commit.
 
 `overwrite` replaces each table the input names, `append` adds rows whose ids are new, `merge` adds rows or sets
-the given properties of those with the same id (`engine.write.upsert`). Asked to set wrong records aside, a load takes the
-rest, and whatever is wrong only because of what was set aside goes with it. A load without records makes no commit.
+the given properties of those with the same id (`engine.write.upsert`). Asked to set wrong records aside, a load takes
+the rest, and whatever is wrong only because of what was set aside goes with it. A load without records makes no commit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The tasks of a merge that apply records to rows, one bucket at a time.
 
 `match` gives edges without an id the id of the edge they mean. `complete` collects all records of a bucket of ids and
-the committed rows with these ids, makes one row of each id (`engine.write.upsert`), writes the rows as pieces of their tables
-and deals their keys for `judge`. Only columns that are absent from a record are read from committed rows.
+the committed rows with these ids, makes one row of each id (`engine.write.upsert`), writes the rows as pieces of their
+tables and deals their keys for `judge`. Only columns that are absent from a record are read from committed rows.
 """
 
 from __future__ import annotations

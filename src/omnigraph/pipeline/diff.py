@@ -1,7 +1,7 @@
 """Diff as a job: a task per range of a table's ids compares it and writes what changed as a file.
 
-The comparison is `versioning.compare.diff`'s, range by range, as when one process does it. Each file holds the changes of one
-range, ids ascending, as JSON lines in the form every surface shows; files by name are in the order of tables and ids.
+The comparison is `versioning.compare.diff`'s, range by range, as when one process does it. Each file holds the changes
+of one range, ids ascending, as JSON lines in the form every surface shows; files by name are in the order of tables and ids.
 """
 
 from __future__ import annotations

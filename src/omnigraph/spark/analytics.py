@@ -142,7 +142,7 @@ class SparkSolver:
         return self._array(ranks.select("n", "r"), "ranks", np.float64), rounds
 
     def components(self) -> Numbers:
-        """See `engine.adjacency.algorithms`: edges join what their ends point at, then pointers are followed to the end."""
+        """Connected components: join the pointers of the ends of each edge, then compress the pointers."""
         f = self._f
         ends = self._edges.select(f.least("s", "d").alias("low"), f.greatest("s", "d").alias("high"))
         left = self._put_down(ends.filter("low < high").distinct(), "components")

@@ -10,6 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import values
+from omnigraph.engine.ingest import json_columns
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.pipeline.export import FORMATS
@@ -32,7 +33,7 @@ def graph(tmp_path, monkeypatch) -> Graph:
     graph = new_graph(tmp_path, SCHEMA, node("T", k="fine", day="2024-01-01", at="2024-01-01T00:00:01Z"))
     wide = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
     with monkeypatch.context() as patch:
-        for module in (values, columns):
+        for module in (values, json_columns):
             patch.setattr(module, "DATE_RANGE", wide[0])
             patch.setattr(module, "DATETIME_RANGE", wide[1])
         graph.load([node("T", k="far", **STORED)], mode="append")

@@ -1,7 +1,7 @@
-"""Who is next to whom, as compressed rows: `offsets[n]` to `offsets[n + 1]` in `targets`.
+"""CSR adjacency: the neighbours of node `n` are `targets[offsets[n]:offsets[n + 1]]`.
 
-`Neighbours` is a whole adjacency, made once; `omnigraph.engine.adjacency.csr_overlay` has others that answer the same questions. Far
-ends of a node are each there once; in `Neighbours` they ascend.
+`Neighbours` is a complete adjacency, built once. `csr_overlay` holds variants with the same interface. Each neighbour of a
+node occurs once; in `Neighbours` they are in ascending order.
 """
 
 from __future__ import annotations

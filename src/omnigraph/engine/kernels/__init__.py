@@ -1,11 +1,10 @@
 """Compiled loops, loaded when they pay.
 
-A few loops are the algorithm itself, and numpy cannot run them at full speed. They are written for numba, one module
-per subject, each beside a twin in numpy that gives the same bits; the tests hold the two equal. A loop that adds up
-floats in an order of its own has no place here: sums are made in one way only (`engine.exec.column_aggregates`). Importing numba takes
-most of a second, which is longer than most questions. So the twins run until they have taken as long as loading would
-have; then the compiled loops are loaded in the background and take over. A command that asks one question never
-imports numba, and without numba everything works, only slower.
+Some loops cannot run at full speed in numpy. They are compiled by numba, one module per subject. Each has a numpy
+fallback with bit-identical results; the tests compare the two. Floating-point sums have one implementation only
+(`engine.exec.column_aggregates`) and no compiled form. Importing numba takes longer than most queries. The fallbacks
+therefore run until their total time exceeds the load time; then the compiled loops load in the background. A command
+that runs one query never imports numba. numba is optional.
 """
 
 from __future__ import annotations

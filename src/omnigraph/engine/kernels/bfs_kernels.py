@@ -1,4 +1,4 @@
-"""Compiled: steps of a walk, and what two rows have in common. The twins are in `engine.adjacency.bfs` and `engine.exec.cycle_count`."""
+"""Compiled traversal steps and row intersections; numpy fallbacks: `adjacency.bfs`, `exec.cycle_count`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled: scores of words, and which rows have the best. The twins are in `omnigraph.engine.search.inverted_index`."""
+"""Compiled BM25 scoring and top-k selection; numpy fallbacks: `engine.search.inverted_index`."""
 
 from __future__ import annotations
 

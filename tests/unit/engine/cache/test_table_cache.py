@@ -66,8 +66,8 @@ def test_a_map_of_ids_grows_by_what_was_added(graph):
     later = data(graph, cache)
     assert find(later, "q1") == 40
     places = later.derived("places:id", lambda: pytest.fail("the map is made at the first lookup"))
-    assert isinstance(id_index, Places)
-    assert (len(id_index.base), id_index.added) == (40, {"q1": 40})
+    assert isinstance(places, Places)
+    assert (len(places.base), places.added) == (40, {"q1": 40})
 
 
 def test_a_map_of_ids_is_carried_over_changes(graph):

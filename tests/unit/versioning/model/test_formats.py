@@ -13,7 +13,7 @@ from omnigraph.errors import IncompatibleFormat
 from omnigraph.storage.manifest.manifest_table import STAMP_KEY
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 
-CASES = Path(__file__).parents[2] / "cases" / "formats"
+CASES = Path(__file__).parents[3] / "cases" / "formats"
 OLDER = "match { $p: Person $p.age > 3 } return { $p.name } order { $p.name }"
 
 

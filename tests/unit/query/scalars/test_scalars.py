@@ -15,7 +15,7 @@ from omnigraph.query.syntax.format import format_queries
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.check import compile_schema
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 CATALOG = compile_schema(
     """node P { name: String @key  i: I32  big: I64?  wide: U64?  x: F32?  yes: Bool  day: Date?  at: DateTime?
        tags: [String]?  marks: [I64]  vec: Vector(3)?  photo: Blob?  case: I64?  when: I64?  then: I64?  end: I64? }

@@ -99,7 +99,7 @@ def test_an_interrupt_inside_a_call_of_lance_is_one(tmp_path):
 def interrupt(tmp_path: Path, times: int) -> list[str]:
     """How interrupts of a process that works on a graph surfaced."""
     graph = new_graph(tmp_path, SCHEMA, *(node("P", name=f"p{at}", text="x y") for at in range(500)))
-    script = Path(__file__).parents[2] / "support" / "interrupted.py"
+    script = Path(__file__).parents[3] / "support" / "interrupted.py"
     with subprocess.Popen(
         [sys.executable, str(script), graph.uri, str(times)], stdout=subprocess.PIPE, text=True
     ) as process:
