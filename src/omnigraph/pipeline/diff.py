@@ -1,7 +1,7 @@
-"""Diff as a job: a task per range of a table's ids compares it and writes what changed as a file.
+"""Diff as a job: each task compares one range of the ids of a table and writes the changes to a file.
 
-The comparison is `versioning.compare.diff`'s, range by range, as when one process does it. Each file holds the changes
-of one range, ids ascending, as JSON lines in the form every surface shows; files by name are in the order of tables and ids.
+The comparison is `versioning.compare.diff`, range by range. A file holds the changes of one range as JSON lines, ids in
+ascending order, in the form of all interfaces. Sorted file names give the order of tables and ids.
 """
 
 from __future__ import annotations

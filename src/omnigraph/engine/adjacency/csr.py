@@ -1,7 +1,7 @@
 """CSR adjacency: the neighbours of node `n` are `targets[offsets[n]:offsets[n + 1]]`.
 
-`Neighbours` is a complete adjacency, built once. `csr_overlay` holds variants with the same interface. Each neighbour of a
-node occurs once; in `Neighbours` they are in ascending order.
+`Neighbours` is a complete adjacency, built once. `csr_overlay` holds variants with the same interface. Each neighbour
+of a node occurs once; in `Neighbours` they are in ascending order.
 """
 
 from __future__ import annotations
