@@ -17,16 +17,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.ingest.records import (
-    LINE_BYTES_MAX,
-    Faults,
-    NewIds,
-    Part,
-    Rows,
-    build_rows,
-    read_dicts,
-    read_text,
-)
+from omnigraph.engine.ingest.record_reader import LINE_BYTES_MAX, read_dicts, read_text
+from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
+from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.engine.write.constraints import first_failure, violations
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation, one_array
@@ -46,7 +39,7 @@ from omnigraph.versioning.model.ids import new_ulids
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
-Tables = dict[str, list[Part]]
+Tables = dict[str, list[RecordSet]]
 
 
 @dataclass(frozen=True)
@@ -271,9 +264,9 @@ class _Reader:
     mode: Mode
     keep: bool
 
-    def tables(self, parts: Mapping[str, list[Part]]) -> dict[str, Rows]:
+    def tables(self, parts: Mapping[str, list[RecordSet]]) -> dict[str, LoadedRows]:
         """One set of rows per table, types by name; edge ends written in old spellings are put right."""
-        tables: dict[str, Rows] = {}
+        tables: dict[str, LoadedRows] = {}
         for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
             tables[key] = rows_of(parts[key], self.faults, self.new_ids, self.fetch, self.mode, keep=self.keep)
         for rows in tables.values():
@@ -286,8 +279,8 @@ class _Reader:
 
 
 def rows_of(
-    parts: Sequence[Part], faults: Faults, new_ids: NewIds, fetch: Fetch | None, mode: Mode, *, keep: bool
-) -> Rows:
+    parts: Sequence[RecordSet], faults: Faults, new_ids: NewIds, fetch: Fetch | None, mode: Mode, *, keep: bool
+) -> LoadedRows:
     """The rows of one type's records, as the mode of a load needs them."""
     merges = mode == "merge"
     match = merges and match_columns(parts[0].type) is not None
@@ -303,7 +296,7 @@ def renamed(table: pa.Table, column: str, aliases: Mapping[str, str]) -> pa.Tabl
 # -- judging -----------------------------------------------------------------------------------------
 
 
-def _apply(key: str, rows: Rows, committed: CommittedRows, faults: Faults, new_ids: NewIds) -> None:
+def _apply(key: str, rows: LoadedRows, committed: CommittedRows, faults: Faults, new_ids: NewIds) -> None:
     """Make one row of the records for one id and the committed row; rows without a required property are wrong."""
     if rows.fresh:
         return
@@ -337,7 +330,7 @@ def lacks(type_: NodeType | EdgeType, name: str, id_: str) -> str:
     return f"{row} is new and needs {name} ({property_.type})"
 
 
-def _without_repeats(rows: Rows, faults: Faults) -> None:
+def _without_repeats(rows: LoadedRows, faults: Faults) -> None:
     """Set aside the later records of an explicit id that is given twice; a key given twice violates a rule."""
     if rows.fresh or is_keyed(rows.type) or not faults.collect:
         return
@@ -368,7 +361,9 @@ def is_keyed(type_: NodeType | EdgeType) -> bool:
     return isinstance(type_, NodeType) and bool(type_.key)
 
 
-def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: CommittedRows, faults: Faults) -> None:
+def _judge(
+    catalog: Catalog, tables: dict[str, LoadedRows], mode: str, committed: CommittedRows, faults: Faults
+) -> None:
     """Apply every rule; with wrong records set aside, again until what is left is sound."""
     while True:
         delta = Delta(
@@ -387,7 +382,7 @@ def _judge(catalog: Catalog, tables: dict[str, Rows], mode: str, committed: Comm
             raise _placed(found[0], tables)
 
 
-def _admit(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> None:
+def _admit(tables: Mapping[str, LoadedRows], mode: str, committed: CommittedRows) -> None:
     """Refuse ids that are given twice, or that an append finds there already; in a merge they mean a row."""
     for violation in _not_admitted(tables, mode, committed):
         raise at_line(admission_error(violation), tables[violation.table_key], violation.position)
@@ -401,7 +396,7 @@ def admission_error(violation: Violation) -> KeyConflict:
     return error
 
 
-def _not_admitted(tables: Mapping[str, Rows], mode: str, committed: CommittedRows) -> Iterator[Violation]:
+def _not_admitted(tables: Mapping[str, LoadedRows], mode: str, committed: CommittedRows) -> Iterator[Violation]:
     for key, rows in tables.items() if mode != "merge" else ():
         if not rows.fresh:
             ids = rows.table["id"].combine_chunks()
@@ -423,7 +418,7 @@ def not_admitted(type_: NodeType | EdgeType, ids: pa.Array, there: pa.Array) -> 
             seen.add(id_)
 
 
-def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Faults) -> int:
+def _set_aside(found: list[Violation], tables: Mapping[str, LoadedRows], faults: Faults) -> int:
     """Take the rows of the first table concerned that break a rule out of the load and note why; how many went."""
     key = found[0].table_key
     rows = tables.get(key)
@@ -442,13 +437,13 @@ def _set_aside(found: list[Violation], tables: Mapping[str, Rows], faults: Fault
     return len(why)
 
 
-def _placed(violation: Violation, tables: Mapping[str, Rows]) -> OmniGraphError:
+def _placed(violation: Violation, tables: Mapping[str, LoadedRows]) -> OmniGraphError:
     """The violation as an error that names the line, when the row came from this input."""
     position = violation.surplus[0] if violation.surplus else violation.position
     return at_line(violation.error(), tables.get(violation.table_key), position)
 
 
-def at_line(error: OmniGraphError, rows: Rows | None, position: int | None) -> OmniGraphError:
+def at_line(error: OmniGraphError, rows: LoadedRows | None, position: int | None) -> OmniGraphError:
     """The error, naming the line its row came from."""
     if rows is None or position is None:
         return error

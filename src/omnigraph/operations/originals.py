@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.ingest.jsonl_fast import Columns
-from omnigraph.engine.ingest.records import Part, Records, iterate_lines
+from omnigraph.engine.ingest.record_reader import iterate_lines
+from omnigraph.engine.ingest.records import RecordColumns, Records, RecordSet
 from omnigraph.operations.export import records_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType
@@ -39,12 +39,12 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def part_records(parts: Iterable[Part], wanted: Collection[int]) -> dict[int, Any]:
+def part_records(parts: Iterable[RecordSet], wanted: Collection[int]) -> dict[int, Any]:
     """Row number → record, of some rows of a table."""
     found: dict[int, Any] = {}
     for part in parts:
         places = [place for place, line in enumerate(part.lines) if line in wanted]
-        made = _of_columns(part, places) if isinstance(part, Columns) else _of_records(part, places)
+        made = _of_columns(part, places) if isinstance(part, RecordColumns) else _of_records(part, places)
         found.update(zip((int(part.lines[place]) for place in places), made, strict=True))
     return found
 
@@ -57,7 +57,7 @@ def _of_records(part: Records, places: list[int]) -> Iterator[dict[str, Any]]:
         yield {**record, "data": dict(part.data[place])}
 
 
-def _of_columns(part: Columns, places: list[int]) -> Iterator[dict[str, Any]]:
+def _of_columns(part: RecordColumns, places: list[int]) -> Iterator[dict[str, Any]]:
     chosen = pa.array(places, pa.int64())
     schema = pa.schema([column.with_nullable(True) for column in table_schema(part.type)])
     columns = {

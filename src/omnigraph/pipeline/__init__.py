@@ -13,7 +13,7 @@ never pass through the driver, and tasks never talk to one another but through f
 `Runner` executes tasks: `InlineRunner` in a loop, or one that hands them to a cluster (`omnigraph.spark`). So
 there is one implementation of everything, and it needs no cluster to be tested.
 
-The records are decoded by the readers and judged by the rules every other write uses (`engine.ingest.records`,
+The records are decoded by the readers and judged by the rules every other write uses (`engine.ingest.record_reader`,
 `engine.write.constraints`): results and errors are those of a load in memory.
 
 A task may run twice: it writes under fresh names only, and only what the driver gets back counts.

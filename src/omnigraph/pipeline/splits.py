@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.ingest.records import LINE_BYTES_MAX, Faults, Part, read_text
+from omnigraph.engine.ingest.record_reader import LINE_BYTES_MAX, read_text
+from omnigraph.engine.ingest.records import Faults, RecordSet
 from omnigraph.engine.ingest.tabular import Stretch, read_table_file, stretches
 from omnigraph.operations.load import file_kind, known_kind
 from omnigraph.pipeline.job import Job
@@ -100,7 +101,7 @@ class Reading:
     faults: Faults
     lines: int = 0
 
-    def chunks(self) -> Iterator[dict[str, list[Part]]]:
+    def chunks(self) -> Iterator[dict[str, list[RecordSet]]]:
         """Table key → records, of parts that fit memory; lines of JSONL are numbered within the split, from 1."""
         if self.split.stretch is not None:
             for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.stretch):

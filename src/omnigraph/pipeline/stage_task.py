@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.ingest.records import AnyType, Faults, Part, Records, Rows
+from omnigraph.engine.ingest.records import AnyType, Faults, LoadedRows, Records, RecordSet
 from omnigraph.engine.ingest.tabular import find_type, read_arrow, read_table_file
 from omnigraph.engine.write.delta import MADE, Delta, TableDelta
 from omnigraph.engine.write.fill_vectors import fill_vectors
@@ -110,7 +110,7 @@ def stage_rows(job: Job, number: int, type_name: str, batches: Iterable[pa.Recor
     faults = Faults(collect=job.collect)
     rows = 0
 
-    def chunks() -> Iterator[dict[str, list[Part]]]:
+    def chunks() -> Iterator[dict[str, list[RecordSet]]]:
         nonlocal rows
         type_ = find_type(type_name, job.catalog)
         # No rows at all are a load, too: the table is named.
@@ -157,7 +157,7 @@ def originals(job: Job, work: tuple[Split, Collection[int]]) -> dict[int, Any]:
 
 
 def stage_chunks(
-    job: Job, number: int, faults: Faults, chunks: Iterable[dict[str, list[Part]]], lines: Callable[[], int]
+    job: Job, number: int, faults: Faults, chunks: Iterable[dict[str, list[RecordSet]]], lines: Callable[[], int]
 ) -> Staged:
     """Stage records as they are read; `lines` says how many there were in the end."""
     staging = _Staging(job, number)
@@ -186,14 +186,14 @@ class _Staging:
         self.number = number
         self.done = Staged(number)
         self._aliases = _read_aliases(job)
-        self._held: dict[str, list[Part]] = {}
+        self._held: dict[str, list[RecordSet]] = {}
         self._rows_max: dict[str, int] = {}
 
-    def take(self, key: str, parts: list[Part], faults: Faults) -> None:
+    def take(self, key: str, parts: list[RecordSet], faults: Faults) -> None:
         """Records of one table; few are held until there are more, because a piece of a table should not be small."""
         self.done.tables.setdefault(key, StagedTable())
         for part in parts:
-            rest: Part | None = part
+            rest: RecordSet | None = part
             while rest is not None:
                 rest = self._hold(key, rest)
                 held = self._held[key]
@@ -201,7 +201,7 @@ class _Staging:
                 if rows >= self._most(key, part.type) or size >= _HELD_BYTES:
                     self._stage(key, self._held.pop(key), faults)
 
-    def _hold(self, key: str, part: Part) -> Part | None:
+    def _hold(self, key: str, part: RecordSet) -> RecordSet | None:
         """Hold a part, or as much of it as may be in memory at once; the rest."""
         held = self._held.setdefault(key, [])
         room = self._most(key, part.type) - sum(len(one.lines) for one in held)
@@ -223,7 +223,7 @@ class _Staging:
         for key, parts in self._held.items():
             self._stage(key, parts, faults)
 
-    def _stage(self, key: str, parts: list[Part], faults: Faults) -> None:
+    def _stage(self, key: str, parts: list[RecordSet], faults: Faults) -> None:
         """Type records, check them, deal their keys, write them."""
         table = self.done.tables[key]
         if key in self.done.values:
@@ -255,7 +255,7 @@ class _Staging:
         add_deals(self.done.deals, deal_rows(self.job, rows.type, rows.judged(), positions, fresh=rows.fresh))
         self._write(key, table, rows, first)
 
-    def _rename(self, rows: Rows) -> None:
+    def _rename(self, rows: LoadedRows) -> None:
         """Put right the ends that are written in an old spelling of an id."""
         if isinstance(rows.type, EdgeType):
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
@@ -263,7 +263,7 @@ class _Staging:
                 if aliases:
                     rows.table = renamed(rows.table, column, aliases)
 
-    def _deal_records(self, table: StagedTable, rows: Rows, positions: Places) -> None:
+    def _deal_records(self, table: StagedTable, rows: LoadedRows, positions: Places) -> None:
         """Deal whole records: those for one row are applied together once all are there."""
         records = rows.judged().append_column(POSITION, pa.array(positions, pa.int64()))
         for name, mask in rows.given.items():
@@ -280,7 +280,7 @@ class _Staging:
             records = with_ids(records, columns, records.slice(0, 0), made_ids)
         add_deals(self.done.deals, deal_records(self.job, rows.type.table_key, records))
 
-    def _write(self, key: str, table: StagedTable, rows: Rows, first: int) -> None:
+    def _write(self, key: str, table: StagedTable, rows: LoadedRows, first: int) -> None:
         written = rows.table
         if isinstance(rows.type, NodeType) and rows.type.embeds:
             try:

@@ -69,26 +69,36 @@ def _whole(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None =
     if expected is None or not types <= expected:
         return None
     match type_.scalar:
-        case "F32" if int in types and any(type(v) is int and v.bit_length() > 53 for v in values):
-            # Such an integer would be rounded twice on its way to 32 bits.
-            return None
         case "F32" | "F64":
-            floats = values if int not in types else [v if v is None else float(v) for v in values]
-            column = pa.array(floats, pa.float64())
-            if type_.scalar == "F32":
-                column = column.cast(pa.float32(), safe=False)
-            finite = pc.all(pc.is_finite(column)).as_py()
-            return column if finite is not False else None
+            return _floats(values, type_, types)
         case "Date":
-            try:
-                # Arrow reads the short form exactly as we do, and no other.
-                dates = pa.array(values, pa.utf8()).cast(pa.date32())
-                return dates if in_calendar(dates) else None
-            except pa.ArrowInvalid:
-                return _dates(values, parse_date, pa.int32(), pa.date32())
+            return _short_dates(values)
         case "DateTime":
             return _dates(values, parse_datetime, pa.int64(), pa.date64())
-    return pa.array(values, arrow_type(type_))
+        case _:
+            return pa.array(values, arrow_type(type_))
+
+
+def _floats(values: Sequence[Any], type_: PropertyType, types: set[type]) -> pa.Array | None:
+    single = type_.scalar == "F32"
+    if int in types:
+        if single and any(type(v) is int and v.bit_length() > 53 for v in values):
+            # Such an integer would be rounded twice on its way to 32 bits.
+            return None
+        values = [v if v is None else float(v) for v in values]
+    column = pa.array(values, pa.float64())
+    if single:
+        column = column.cast(pa.float32(), safe=False)
+    return column if pc.all(pc.is_finite(column)).as_py() is not False else None
+
+
+def _short_dates(values: Sequence[Any]) -> pa.Array | None:
+    try:
+        # Arrow accepts exactly the short form of a date.
+        dates = pa.array(values, pa.utf8()).cast(pa.date32())
+        return dates if in_calendar(dates) else None
+    except pa.ArrowInvalid:
+        return _dates(values, parse_date, pa.int32(), pa.date32())
 
 
 def in_calendar(dates: pa.Array) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import compress
 from operator import attrgetter
 from typing import Annotated, Any, Literal
@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.ingest.json_columns import build_column
+from omnigraph.engine.ingest.records import TEXT, RecordColumns
 from omnigraph.errors import ValueFormatError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import INTEGER_RANGES, PropertyType
@@ -33,28 +34,7 @@ _BLOCK_BYTES = 1 << 20
 _NEWLINE, _RETURN, _SPACE, _QUOTE, _OPEN, _CLOSE = b'\n\r "{}'
 _SPACED_COLON = re.compile(rb'"[ \t\r]+:')
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_TEXT = PropertyType("String", nullable=True)
 _DATA: Callable[[Any], Any] = attrgetter("data")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Sound records of one type as columns: properties, `id`, and the ends of edges.
-
-    A column that no record gives is absent from `fields`. `given` has a mask for each column that only some records
-    give; their value elsewhere is null.
-    """
-
-    type: NodeType | EdgeType
-    source: str | None
-    lines: Sequence[int]
-    fields: dict[str, pa.Array]
-    given: dict[str, pa.Array] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """The number of bytes of the columns."""
-        return sum(column.nbytes for column in self.fields.values())
 
 
 class _Kind(msgspec.Struct, frozen=True, gc=False):
@@ -91,7 +71,7 @@ class BlockReader:
         self.source = source
         self._shapes: dict[_Kind, _Shape | None] = {}
 
-    def read(self, block: bytes, first: int) -> list[Columns] | None:
+    def read(self, block: bytes, first: int) -> list[RecordColumns] | None:
         """The records of a block whose first line is number `first`; None when one of them is not sound."""
         count = _plain_lines(block)
         if not count:
@@ -107,7 +87,7 @@ class BlockReader:
         if len(kinds) != count:
             return None
         lines = block.split(b"\n")[:count]
-        found: list[Columns] = []
+        found: list[RecordColumns] = []
         for kind in dict.fromkeys(kinds):
             here = [other == kind for other in kinds]
             part = self._read_kind(kind, b"\n".join(compress(lines, here)), list(compress(numbers, here)))
@@ -117,7 +97,7 @@ class BlockReader:
             found.append(part)
         return found
 
-    def _read_kind(self, kind: _Kind, text: bytes, numbers: Sequence[int]) -> Columns | None:
+    def _read_kind(self, kind: _Kind, text: bytes, numbers: Sequence[int]) -> RecordColumns | None:
         """The records of lines that all name this type; None when one does not, or is not sound."""
         if kind not in self._shapes:
             self._shapes[kind] = self._shape(kind)
@@ -131,27 +111,14 @@ class BlockReader:
         # Between `}` and `{` there is no object that goes on, so as many objects as lines are one on each.
         if len(lines) != len(numbers):
             return None
-        data, members, _, _ = _given(list(map(_DATA, lines)), shape.no_data)
-        members += (1 + len(shape.ends)) * len(lines)
-        fields: dict[str, pa.Array] = {}
-        masks: dict[str, pa.Array] = {}
         try:
-            for name, (property_type, get) in shape.properties.items():
-                values, count, kinds, mask = _given(list(map(get, data)), None)
-                if not count:
-                    continue
-                members += count
-                fields[name] = build_column(values, property_type, _refuse, kinds)
-                if mask is not None:
-                    masks[name] = mask
-            for name, get in shape.ends.items():
-                fields[name] = build_column(_ids(list(map(get, lines))), _TEXT, _refuse, {str})
+            fields, masks, members = _columns(shape, lines)
         except ValueFormatError:
             return None
         # Of a member that is given twice the decoder keeps the last: then there are more names than members.
         if text.count(b'":') != members:
             return None
-        return Columns(shape.type, self.source, numbers, fields, masks)
+        return RecordColumns(shape.type, self.source, numbers, fields, masks)
 
     def _shape(self, kind: _Kind) -> _Shape | None:
         type_: NodeType | EdgeType | None = None
@@ -161,7 +128,7 @@ class BlockReader:
             type_ = self.catalog.find_edge(kind.edge)
         if type_ is None:
             return None
-        properties = {"id": _TEXT} | {name: property_.type for name, property_ in type_.properties.items()}
+        properties = {"id": TEXT} | {name: property_.type for name, property_ in type_.properties.items()}
         # Names of properties may be words of Python's, so they are numbered.
         data = msgspec.defstruct(
             "Data",
@@ -179,6 +146,25 @@ class BlockReader:
         line = msgspec.defstruct("Line", members, forbid_unknown_fields=True, gc=False)
         getters = {name: (given, attrgetter(f"p{n}")) for n, (name, given) in enumerate(properties.items())}
         return _Shape(type_, msgspec.json.Decoder(line).decode_lines, data(), getters, ends)
+
+
+def _columns(shape: _Shape, lines: list[Any]) -> tuple[dict[str, pa.Array], dict[str, pa.Array], int]:
+    """(columns, masks of columns that only some lines give, number of members); `ValueFormatError` on a bad value."""
+    data, members, _, _ = _given(list(map(_DATA, lines)), shape.no_data)
+    members += (1 + len(shape.ends)) * len(lines)
+    fields: dict[str, pa.Array] = {}
+    masks: dict[str, pa.Array] = {}
+    for name, (property_type, get) in shape.properties.items():
+        values, count, kinds, mask = _given(list(map(get, data)), None)
+        if not count:
+            continue
+        members += count
+        fields[name] = build_column(values, property_type, _refuse, kinds)
+        if mask is not None:
+            masks[name] = mask
+    for name, get in shape.ends.items():
+        fields[name] = build_column(_ids(list(map(get, lines))), TEXT, _refuse, {str})
+    return fields, masks, members
 
 
 def _end_kind(node: NodeType) -> Any:

@@ -26,9 +26,8 @@ import pyarrow.compute as pc
 from omnigraph.engine.ingest.arrow_input import InputTable, column_names, input_table
 from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
 from omnigraph.engine.ingest.json_columns import in_calendar
-from omnigraph.engine.ingest.jsonl_fast import Columns
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
-from omnigraph.engine.ingest.records import EndTypes, Faults, Part, Records, end_id, end_types
+from omnigraph.engine.ingest.records import EndTypes, Faults, RecordColumns, Records, RecordSet, end_id, end_types
 from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -90,7 +89,7 @@ def table_bytes(file: DataFile) -> int:
 
 def read_table_file(
     file: DataFile, catalog: Catalog, faults: Faults, stretch: Stretch | None = None
-) -> Iterator[tuple[str, Part]]:
+) -> Iterator[tuple[str, RecordSet]]:
     """Table key and records of a Parquet, CSV or Arrow file, all of it or a stretch, in parts that fit memory.
 
     Its name, up to the first dot, is the type's; of a node and an edge type of one name, `Name.edges.…` is the edge.
@@ -119,7 +118,7 @@ def read_table_file(
 
 def read_arrow(
     name: str, data: Any, catalog: Catalog, faults: Faults, *, source: str | None = None, first: int = 1
-) -> dict[str, Part]:
+) -> dict[str, RecordSet]:
     """The records of an Arrow table, or of anything that turns into one; rows are numbered from `first`."""
     type_ = find_type(name, catalog)
     ends = end_types(type_, catalog)
@@ -144,12 +143,12 @@ def _read_rows(
     faults: Faults,
     source: str | None,
     ends: EndTypes,
-) -> Part:
+) -> RecordSet:
     table = rows.table
     columns = _direct_columns(type_, table, meanings, ends) if not rows.values else None
     lines = range(first, first + table.num_rows)
     if columns is not None:
-        return Columns(type_, source, lines, columns)
+        return RecordColumns(type_, source, lines, columns)
     values = {
         meaning: rows.values[given]
         if given in rows.values

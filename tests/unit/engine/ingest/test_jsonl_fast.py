@@ -10,7 +10,9 @@ import pytest
 
 from omnigraph.engine.ingest import jsonl_fast
 from omnigraph.engine.ingest.jsonl_fast import BlockReader
-from omnigraph.engine.ingest.records import Faults, Part, build_rows, iterate_lines, read_jsonl, read_text
+from omnigraph.engine.ingest.record_reader import iterate_lines, read_jsonl, read_text
+from omnigraph.engine.ingest.records import Faults, RecordSet
+from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.errors import RecordError
 from omnigraph.schema.check import compile_schema
 from support.writes import called
@@ -81,7 +83,7 @@ WRONG = [
 ]
 
 
-def outcome(parts: dict[str, list[Part]], faults: Faults) -> dict[str, Any]:
+def outcome(parts: dict[str, list[RecordSet]], faults: Faults) -> dict[str, Any]:
     """Every row with its line, but for the ids that are made up."""
     found: dict[str, Any] = {}
     for key in sorted(parts):

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.engine.ingest.records import Faults, Rows, build_rows
+from omnigraph.engine.ingest.records import Faults, LoadedRows
+from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.errors import InputError, RecordError, TypeNotFound
 from omnigraph.schema.check import compile_schema
@@ -38,7 +39,7 @@ KEYED = compile_schema(
 def rows_of(found: dict[str, Any], faults: Faults | None = None) -> list[dict[str, Any]]:
     """The rows a table's records become, nulls left out, dates as numbers."""
     (part,) = found.values()
-    rows: Rows = build_rows([part], faults or Faults(), called("made"))
+    rows: LoadedRows = build_rows([part], faults or Faults(), called("made"))
     table = rows.table
     for name in ("day", "at", "days", "times"):
         if name in table.column_names:

@@ -1,0 +1,257 @@
+"""Records of one type → typed rows with ids.
+
+Every value is converted to the Arrow type of its property, and every id is derived from the key, taken from the
+record, or generated. Wrong records are reported with their lines and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.ingest.json_columns import build_column
+from omnigraph.engine.ingest.records import (
+    TEXT,
+    AnyType,
+    Faults,
+    LoadedRows,
+    NewIds,
+    RecordColumns,
+    Records,
+    RecordSet,
+    Wrong,
+)
+from omnigraph.engine.write.fill_vectors import has_text
+from omnigraph.errors import ValueFormatError
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.types import PropertyType
+from omnigraph.values import Fetch, derive_id, parse_date, parse_datetime, read_float, spell_key
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
+
+
+def build_rows(
+    parts: Sequence[RecordSet],
+    faults: Faults,
+    new_ids: NewIds,
+    fetch: Fetch | None = None,
+    *,
+    keep: bool = False,
+    match: bool = False,
+) -> LoadedRows:
+    """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out.
+
+    With `keep`, a required property may be absent from a record whose row may exist. With `match`, ids that are not
+    given stay null: the caller finds the rows that are meant.
+    """
+    type_ = parts[0].type
+    wrong: dict[int, Wrong] = {}
+    schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
+    typed: list[RecordColumns] = []
+    count = 0
+    for part in parts:
+        typed.append(part if isinstance(part, RecordColumns) else _typed(part, count, wrong, fetch))
+        count += len(part.lines)
+    fields = {field.name: _concatenated(typed, field) for field in schema}
+    given = _presence(type_, typed)
+    if not keep:
+        given = {}
+    explicit = fields["id"]
+    key = type_.key if isinstance(type_, NodeType) else ()
+    is_keyed = bool(key)
+    may_exist = pa.repeat(True, count) if is_keyed or match else pc.is_valid(explicit)
+    kept = {name: pc.and_not(may_exist, mask) for name, mask in given.items() if name not in key}
+    for name, missing in _missing(type_, fields, kept):
+        for position in pc.indices_nonzero(missing).to_pylist():
+            reason = f"{type_.name}.{name} is required ({type_.properties[name].type})"
+            wrong.setdefault(position, (reason, name, "required", None))
+    aliases: dict[str, str] = {}
+    if is_keyed or not match:
+        fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_ids)
+    rows = LoadedRows(
+        type_,
+        pa.table({name: fields[name] for name in schema.names}, schema=schema),
+        pa.concat_arrays([pa.repeat(pa.scalar(part.source, pa.utf8()), len(part.lines)) for part in parts]),
+        pa.concat_arrays([_numbers(part.lines) for part in parts]),
+        aliases,
+        fresh=not (is_keyed or match) and explicit.null_count == count,
+        given=given,
+        adds_again=not (is_keyed or match) and explicit.null_count > 0,
+        made=pc.is_null(explicit) if explicit.null_count and not is_keyed else None,
+    )
+    for position in sorted(wrong):
+        for error in rows.faults(position, *wrong[position]):
+            faults.add(error)
+    if wrong:
+        rows.keep(pa.array([position not in wrong for position in range(count)]))
+    return rows
+
+
+def _numbers(lines: Sequence[int]) -> pa.Array:
+    return pa.array(np.arange(lines.start, lines.stop) if isinstance(lines, range) else lines, pa.int64())
+
+
+def _concatenated(parts: Sequence[RecordColumns], field: pa.Field) -> pa.Array:
+    """One column of all parts; null where a part does not have it."""
+    columns = [part.fields.get(field.name) for part in parts]
+    return pa.concat_arrays(
+        [
+            pa.nulls(len(part.lines), field.type) if column is None else column
+            for part, column in zip(parts, columns, strict=True)
+        ]
+    )
+
+
+def _presence(type_: AnyType, parts: Sequence[RecordColumns]) -> dict[str, pa.Array]:
+    """Property → which records give it, for every property that some record does not give."""
+    found: dict[str, pa.Array] = {}
+    for name in type_.properties:
+        if all(name in part.fields and name not in part.given for part in parts):
+            continue
+        masks = [
+            part.given[name] if name in part.given else pa.repeat(name in part.fields, len(part.lines))
+            for part in parts
+        ]
+        mask = pa.concat_arrays(masks)
+        if mask.false_count:
+            found[name] = mask
+    return found
+
+
+def _typed(records: Records, first: int, wrong: dict[int, Wrong], fetch: Fetch | None) -> RecordColumns:
+    """The columns of some records, the first of which is number `first`; what is wrong with a value is noted."""
+    type_, data = records.type, records.data
+    present = set[str]().union(*data)
+    fields: dict[str, pa.Array] = {}
+    given: dict[str, pa.Array] = {}
+
+    def add(name: str, property_type: PropertyType, values: Sequence[Any], rule: str, word: str | None = None) -> None:
+        def bad(position: int, error: ValueFormatError) -> None:
+            reason = f"{type_.name}.{word or name}: {error.message}"
+            wrong.setdefault(first + position, (reason, word or name, rule, error.hint))
+
+        fields[name] = build_column(values, property_type, bad, fetch=fetch)
+
+    for property_ in type_.properties.values():
+        if property_.name in present:
+            values, mask = _values(data, property_.name)
+            add(property_.name, property_.type, values, "value")
+            if mask is not None:
+                given[property_.name] = mask
+    if isinstance(type_, EdgeType):
+        add("src", TEXT, records.src, "endpoint", "from")
+        add("dst", TEXT, records.dst, "endpoint", "to")
+    if "id" in present:
+        add("id", TEXT, _values(data, "id")[0], "id")
+    return RecordColumns(type_, records.source, records.lines, fields, given)
+
+
+def _values(data: Sequence[Mapping[str, Any]], name: str) -> tuple[Sequence[Any], pa.Array | None]:
+    """One property of every record, and a mask if only some records give it."""
+    try:
+        return list(map(itemgetter(name), data)), None
+    except KeyError:
+        return [values.get(name) for values in data], pa.array([name in values for values in data])
+
+
+def _missing(
+    type_: AnyType, fields: Mapping[str, pa.Array], kept: Mapping[str, pa.Array]
+) -> Iterator[tuple[str, pa.Array]]:
+    """Required properties and the rows that lack them; a vector may still come from its text.
+
+    `kept` are the rows that may have a committed value of a property.
+    """
+    for property_ in type_.properties.values():
+        column = fields[property_.name]
+        if property_.type.nullable or not column.null_count:
+            continue
+        missing = pc.is_null(column)
+        for name in (property_.name, *([property_.embed.source] if property_.embed is not None else ())):
+            if name in kept:
+                missing = pc.and_not(missing, kept[name])
+        if property_.embed is not None:
+            missing = pc.and_not(missing, has_text(fields[property_.embed.source]))
+        yield property_.name, missing
+
+
+def _ids(
+    type_: AnyType,
+    explicit: pa.Array,
+    fields: Mapping[str, pa.Array],
+    wrong: dict[int, Wrong],
+    new_ids: NewIds,
+) -> tuple[pa.Array, dict[str, str]]:
+    if not isinstance(type_, NodeType) or not type_.key:
+        made = new_ids(explicit.null_count)
+        return made if len(made) == len(explicit) else pc.replace_with_mask(explicit, pc.is_null(explicit), made), {}
+    derived = _derived_ids(type_, fields)
+    aliases: dict[str, str] = {}
+    for position in pc.indices_nonzero(pc.fill_null(pc.not_equal(explicit, derived), False)).to_pylist():
+        if position in wrong:
+            continue
+        old, id_ = explicit[position].as_py(), derived[position].as_py()
+        if not _is_old_spelling(type_, old, fields, position):
+            reason = f"the id '{old}' of {type_.name} differs from its key '{id_}'"
+        elif aliases.setdefault(old, id_) != id_:
+            reason = f"the id '{old}' of {type_.name} stands for two keys, '{aliases[old]}' and '{id_}'"
+        else:
+            continue
+        wrong[position] = (reason, "id", "id", None)
+    return derived, aliases
+
+
+def _derived_ids(node: NodeType, fields: Mapping[str, pa.Array]) -> pa.Array:
+    if len(node.key) == 1:
+        type_, column = node.properties[node.key[0]].type, fields[node.key[0]]
+        if type_.is_text:
+            return column
+        if type_.is_integer:
+            return column.cast(pa.utf8())
+    spelt: list[list[str | None]] = []
+    for name in node.key:
+        type_ = node.properties[name].type
+        spelt.append([None if value is None else spell_key(value, type_) for value in _stored(fields[name])])
+    return pa.array(
+        [
+            None if None in parts else derive_id([p for p in parts if p is not None])
+            for parts in zip(*spelt, strict=True)
+        ],
+        pa.utf8(),
+    )
+
+
+def _stored(column: pa.Array) -> list[Any]:
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.int32() if column.type == pa.date32() else pa.int64())
+    return list(column.to_pylist())
+
+
+def _is_old_spelling(node: NodeType, id_: str, fields: Mapping[str, pa.Array], position: int) -> bool:
+    """Whether an id is a way to write one key column's value: `00042` for 42, a date as text."""
+    for name in node.key:
+        type_ = node.properties[name].type
+        value = _stored(fields[name].slice(position, 1))[0]
+        try:
+            if type_.is_integer:
+                same = _INTEGER.fullmatch(id_) is not None and int(id_) == value
+            elif type_.is_float:
+                same = _NUMBER.fullmatch(id_) is not None and read_float(float(id_), type_) == value
+            elif type_.scalar == "Date":
+                same = parse_date(id_) == value
+            elif type_.scalar == "DateTime":
+                same = parse_datetime(id_) == value
+            else:
+                same = id_ == spell_key(value, type_)
+        except ValueFormatError:
+            same = False
+        if same:
+            return True
+    return False
