@@ -34,7 +34,7 @@ COMMIT_DIES_AT = [
 ]
 """Two commits of two tables each: the first or the second dies."""
 
-LEDGER_DIES_AT = [
+MANIFEST_DIES_AT = [
     # The tail of the manifest is sealed at 64 rows, three a commit; old versions go at version 64.
     *(f"publish.{step}={passes}:kill" for step in ("before_commit", "after_commit") for passes in (17, 18, 19)),
     "publish.after_commit=59:kill",
@@ -74,7 +74,7 @@ def passes_before(case: str) -> int:
 
 def test_every_failpoint_has_a_case():
     recoveries = [case for _, case in RECOVERY_DIES_AT]
-    cases = [*COMMIT_DIES_AT, *LEDGER_DIES_AT, *INIT_DIES_AT, *recoveries, *OPTIMIZE_DIES_AT, *CLEANUP_DIES_AT]
+    cases = [*COMMIT_DIES_AT, *MANIFEST_DIES_AT, *INIT_DIES_AT, *recoveries, *OPTIMIZE_DIES_AT, *CLEANUP_DIES_AT]
     assert names(cases) == set(NAMES)
 
 
@@ -111,7 +111,7 @@ def test_a_commit_dies(case, root, tmp_path):
     collect(check_usable(root))
 
 
-@pytest.mark.parametrize("case", LEDGER_DIES_AT)
+@pytest.mark.parametrize("case", MANIFEST_DIES_AT)
 def test_a_commit_dies_while_the_manifest_is_folded_or_trimmed(case, root, tmp_path):
     worker = die(tmp_path, root, "commits", case, count=passes_before(case) + 1)
     assert len(worker.wrote()) == passes_before(case)

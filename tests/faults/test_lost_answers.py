@@ -10,7 +10,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import StorageError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.manifest.manifest_table import Ledger, PublishConflict
+from omnigraph.storage.manifest.manifest_table import ManifestTable, PublishConflict
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
 from support.store import SCHEMA, add_pair, check_sound, new_graph, repository_of
@@ -23,17 +23,17 @@ def repository(tmp_path: Path) -> Repository:
 
 def lose_one_answer(monkeypatch: pytest.MonkeyPatch, method: str, failure: Exception) -> None:
     """Let one call do its work, and answer with a failure."""
-    do = getattr(Ledger, method)
+    do = getattr(ManifestTable, method)
     lost: list[bool] = []
 
-    def call(ledger: Ledger, *arguments: object) -> object:
-        done = do(ledger, *arguments)
+    def call(manifest: ManifestTable, *arguments: object) -> object:
+        done = do(manifest, *arguments)
         if not lost:
             lost.append(True)
             raise failure
         return done
 
-    monkeypatch.setattr(Ledger, method, call)
+    monkeypatch.setattr(ManifestTable, method, call)
 
 
 # A client that repeats a conditional put after a broken connection is told that the object is there: its own.
@@ -67,15 +67,15 @@ def test_a_branch_is_deleted_once(repository, monkeypatch, failure):
 def test_a_branch_somebody_made_anew_is_not_deleted_in_its_place(repository, monkeypatch):
     repository.create_branch("mine")
     other = Repository.open(repository.location.uri)
-    publish = Ledger.publish
+    publish = ManifestTable.publish
 
-    def overtaken(ledger: Ledger, *arguments: object) -> object:
-        monkeypatch.setattr(Ledger, "publish", publish)
+    def overtaken(manifest: ManifestTable, *arguments: object) -> object:
+        monkeypatch.setattr(ManifestTable, "publish", publish)
         other.delete_branch("mine")
         other.create_branch("mine")
         raise PublishConflict
 
-    monkeypatch.setattr(Ledger, "publish", overtaken)
+    monkeypatch.setattr(ManifestTable, "publish", overtaken)
     repository.delete_branch("mine")
     assert repository.branches() == ["main", "mine"]
 

@@ -49,16 +49,16 @@ def test_a_writer_whose_base_was_trimmed_meanwhile_tries_again(root, monkeypatch
     # Three rows a commit, sealed at six: after an even number of them the next commit seals.
     for number in range(8):
         add_pair(quick, f"before-{number}")
-    do = getattr(manifest_table.Ledger, step)
+    do = getattr(manifest_table.ManifestTable, step)
 
-    def sleep(self: manifest_table.Ledger, *arguments: object) -> object:
-        if self is slow.ledger:
-            monkeypatch.setattr(manifest_table.Ledger, step, do)
+    def sleep(self: manifest_table.ManifestTable, *arguments: object) -> object:
+        if self is slow.manifest:
+            monkeypatch.setattr(manifest_table.ManifestTable, step, do)
             for number in range(8):
                 add_pair(quick, f"quick-{number}")
         return do(self, *arguments)
 
-    monkeypatch.setattr(manifest_table.Ledger, step, sleep)
+    monkeypatch.setattr(manifest_table.ManifestTable, step, sleep)
     add_pair(slow, "slow")
     keys = {f"{name}-{number}" for name in ("before", "quick") for number in range(8)}
     assert len(check_sound(og.open(root), {*seeds(2), *keys, "slow"})) == 20

@@ -37,7 +37,7 @@ from omnigraph.pipeline.validate_task import ADDRESS, MET, ROW_ID, STORED, Sheet
 from omnigraph.pipeline.violations import Finding, Raised
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.lance.fragments import NewPiece, write_pieces
+from omnigraph.storage.lance.fragments import NewFragment, write_new_fragments
 
 
 @dataclass
@@ -49,7 +49,7 @@ class CompletedTable:
     has the positions of the records of each row without a required property, the property and the id of the row.
     """
 
-    pieces: list[NewPiece] = field(default_factory=list)
+    pieces: list[NewFragment] = field(default_factory=list)
     placed: str | None = None
     lost: str | None = None
     lacking: list[tuple[list[int], str, str]] = field(default_factory=list)
@@ -175,7 +175,7 @@ class _Bucket:
         table = self.job.table(self.key)
         for start in range(0, len(order), stage_task.PIECE_ROWS):
             some = rows.take(pa.array(order[start : start + stage_task.PIECE_ROWS]))
-            pieces = write_pieces(table, some, row_ids[start : start + stage_task.PIECE_ROWS])
+            pieces = write_new_fragments(table, some, row_ids[start : start + stage_task.PIECE_ROWS])
             note_pieces(self.job, self.key, pieces)
             made.pieces += pieces
         made.placed = self._placed(folded, positions, order, row_ids)

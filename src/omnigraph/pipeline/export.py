@@ -24,7 +24,7 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import object_store
-from omnigraph.storage.lance.fragments import read_stored, stored_pieces
+from omnigraph.storage.lance.fragments import read_stored, stored_fragments
 from omnigraph.values import format_date, format_datetime
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -120,7 +120,7 @@ def export_files(
 def _plan(
     job: Job, type_: NodeType | EdgeType, out: Location, format: Format, partitioned: bool
 ) -> Iterator[ExportWork]:
-    pieces = tuple(piece for piece, _ in stored_pieces(job.table(type_.table_key)))
+    pieces = tuple(piece for piece, _ in stored_fragments(job.table(type_.table_key)))
     # A graph may have a node and an edge type of one name.
     base = f"{type_.name}.edges" if type_.kind == "edge" and type_.name in job.catalog.nodes else type_.name
     if partitioned and pieces:

@@ -17,7 +17,7 @@ from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.stage_task import POSITION, note_pieces
 from omnigraph.pipeline.validate_task import ROW_ID, read_lost
 from omnigraph.pipeline.violations import place_of
-from omnigraph.storage.lance.fragments import NewPiece, read_piece, without_rows, write_pieces
+from omnigraph.storage.lance.fragments import NewFragment, read_new_fragment, without_rows, write_new_fragments
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class SettleWork:
     """
 
     table_key: str
-    pieces: list[NewPiece]
+    pieces: list[NewFragment]
     excluded: list[int]
     firsts: list[int] = field(default_factory=list)
     placed: str | None = None
@@ -53,14 +53,14 @@ class Thinned:
     removed: list[int]
 
 
-def finish(job: Job, work: SettleWork | LoseWork) -> list[NewPiece] | Thinned:
+def finish(job: Job, work: SettleWork | LoseWork) -> list[NewFragment] | Thinned:
     """Both kinds of work in one go: new pieces become final, stored ones lose rows."""
     return settle(job, work) if isinstance(work, SettleWork) else lose(job, work)
 
 
-def settle(job: Job, work: SettleWork) -> list[NewPiece]:
+def settle(job: Job, work: SettleWork) -> list[NewFragment]:
     """The pieces to publish; a piece that is not among them is not needed any more."""
-    done: list[NewPiece] = []
+    done: list[NewFragment] = []
     if work.placed is None:
         places = np.array([place_of(position) for position in work.excluded], np.int64)
         for piece, first in zip(work.pieces, work.firsts, strict=True):
@@ -81,16 +81,18 @@ def settle(job: Job, work: SettleWork) -> list[NewPiece]:
 def _settle_piece(
     job: Job,
     key: str,
-    piece: NewPiece,
+    piece: NewFragment,
     row_ids: Sequence[int | None],
     dropped: np.ndarray[tuple[int], np.dtype[np.bool_]],
-) -> Sequence[NewPiece]:
+) -> Sequence[NewFragment]:
     if not dropped.any():
         return [piece]
     table = job.table(key)
     kept = np.flatnonzero(~dropped)
-    rows = read_piece(table, piece).take(pa.array(kept))
-    made = write_pieces(table, rows, [row_id for place in kept.tolist() if (row_id := row_ids[place]) is not None])
+    rows = read_new_fragment(table, piece).take(pa.array(kept))
+    made = write_new_fragments(
+        table, rows, [row_id for place in kept.tolist() if (row_id := row_ids[place]) is not None]
+    )
     note_pieces(job, key, made)
     return made
 

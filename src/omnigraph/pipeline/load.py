@@ -26,7 +26,7 @@ from omnigraph.pipeline.splits import SPLIT_BYTES
 from omnigraph.pipeline.staged_input import Source, Staging, stage_input
 from omnigraph.pipeline.validation_driver import Judging, Outcome
 from omnigraph.pipeline.violations import split_of
-from omnigraph.storage.lance.fragments import NewPiece, Prepared
+from omnigraph.storage.lance.fragments import NewFragment, Prepared
 from omnigraph.storage.lance.staging import Change
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulid
@@ -231,7 +231,7 @@ class _BulkLoad:
 
     def _publish(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
         job = staging.job
-        final: dict[str, list[NewPiece]] = {key: [] for key in staging.tables}
+        final: dict[str, list[NewFragment]] = {key: [] for key in staging.tables}
         work: list[SettleWork | LoseWork] = []
         for key, rows in staging.tables.items():
             excluded: dict[int, list[int]] = {}

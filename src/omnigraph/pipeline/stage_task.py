@@ -28,7 +28,7 @@ from omnigraph.pipeline.shuffle import Deal, write_deal
 from omnigraph.pipeline.splits import Reading, Split, count_lines, texts_of
 from omnigraph.pipeline.violations import Fault, Finding, Raised, position_of
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.lance.fragments import NewPiece, delete_files, write_pieces
+from omnigraph.storage.lance.fragments import NewFragment, delete_files, write_new_fragments
 from omnigraph.versioning.model.ids import new_ulids, system_clock
 
 WRITTEN = "written"
@@ -55,7 +55,7 @@ class StagedTable:
     """The rows of one table in one split."""
 
     rows: int = 0
-    pieces: list[NewPiece] = field(default_factory=list)
+    pieces: list[NewFragment] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     """The place of the first row of each piece among the split's rows of the table."""
     fresh: bool = True
@@ -291,7 +291,7 @@ class _Staging:
                 return
             table.embedded += embedded
             table.waiting += waiting
-        pieces = write_pieces(self.job.table(key), written)
+        pieces = write_new_fragments(self.job.table(key), written)
         note_pieces(self.job, key, pieces)
         for piece in pieces:
             table.pieces.append(piece)
@@ -360,7 +360,7 @@ class _Nothing:
     read = rows_among
 
 
-def note_pieces(job: Job, key: str, pieces: Sequence[NewPiece]) -> None:
+def note_pieces(job: Job, key: str, pieces: Sequence[NewFragment]) -> None:
     """Record the files of a task for the removal of its job. If the job has ended, remove them here."""
     files = [file for piece in pieces for file in piece.files]
     if not files:

@@ -15,7 +15,7 @@ from omnigraph.pipeline.shuffle import Deal
 from omnigraph.pipeline.splits import Input, Split
 from omnigraph.pipeline.stage_task import Staged, StagedTable, locate, originals, stage
 from omnigraph.pipeline.violations import Raised, place_of, split_of
-from omnigraph.storage.lance.fragments import NewPiece
+from omnigraph.storage.lance.fragments import NewFragment
 
 
 class Source(Protocol):
@@ -163,7 +163,7 @@ class TableRows:
     fresh: bool = True
     embedded: int = 0
     waiting: int = 0
-    pieces: dict[int, list[NewPiece]] = field(default_factory=dict)
+    pieces: dict[int, list[NewFragment]] = field(default_factory=dict)
     firsts: dict[int, list[int]] = field(default_factory=dict)
     """Split → its pieces, and the place of the first row of each among the split's rows of the table."""
     adds_again: bool = False

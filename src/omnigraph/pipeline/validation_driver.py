@@ -25,7 +25,7 @@ from omnigraph.pipeline.staged_input import Staging
 from omnigraph.pipeline.validate_task import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
 from omnigraph.pipeline.violations import Finding, rank
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.lance.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.versioning.model.snapshot import Snapshot
 
 LOOKED_UP_ROWS_MAX = 4_000_000
@@ -231,7 +231,7 @@ class Judging:
             if not missing:
                 continue
             pieces = [
-                (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_pieces(self.job.table(key)))
+                (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_fragments(self.job.table(key)))
             ]
             among = self._asked(key) if what == MET else []
             # Whoever looks ids up reads them all first.

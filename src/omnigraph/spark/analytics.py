@@ -21,7 +21,7 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.scans import Scan
-from omnigraph.storage.lance.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_fragments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,7 @@ class SparkSolver:
         from pyspark.sql import functions  # noqa: PLC0415
 
         self._f: Any = functions
-        counts = [sum(rows for _, rows in stored_pieces(self.job.table(node.table_key))) for node in self.node_types]
+        counts = [sum(rows for _, rows in stored_fragments(self.job.table(node.table_key))) for node in self.node_types]
         self.nodes = sum(counts)
         starts = np.cumsum([0, *counts]).tolist()
         self._first = dict(zip((node.name for node in self.node_types), starts, strict=False))

@@ -43,7 +43,7 @@ from omnigraph.spark.arrow_interop import as_given, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of
-from omnigraph.storage.lance.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_rows import MAIN
 from omnigraph.versioning.write.repository import Repository
@@ -163,7 +163,7 @@ class _Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One for each piece of the table."""
         use_one_thread()
-        pieces = stored_pieces(self._scan.job.table(self._scan.key))
+        pieces = stored_fragments(self._scan.job.table(self._scan.key))
         return [InputPartition(piece) for piece, _ in pieces] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

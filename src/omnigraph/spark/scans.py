@@ -18,7 +18,7 @@ import pyarrow as pa
 from omnigraph.pipeline.job import Job
 from omnigraph.spark.arrow_interop import spark_ddl, to_wire
 from omnigraph.spark.runner import use_one_thread
-from omnigraph.storage.lance.fragments import read_stored, stored_pieces
+from omnigraph.storage.lance.fragments import read_stored, stored_fragments
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -59,7 +59,7 @@ class Scan:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows, in no promised order."""
-        parts = _parts(stored_pieces(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
+        parts = _parts(stored_fragments(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
         tasks = _Tasks(pickle.dumps(self), parts)
         numbers = spark.range(0, len(parts), 1, max(len(parts), 1))
         return numbers.mapInArrow(tasks, spark_ddl(self.schema))

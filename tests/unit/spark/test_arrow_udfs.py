@@ -13,7 +13,7 @@ from omnigraph.query.plan import ir
 from omnigraph.spark.arrow_interop import to_wire
 from omnigraph.spark.arrow_udfs import Column, Conditions, Step, by_id, props_of
 from omnigraph.spark.scans import Scan, job_of
-from omnigraph.storage.lance.fragments import stored_pieces
+from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.types import ObjectType, PropertyType
 
 SCHEMA = "node A { name: String @key  text: String?  wide: U64?  age: I32? }"
@@ -37,7 +37,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def scanned(job: Job, *conditions: Any, **options: Any) -> list[dict[str, Any]]:
     judged = Conditions("x", conditions, {"words": "river"}) if conditions else None
     scan = Scan(job, "node:A", {"name": "c0"}, conditions=judged, **options)
-    pieces = stored_pieces(job.table("node:A"))
+    pieces = stored_fragments(job.table("node:A"))
     rows = [row for piece, _ in pieces for batch in scan.read(((piece, 7),)) for row in batch.to_pylist()]
     assert all(list(row) == scan.schema.names for row in rows)
     return rows

@@ -28,7 +28,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from omnigraph.storage.lance.tables import Piece
+from omnigraph.storage.lance.tables import FragmentKey
 
 FOLDER = "__cache"
 _GENERATION = 4
@@ -174,7 +174,7 @@ def making(folder: Path, what: What, about: Mapping[str, Any]) -> Iterator[Maker
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def pieces_of(written: Any) -> tuple[Piece, ...]:
+def pieces_of(written: Any) -> tuple[FragmentKey, ...]:
     """Pieces of a table as they were before they were written."""
     return tuple((str(files), int(rows), str(gone)) for files, rows, gone in written)
 

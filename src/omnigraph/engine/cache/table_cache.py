@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.exec.cancellation import checkpoint, say
-from omnigraph.storage.lance.tables import Piece, Table
+from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Fragments = tuple[Piece, ...]
+Fragments = tuple[FragmentKey, ...]
 Derived = TypeVar("Derived")
 
 _ENTRY_BYTES = 150
@@ -141,18 +141,18 @@ class TableData:
 
     def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:
         """A column in row order, of all pieces or of some, chunk by chunk; it is not kept."""
-        for batch in self._table.batches([name], pieces=pieces):
+        for batch in self._table.batches([name], fragments=pieces):
             checkpoint()
             yield batch.column(0)
 
     def read_pieces(self, names: Sequence[str], pieces: Sequence[int]) -> pa.Table:
         """Some columns of some pieces, in row order; they are not kept."""
         schema = pa.schema([self._table.schema.field(name) for name in names])
-        return pa.Table.from_batches(self._table.batches(names, pieces=pieces), schema)
+        return pa.Table.from_batches(self._table.batches(names, fragments=pieces), schema)
 
     def removed(self, piece: int, name: str, places: Numbers) -> pa.Array:
         """What rows of a piece held that are gone."""
-        column = self._table.read_removed(name, piece)
+        column = self._table.read_with_deleted(name, piece)
         return column.take(pa.array(places))
 
     def field_id(self, name: str) -> int:

@@ -89,8 +89,8 @@ def inflate(file: DataFile, *, line_bytes_max: int, block_bytes: int = 8 << 20) 
     """
     held = bytearray()
     lines = 0
-    for piece in inflated_pieces(file):
-        held += piece
+    for chunk in inflated_chunks(file):
+        held += chunk
         if len(held) < block_bytes:
             continue
         cut = held.rfind(b"\n") + 1
@@ -106,16 +106,16 @@ def inflate(file: DataFile, *, line_bytes_max: int, block_bytes: int = 8 << 20) 
         yield bytes(held)
 
 
-def inflated_pieces(file: DataFile) -> Iterator[bytes]:
+def inflated_chunks(file: DataFile) -> Iterator[bytes]:
     """The content of a gzip file in pieces of at most a megabyte."""
     inflater = zlib.decompressobj(wbits=31)
     with file.open_text() as stream:
         try:
             while data := stream.read(_INFLATE_BYTES):
                 while data:
-                    piece = inflater.decompress(data, _INFLATE_BYTES)
-                    if piece:
-                        yield piece
+                    chunk = inflater.decompress(data, _INFLATE_BYTES)
+                    if chunk:
+                        yield chunk
                     data = inflater.unconsumed_tail or inflater.unused_data
                     if inflater.eof and data:
                         inflater = zlib.decompressobj(wbits=31)
@@ -128,8 +128,8 @@ def inflated_pieces(file: DataFile) -> Iterator[bytes]:
 def inflates_beyond(file: DataFile, size: int) -> bool:
     """True if the content of a gzip file is larger than `size`; reads no more than that."""
     total = 0
-    for piece in inflated_pieces(file):
-        total += len(piece)
+    for chunk in inflated_chunks(file):
+        total += len(chunk)
         if total > size:
             return True
     return False

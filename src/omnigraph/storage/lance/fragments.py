@@ -25,11 +25,11 @@ from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
 if TYPE_CHECKING:
     from omnigraph.storage.lance.tables import Table, TableStore
 
-ROWS_PER_PIECE_MAX = 1_000_000
+ROWS_PER_FRAGMENT_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class NewPiece:
+class NewFragment:
     """Rows that are written and belong to no version yet; `files` are relative to the table's folder."""
 
     metadata: str
@@ -46,46 +46,46 @@ class Prepared:
     With `replaces`, the new pieces are all the table has.
     """
 
-    new: tuple[NewPiece, ...] = ()
+    new: tuple[NewFragment, ...] = ()
     changed: tuple[str, ...] = ()
     removed: tuple[int, ...] = ()
     replaces: bool = False
 
 
-def write_pieces(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> tuple[NewPiece, ...]:
+def write_new_fragments(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> tuple[NewFragment, ...]:
     """Write rows beside a table; the first ones take over the identity of the rows `row_ids` names."""
     if not rows.num_rows:
         return ()
-    limit = rows.num_rows if row_ids else ROWS_PER_PIECE_MAX
+    limit = rows.num_rows if row_ids else ROWS_PER_FRAGMENT_MAX
     try:
         written = write_fragments(table.aligned(rows), table.dataset, mode="append", max_rows_per_file=limit)
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be written") from error
     if row_ids:
-        assert len(written) == 1, "rows that keep their identity are written in one piece"
+        assert len(written) == 1, "rows that keep their identity are written in one fragment"
     return tuple(_with_digests(table, _described(metadata, row_ids)) for metadata in written)
 
 
-def _with_digests(table: Table, piece: NewPiece) -> NewPiece:
+def _with_digests(table: Table, fragment: NewFragment) -> NewFragment:
     from omnigraph.storage.lance.digests import file_digests, with_large_values  # noqa: PLC0415 (a cycle)
 
-    found = file_digests(table.store, table.folder, with_large_values(table, piece.files))
-    return replace(piece, digests=tuple(found.items()))
+    found = file_digests(table.store, table.folder, with_large_values(table, fragment.files))
+    return replace(fragment, digests=tuple(found.items()))
 
 
-def _described(metadata: FragmentMetadata, row_ids: Sequence[int]) -> NewPiece:
+def _described(metadata: FragmentMetadata, row_ids: Sequence[int]) -> NewFragment:
     if row_ids:
         metadata.row_id_meta = RowIdSequence(list(row_ids)).to_inline_metadata()
     files = tuple(f"data/{file.path}" for file in metadata.files)
-    return NewPiece(_text(metadata), metadata.physical_rows, files)
+    return NewFragment(_text(metadata), metadata.physical_rows, files)
 
 
-def read_piece(table: Table, piece: NewPiece) -> pa.Table:
+def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
     """The rows of a piece, in the order they were written."""
     try:
         if table.blobs:
             # Large values are resolved through a version only; this one nobody will ever see.
-            operation = lance.LanceOperation.Append([FragmentMetadata.from_json(piece.metadata)])
+            operation = lance.LanceOperation.Append([FragmentMetadata.from_json(new.metadata)])
             dataset = lance.LanceDataset.commit(
                 table.dataset, lance.Transaction(table.version, operation), detached=True
             )
@@ -100,14 +100,14 @@ def read_piece(table: Table, piece: NewPiece) -> pa.Table:
             LanceFileReader(f"{table.store.location.child(table.folder)}/{file}", storage_options=options)
             .read_all()
             .to_table()
-            for file in piece.files
+            for file in new.files
         ]
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be read") from error
     return parts[0].select(table.schema.names).cast(table.schema)
 
 
-def stored_pieces(table: Table) -> list[tuple[int, int]]:
+def stored_fragments(table: Table) -> list[tuple[int, int]]:
     """The pieces of a version in row order: the number of each, and how many rows it has."""
     with table.reading():
         return [(fragment.fragment_id, fragment.count_rows()) for fragment in table.dataset.get_fragments()]
@@ -119,7 +119,7 @@ def read_stored(
     """The rows of one piece of a version, in order; `_rowid` and `_rowaddr` are columns like others."""
     with table.reading():
         fragment = table.dataset.get_fragment(fragment_id)
-        assert fragment is not None, f"table '{table.folder}' has no piece {fragment_id}"
+        assert fragment is not None, f"table '{table.folder}' has no fragment {fragment_id}"
         yield from table.dataset.scanner(
             columns=list(columns),
             fragments=[fragment],
@@ -133,7 +133,7 @@ def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str 
     """A piece of the table's version without the rows at some places; None when none is left."""
     try:
         fragment = table.dataset.get_fragment(fragment_id)
-        assert fragment is not None, f"table '{table.folder}' has no piece {fragment_id}"
+        assert fragment is not None, f"table '{table.folder}' has no fragment {fragment_id}"
         left = fragment.delete_rows(list(offsets))
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be removed") from error
@@ -150,7 +150,7 @@ def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
 
 def prepared_transaction(table: Table, change: Prepared) -> lance.Transaction | None:
     """The change as one transaction on the version its pieces were made for; None when it changes nothing."""
-    new = [FragmentMetadata.from_json(piece.metadata) for piece in change.new]
+    new = [FragmentMetadata.from_json(fragment.metadata) for fragment in change.new]
     if change.replaces:
         if not new and not table.row_count:
             return None

@@ -14,7 +14,7 @@ from omnigraph.storage.lance.tables import Table, files_of, reclaimed
 _BATCH_ROWS = 65_536
 
 
-class Finder:
+class RowFinder:
     """Finds the row of one id in any version of a table.
 
     A data file never changes, so an id is at one place in it or not in it at all; what a version deleted
@@ -23,7 +23,7 @@ class Finder:
 
     def __init__(self, row_id: str) -> None:
         self._id = row_id
-        self._places: dict[str, int | None] = {}
+        self._offsets: dict[str, int | None] = {}
 
     def rows(self, table: Table) -> pa.Table:
         """The row, or no row."""
@@ -31,17 +31,17 @@ class Finder:
         handling: Literal["all_binary"] | None = "all_binary" if table.blobs else None
         for fragment in table.dataset.get_fragments():
             files = files_of(fragment)
-            if files not in self._places:
+            if files not in self._offsets:
                 # The id is among the columns a fragment was first written with.
-                self._places[files] = self._find(table, fragment.metadata.files[0].path)
-            place = self._places[files]
-            if place is None:
+                self._offsets[files] = self._find(table, fragment.metadata.files[0].path)
+            offset = self._offsets[files]
+            if offset is None:
                 continue
             with table.reading():
                 found = table.dataset.scanner(
                     columns=columns,
                     fragments=[fragment],
-                    filter=f"_rowaddr = {(fragment.fragment_id << 32) | place}",
+                    filter=f"_rowaddr = {(fragment.fragment_id << 32) | offset}",
                     blob_handling=handling,
                 ).to_table()
             if found.num_rows:
@@ -58,9 +58,9 @@ class Finder:
             )
             start = 0
             for batch in reader.read_all(batch_size=_BATCH_ROWS).to_batches():
-                place = pc.index(batch.column("id"), self._id).as_py()
-                if place >= 0:
-                    return int(start + place)
+                offset = pc.index(batch.column("id"), self._id).as_py()
+                if offset >= 0:
+                    return int(start + offset)
                 start += batch.num_rows
         except lance_errors() as error:
             what = f"a data file of table '{table.folder}' cannot be read"

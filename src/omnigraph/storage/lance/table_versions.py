@@ -19,8 +19,8 @@ from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, stored_field
 FRAGMENTS_MAX = 64
 """A table in so many pieces more than its rows need is compacted before the next change is staged on it."""
 
-_PIECE_MIN = 32_768
-_PIECES_ENOUGH = 16
+_FRAGMENT_ROWS_MIN = 32_768
+_FRAGMENTS_ENOUGH = 16
 
 _PROMOTE_TRIES = 60
 _DETACHED = 2**63
@@ -106,7 +106,7 @@ def _rows_enough(table: Table) -> int:
     A share of the table, so that pieces stay few, and a row is written again a few times in all, however often a
     table is compacted. What readers have computed of a piece (words, vectors) serves them as long as it is there.
     """
-    return min(FRAGMENT_ROWS, max(_PIECE_MIN, table.row_count // _PIECES_ENOUGH))
+    return min(FRAGMENT_ROWS, max(_FRAGMENT_ROWS_MIN, table.row_count // _FRAGMENTS_ENOUGH))
 
 
 def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add: Sequence[pa.Field]) -> Table:

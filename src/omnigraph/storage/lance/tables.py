@@ -35,7 +35,7 @@ PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 FRAGMENT_ROWS = 262_144
 """How many rows a piece has at most. Who replaces one row pays for the row ids of the whole piece it was in."""
 
-Piece = tuple[str, int, str]
+FragmentKey = tuple[str, int, str]
 """A part of a table: its files, the rows in them, and which of those are gone."""
 
 _TRANSACTION_FILE = re.compile(rb"[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.txn\Z")
@@ -248,29 +248,29 @@ class Table:
             return self._scanner(columns, filter=filter, limit=limit).to_table()
 
     def batches(
-        self, columns: Sequence[str] | None = None, *, filter: str | None = None, pieces: Sequence[int] | None = None
+        self, columns: Sequence[str] | None = None, *, filter: str | None = None, fragments: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Rows as Arrow batches, for tables that do not fit memory; of all pieces, or of some."""
         with self.reading():
-            if pieces is None:
+            if fragments is None:
                 yield from self._scanner(columns, filter=filter, limit=None).to_batches()
-            elif pieces:
+            elif fragments:
                 every = self.dataset.get_fragments()
-                chosen = [every[piece] for piece in pieces]
+                chosen = [every[number] for number in fragments]
                 wanted = [*columns] if columns is not None else self.schema.names
                 yield from self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches()
 
-    def read_removed(self, name: str, piece: int) -> pa.Array:
+    def read_with_deleted(self, name: str, fragment: int) -> pa.Array:
         """A column of a piece with the rows in it that are gone: all places, in order."""
         with self.reading():
-            chosen = [self.dataset.get_fragments()[piece]]
+            chosen = [self.dataset.get_fragments()[fragment]]
             scanner = self.dataset.scanner([name], fragments=chosen, with_row_id=True, include_deleted_rows=True)
             return one_chunk(scanner.to_table()[name])
 
     @cached_property
-    def fragments(self) -> tuple[Piece, ...]:
+    def fragments(self) -> tuple[FragmentKey, ...]:
         """The pieces the version is made of, in row order: equal pieces of any two versions hold equal rows."""
-        return tuple(_piece(fragment) for fragment in self.dataset.get_fragments())
+        return tuple(_fragment_key(fragment) for fragment in self.dataset.get_fragments())
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -292,10 +292,10 @@ class Table:
     def read_from(self, columns: Sequence[str], first_fragment: int) -> pa.Table:
         """The rows of all pieces from one on."""
         with self.reading():
-            pieces = self.dataset.get_fragments()[first_fragment:]
-            if not pieces:
+            fragments = self.dataset.get_fragments()[first_fragment:]
+            if not fragments:
                 return self.schema.empty_table().select(list(columns))
-            return self.dataset.scanner(columns=list(columns), fragments=pieces).to_table()
+            return self.dataset.scanner(columns=list(columns), fragments=fragments).to_table()
 
     def read_file(self, name: str) -> bytes:
         """A small file of the table, by its name below the table's folder."""
@@ -410,7 +410,7 @@ def files_of(fragment: lance.LanceFragment) -> str:
     return "|".join(file.path for file in fragment.metadata.files)
 
 
-def _piece(fragment: lance.LanceFragment) -> Piece:
+def _fragment_key(fragment: lance.LanceFragment) -> FragmentKey:
     """What tells a piece: its files, and which of its rows are gone."""
     metadata = fragment.metadata
     gone = metadata.deletion_file.json() if metadata.deletion_file is not None else ""

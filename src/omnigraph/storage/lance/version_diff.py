@@ -174,10 +174,10 @@ def difference(
     return StoredRows(before, gone), StoredRows(after, come)
 
 
-def live_offsets(table: Table, piece: int) -> Offsets:
+def live_offsets(table: Table, number: int) -> Offsets:
     """The places of a piece that still have their row."""
     with table.reading():
-        fragment = table.dataset.get_fragments()[piece]
+        fragment = table.dataset.get_fragments()[number]
         every = np.arange(fragment.metadata.physical_rows)
     return np.delete(every, deleted_offsets(table, fragment))
 

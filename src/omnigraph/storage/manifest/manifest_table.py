@@ -88,8 +88,8 @@ class PublishConflict(Exception):
 
 
 @dataclass(frozen=True)
-class LedgerVersion:
-    """One version of the ledger, its live fragment in memory."""
+class ManifestVersion:
+    """One version of the manifest, its live fragment in memory."""
 
     version: int
     state: pa.Table
@@ -100,7 +100,7 @@ class LedgerVersion:
     """The id of the transaction that made the version."""
     commit_id: str | None
     """The newest commit, if the tail holds one."""
-    history: int
+    epoch: int
     """Counts how often this process found that the graph was replaced by another one."""
     mark: Mark | None = None
     """The file of the version; None on an object store."""
@@ -111,7 +111,7 @@ class LedgerVersion:
         return manifest_name(self.version + 1), manifest_name(self.version)
 
 
-class Ledger:
+class ManifestTable:
     """Reads and publishes `__manifest`."""
 
     def __init__(self, location: Location, *, sync: bool) -> None:
@@ -123,7 +123,7 @@ class Ledger:
         self._session = _new_session()
         self._seen: tuple[int, int] | None = None
         """(a version, what the folder of versions looked like before it was found to be the newest)."""
-        self._last: LedgerVersion | None = None
+        self._last: ManifestVersion | None = None
         """The newest version read or published so far."""
         self._guard = Lock()
 
@@ -135,7 +135,7 @@ class Ledger:
     # -- reading ---------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Whether there is a ledger at all."""
+        """Whether there is a manifest at all."""
         if self.location.path is not None and not (self.location.path / MANIFEST / "_versions").is_dir():
             return False
         try:
@@ -146,15 +146,15 @@ class Ledger:
             raise storage_failure(error, self.location, "the graph manifest cannot be opened") from error
         return True
 
-    def read(self) -> LedgerVersion:
+    def read(self) -> ManifestVersion:
         """The newest version."""
         for attempt in range(_READ_TRIES):
             last = self._last
             try:
                 looked = self._look()
-                found = self._version(self._open(), last.history if last is not None else 0)
+                found = self._version(self._open(), last.epoch if last is not None else 0)
                 if last is not None and not self._follows(last, found):
-                    found = replace(found, history=last.history + 1)
+                    found = replace(found, epoch=last.epoch + 1)
                     self._session = _new_session()
                 if self._keep(found, last):
                     self._note(found, looked)
@@ -166,7 +166,7 @@ class Ledger:
                 time.sleep(0.005 * (attempt + 1))
         raise AssertionError("the loop returns or raises")
 
-    def refresh(self, known: LedgerVersion) -> LedgerVersion:
+    def refresh(self, known: ManifestVersion) -> ManifestVersion:
         """The newest version; `known` itself when nothing moved."""
         looked = self._look()
         if looked is not None and self._seen == (known.version, looked):
@@ -185,17 +185,17 @@ class Ledger:
             return self.read()
         return self.read()
 
-    def _keep(self, found: LedgerVersion, last: LedgerVersion | None) -> bool:
+    def _keep(self, found: ManifestVersion, last: ManifestVersion | None) -> bool:
         """Make a version the newest known one; False if another thread found one of another history meanwhile."""
         with self._guard:
             current = self._last
-            if current is not last and current is not None and current.history != found.history:
+            if current is not last and current is not None and current.epoch != found.epoch:
                 return False
-            if current is None or (current.history, current.version) <= (found.history, found.version):
+            if current is None or (current.epoch, current.version) <= (found.epoch, found.version):
                 self._last = found
         return True
 
-    def _follows(self, last: LedgerVersion, found: LedgerVersion) -> bool:
+    def _follows(self, last: ManifestVersion, found: ManifestVersion) -> bool:
         """Whether a version found later continues the history of an earlier one.
 
         Otherwise the folder was replaced, for example by an older copy to which other commits were added.
@@ -227,7 +227,7 @@ class Ledger:
             return None
 
     @staticmethod
-    def _made_by(at: LedgerVersion, version: int) -> str | None:
+    def _made_by(at: ManifestVersion, version: int) -> str | None:
         """The transaction that made an earlier version, if that version is still there."""
         try:
             transaction = at.dataset.read_transaction(version)
@@ -254,10 +254,10 @@ class Ledger:
                 raise FileNotFoundError(f"version {version} of the manifest was not found: it was replaced")
         return mark
 
-    def _note(self, found: LedgerVersion, looked: int | None) -> None:
+    def _note(self, found: ManifestVersion, looked: int | None) -> None:
         self._seen = (found.version, looked) if looked is not None else None
 
-    def history(self, at: LedgerVersion, condition: str, columns: list[str] | None = None) -> pa.Table:
+    def scan(self, at: ManifestVersion, condition: str, columns: list[str] | None = None) -> pa.Table:
         """History and state rows that satisfy an SQL condition."""
         for attempt in range(_READ_TRIES):
             try:
@@ -267,12 +267,12 @@ class Ledger:
                     raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
                 # The version was trimmed under us; a newer one has every history row this one had.
                 newer = self.read()
-                if newer.history != at.history:
+                if newer.epoch != at.epoch:
                     raise replaced("the graph manifest cannot be read") from error
                 at = newer
         raise AssertionError("the loop returns or raises")
 
-    def find(self, at: LedgerVersion, *object_ids: str) -> pa.Table:
+    def find(self, at: ManifestVersion, *object_ids: str) -> pa.Table:
         """The rows with one of these ids, if any: first in memory, then in the sealed fragments."""
         # Text with an unpaired surrogate cannot be stored, and is the id of nothing.
         object_ids = tuple(filter(is_unicode, object_ids))
@@ -282,13 +282,13 @@ class Ledger:
         )
         if found.num_rows >= len(object_ids):
             return found
-        sealed = self.history(at, f"object_id IN ({', '.join(map(sql_text, object_ids))})")
+        sealed = self.scan(at, f"object_id IN ({', '.join(map(sql_text, object_ids))})")
         return sealed if not found.num_rows else pa.concat_tables([found, sealed])
 
     def _open(self) -> lance.LanceDataset:
         return lance.dataset(self._uri, storage_options=self._options, session=self._session)
 
-    def _version(self, dataset: lance.LanceDataset, history: int) -> LedgerVersion:
+    def _version(self, dataset: lance.LanceDataset, epoch: int) -> ManifestVersion:
         fragments = dataset.get_fragments()
         metadata = dataset.schema.metadata or {}
         stamp = metadata.get(STAMP_KEY.encode())
@@ -303,7 +303,7 @@ class Ledger:
         is_state = _is_state(live)
         tail = live.filter(pc.invert(is_state))
         transaction = transaction_of(dataset)
-        return LedgerVersion(
+        return ManifestVersion(
             version=dataset.version,
             state=live.filter(is_state),
             tail=tail,
@@ -311,13 +311,13 @@ class Ledger:
             dataset=dataset,
             transaction=transaction,
             commit_id=_newest_commit(tail),
-            history=history,
+            epoch=epoch,
             mark=self._mark_of(dataset.version, transaction),
         )
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def create(self, rows: pa.Table, stamp: str) -> LedgerVersion:
+    def create(self, rows: pa.Table, stamp: str) -> ManifestVersion:
         """Write version 1; exactly one of several creators succeeds, the others get `PublishConflict`."""
         schema = SCHEMA.with_metadata({STAMP_KEY: stamp})
         is_state = _is_state(rows)
@@ -334,7 +334,7 @@ class Ledger:
             sync_tree(self.location.path / MANIFEST)
         return self.read()
 
-    def publish(self, base: LedgerVersion, state: pa.Table, added: pa.Table) -> LedgerVersion:
+    def publish(self, base: ManifestVersion, state: pa.Table, added: pa.Table) -> ManifestVersion:
         """Replace the state and add history rows in one commit on exactly `base`, or raise `PublishConflict`.
 
         Any other error leaves the outcome open: the commit may have landed. Read and look.
@@ -385,7 +385,7 @@ class Ledger:
             mark = self._mark_of(dataset.version, transaction)
         except OSError:
             mark = None
-        published = LedgerVersion(
+        published = ManifestVersion(
             version=dataset.version,
             state=state,
             tail=tail,
@@ -393,13 +393,13 @@ class Ledger:
             dataset=dataset,
             transaction=transaction,
             commit_id=_newest_commit(added) or base.commit_id,
-            history=base.history,
+            epoch=base.epoch,
             mark=mark,
         )
         self._keep(published, base)
         return published
 
-    def raise_stamp(self, base: LedgerVersion, stamp: str) -> LedgerVersion:
+    def raise_stamp(self, base: ManifestVersion, stamp: str) -> ManifestVersion:
         """Commit a new format stamp on exactly `base`, or raise `PublishConflict`."""
         update = lance.LanceOperation.UpdateMap({STAMP_KEY: stamp})
         operation = lance.LanceOperation.UpdateConfig(schema_metadata_updates=update)
@@ -432,7 +432,7 @@ class Ledger:
             sync_files(folder / file.path for fragment in fragments for file in fragment.files)
 
     def _trim(self, dataset: lance.LanceDataset) -> None:
-        """Drop old versions of the ledger; history rows live on in the newest. Best effort."""
+        """Drop old versions of the manifest; history rows live on in the newest. Best effort."""
         try:
             dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=_KEEP_VERSIONS)
         except lance_errors() as error:
@@ -502,7 +502,7 @@ def _newest_commit(rows: pa.Table) -> str | None:
     return commits[-1].as_py() if len(commits) else None
 
 
-def _is_commit(version: LedgerVersion) -> bool:
+def _is_commit(version: ManifestVersion) -> bool:
     """Whether the newest commit was added by this version itself; False if its row left the tail."""
     tail = version.tail
     rows = tail.filter(pc.equal(tail["object_type"], "graph_commit"))

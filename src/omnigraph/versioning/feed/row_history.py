@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.errors import CommitNotFound, Damaged
-from omnigraph.storage.lance.row_finder import Finder
+from omnigraph.storage.lance.row_finder import RowFinder
 from omnigraph.versioning.compare.diff import Identity
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
 from omnigraph.versioning.compare.rows import to_dicts, to_plain
@@ -108,7 +108,7 @@ class EntityHistory:
             if (pin.table_id, pin.incarnation) == identity
         }
         self._folder = state.tables[identity].folder
-        self._finder = Finder(row_id)
+        self._finder = RowFinder(row_id)
         self._rows: dict[tuple[int, str], Row | None] = {}
 
     def row(self, commit_id: str) -> Row | None:

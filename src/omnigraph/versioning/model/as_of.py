@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError
 from omnigraph.storage.lance.tables import sql_text
-from omnigraph.storage.manifest.manifest_table import Ledger
+from omnigraph.storage.manifest.manifest_table import ManifestTable
 from omnigraph.versioning.model.ids import first_ulid
 from omnigraph.versioning.model.manifest_rows import MAIN, Commit, Head, row_to_commit
 from omnigraph.versioning.model.state import State
 
 
-def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) -> Commit:
+def commit_as_of(manifest: ManifestTable, state: State, branch: str, at: int | datetime) -> Commit:
     """The newest commit on a branch's line that was there at a manifest version or time.
 
     A time after the head is the head. A version that does not exist yet, and a point before the first commit, are
@@ -35,32 +35,32 @@ def commit_as_of(ledger: Ledger, state: State, branch: str, at: int | datetime) 
     version, time_us = (None, _microseconds(at)) if isinstance(at, datetime) else (at, None)
     head = state.get_head(branch)
     if version is not None and version > state.version:
-        raise _no_point(ledger, state, branch, at)
+        raise _no_point(manifest, state, branch, at)
     line: Head | Commit = head
     last = head.manifest_version if version is None else max(0, min(version, head.manifest_version))
     while True:
-        for commit_id in _newest_first(ledger, state, line, last, time_us):
-            commit = _commit(ledger, state, commit_id)
+        for commit_id in _newest_first(manifest, state, line, last, time_us):
+            commit = _commit(manifest, state, commit_id)
             if time_us is None or commit.created_us <= time_us:
                 return commit
         if line.fork_commit_id is None:
-            raise _no_point(ledger, state, branch, at)
-        line = _commit(ledger, state, line.fork_commit_id)
+            raise _no_point(manifest, state, branch, at)
+        line = _commit(manifest, state, line.fork_commit_id)
         last = min(last, line.manifest_version)
 
 
-def span_of(ledger: Ledger, state: State, branch: str) -> tuple[Commit, Commit]:
+def span_of(manifest: ManifestTable, state: State, branch: str) -> tuple[Commit, Commit]:
     """The first and the last commit of a branch's line."""
     head = state.get_head(branch)
     line: Head | Commit = head
     while line.fork_commit_id is not None:
-        line = _commit(ledger, state, line.fork_commit_id)
-    *_, first = _newest_first(ledger, state, line, line.manifest_version, None)
-    return _commit(ledger, state, first), _commit(ledger, state, head.commit_id)
+        line = _commit(manifest, state, line.fork_commit_id)
+    *_, first = _newest_first(manifest, state, line, line.manifest_version, None)
+    return _commit(manifest, state, first), _commit(manifest, state, head.commit_id)
 
 
-def _no_point(ledger: Ledger, state: State, branch: str, at: int | datetime) -> CommitNotFound:
-    first, last = span_of(ledger, state, branch)
+def _no_point(manifest: ManifestTable, state: State, branch: str, at: int | datetime) -> CommitNotFound:
+    first, last = span_of(manifest, state, branch)
     if isinstance(at, datetime):
         message = f"branch '{branch}' has no commit as old as {at.isoformat()}"
         known = f"its first commit was made at {spell_time(first)}, its last at {spell_time(last)}"
@@ -80,7 +80,9 @@ def spell_time(commit: Commit) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _newest_first(ledger: Ledger, state: State, line: Head | Commit, last: int, time_us: int | None) -> Iterator[str]:
+def _newest_first(
+    manifest: ManifestTable, state: State, line: Head | Commit, last: int, time_us: int | None
+) -> Iterator[str]:
     """The commits of one line up to a version, and up to about a time."""
     on_branch = "table_branch IS NULL" if line.branch == MAIN else f"table_branch = {sql_text(line.branch)}"
     condition = (
@@ -89,14 +91,14 @@ def _newest_first(ledger: Ledger, state: State, line: Head | Commit, last: int, 
     if time_us is not None:
         # An id begins with the millisecond it was made in.
         condition += f" AND object_id < {sql_text(first_ulid(max(time_us, 0) + 1_000))}"
-    found = ledger.history(state.ledger, condition, ["object_id", "table_version"])
+    found = manifest.scan(state.manifest, condition, ["object_id", "table_version"])
     order = pc.sort_indices(found["table_version"], sort_keys=[("", "descending")])
     for place in order:
         yield found["object_id"][place.as_py()].as_py()
 
 
-def _commit(ledger: Ledger, state: State, commit_id: str) -> Commit:
-    rows = ledger.find(state.ledger, commit_id).to_pylist()
+def _commit(manifest: ManifestTable, state: State, commit_id: str) -> Commit:
+    rows = manifest.find(state.manifest, commit_id).to_pylist()
     if not rows:
         raise Damaged(f"commit {commit_id} is missing from the history", code="damaged_manifest")
     return row_to_commit(rows[0])

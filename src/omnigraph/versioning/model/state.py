@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, Damaged, Hint
-from omnigraph.storage.manifest.manifest_table import LedgerVersion
+from omnigraph.storage.manifest.manifest_table import ManifestVersion
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_rows import (
     IDENTITY_OBJECT_ID,
@@ -51,14 +51,14 @@ class Publication:
 class State:
     """The heads and tables of one manifest version."""
 
-    def __init__(self, ledger: LedgerVersion) -> None:
-        self.ledger = ledger
-        self.version = ledger.version
-        self.history = ledger.history
+    def __init__(self, manifest: ManifestVersion) -> None:
+        self.manifest = manifest
+        self.version = manifest.version
+        self.epoch = manifest.epoch
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        ids = self.ledger.state["object_id"].to_pylist()
+        ids = self.manifest.state["object_id"].to_pylist()
         places = {object_id: place for place, object_id in enumerate(ids)}
         if len(places) != len(ids):
             raise Damaged("the manifest holds a state row twice", code="damaged_manifest")
@@ -68,7 +68,7 @@ class State:
         place = self._places.get(object_id)
         if place is None:
             return None
-        row: Row = self.ledger.state.slice(place, 1).to_pylist()[0]
+        row: Row = self.manifest.state.slice(place, 1).to_pylist()[0]
         return row
 
     def find_head(self, branch: str) -> Head | None:
@@ -120,7 +120,7 @@ class State:
     @cached_property
     def tables(self) -> dict[tuple[int, int], TableRow]:
         """Every table that exists, by identity."""
-        state = self.ledger.state
+        state = self.manifest.state
         rows = state.filter(pc.equal(state["object_type"], "table")).to_pylist()
         return {(table.table_id, table.incarnation): table for table in map(row_to_table, rows)}
 
@@ -136,7 +136,7 @@ class State:
 
     def aborts(self) -> list[Row]:
         """The rows of given-up commits and jobs."""
-        state = self.ledger.state
+        state = self.manifest.state
         rows: list[Row] = state.filter(pc.equal(state["object_type"], "graph_abort")).to_pylist()
         return [row for row in rows if not row["object_id"].startswith(RECLAIM_PREFIX)]
 
@@ -156,7 +156,7 @@ class State:
     def with_publication(self, publication: Publication) -> tuple[pa.Table, pa.Table]:
         """The state rows and the added history rows of the next version."""
         gone = [*publication.drop, *(row["object_id"] for row in publication.put)]
-        state = self.ledger.state
+        state = self.manifest.state
         kept = (
             state.filter(pc.invert(pc.is_in(state["object_id"], value_set=pa.array(gone, pa.utf8()))))
             if gone

@@ -34,7 +34,7 @@ class Digests:
     def recorded(cls, repository: Repository, state: State) -> Digests:
         """Read the digests from the manifest; rows that cannot be read are reported elsewhere."""
         found: dict[tuple[int, int], dict[str, str]] = {}
-        for row in repository.ledger.history(state.ledger, "object_type = 'table_version'").to_pylist():
+        for row in repository.manifest.scan(state.manifest, "object_type = 'table_version'").to_pylist():
             try:
                 digests = read_metadata(row).get("digests")
             except OmniGraphError:

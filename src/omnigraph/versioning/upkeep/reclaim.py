@@ -109,7 +109,7 @@ def _pinned_since(repository: Repository, before: State, state: State) -> dict[T
     if state.version == before.version:
         return {}
     condition = f"object_type = 'graph_commit' AND table_version > {before.version}"
-    rows: Iterable[dict[str, object]] = repository.ledger.history(state.ledger, condition).to_pylist()
+    rows: Iterable[dict[str, object]] = repository.manifest.scan(state.manifest, condition).to_pylist()
     found: dict[TableId, set[int]] = {}
     for row in rows:
         for pin in row_to_commit_and_pins(row)[1]:

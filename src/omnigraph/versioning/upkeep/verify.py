@@ -64,7 +64,7 @@ def verify(
     damaged file is not read further.
     """
     state = repository.state()
-    check_stamp(state.ledger, repository.location)
+    check_stamp(state.manifest, repository.location)
     problems = _manifest_rows(repository, state)
     commits = _commits(repository, state, problems)
     makers = _makers(repository, state, commits, problems)
@@ -146,7 +146,7 @@ def _tag(repository: Repository, state: State, tag: Tag) -> list[Problem]:
 def _commits(repository: Repository, state: State, problems: list[Problem]) -> dict[str, Commit]:
     """Every commit that can be read; what is wrong with the others goes to `problems`."""
     commits: dict[str, Commit] = {}
-    for row in repository.ledger.history(state.ledger, "object_type = 'graph_commit'").to_pylist():
+    for row in repository.manifest.scan(state.manifest, "object_type = 'graph_commit'").to_pylist():
         try:
             commits[row["object_id"]] = row_to_commit(row)
         except OmniGraphError as error:
@@ -160,7 +160,7 @@ def _makers(
     """Table version → the commit that wrote its rows, where one did."""
     by_version = {commit.manifest_version: commit.id for commit in commits.values()}
     makers: dict[_PinnedVersion, str] = {}
-    for row in repository.ledger.history(state.ledger, "object_type = 'table_version'").to_pylist():
+    for row in repository.manifest.scan(state.manifest, "object_type = 'table_version'").to_pylist():
         try:
             details = read_metadata(row)
             if "transaction_uuid" in details:
@@ -199,7 +199,7 @@ def _head(repository: Repository, state: State, head: Head) -> list[Problem]:
 
 
 def _manifest_rows(repository: Repository, state: State) -> list[Problem]:
-    ids = repository.ledger.history(state.ledger, "true", ["object_id"])["object_id"]
+    ids = repository.manifest.scan(state.manifest, "true", ["object_id"])["object_id"]
     counts = pc.value_counts(ids.combine_chunks())
     return [
         Problem("manifest", f"the row '{entry['values']}' is there {entry['counts']} times")

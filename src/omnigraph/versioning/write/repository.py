@@ -36,7 +36,7 @@ from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.digests import record_digests
 from omnigraph.storage.lance.tables import TableStore, replaced
-from omnigraph.storage.manifest.manifest_table import Ledger, LedgerVersion, PublishConflict
+from omnigraph.storage.manifest.manifest_table import ManifestTable, ManifestVersion, PublishConflict
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import only_reachable, reachable
 from omnigraph.versioning.model.as_of import commit_as_of
@@ -88,7 +88,7 @@ class Repository:
         self.clock = clock
         self.objects: ObjectStore = object_store(location, sync=sync)
         self.tables = TableStore(location, sync=sync)
-        self.ledger = Ledger(location, sync=sync)
+        self.manifest = ManifestTable(location, sync=sync)
         self._lock = RLock()
         self._state: State | None = None
         self._schemas: dict[str, SchemaRecord] = {}
@@ -114,7 +114,7 @@ class Repository:
         environ = os.environ if environ is None else environ
         arm_from_environment(environ.get(VARIABLE, ""))
         repository = cls(locate(uri, environ), sync=sync, read_only=read_only, clock=clock)
-        if not repository.ledger.exists():
+        if not repository.manifest.exists():
             raise GraphNotFound(
                 f"there is no graph at '{repository.location.uri}'",
                 hint=Hint(
@@ -122,7 +122,7 @@ class Repository:
                     cli=f"create one: omnigraph init --schema schema.pg {repository.location.uri}",
                 ),
             )
-        check_stamp(repository.ledger.read(), repository.location)
+        check_stamp(repository.manifest.read(), repository.location)
         if not read_only and not repository.location.is_local:
             repository.objects.prove_conditional_writes(new_ulid(clock()))
         return repository
@@ -151,7 +151,7 @@ class Repository:
         exists = GraphExists(
             f"there is a graph at '{self.location.uri}' already", hint="open it, or choose another location"
         )
-        if self.ledger.exists():
+        if self.manifest.exists():
             raise exists
         token = new_ulid(self.clock())
         self.objects.prove_conditional_writes(token)
@@ -183,7 +183,7 @@ class Repository:
             schema_hash=schema.hash,
         )
         head = Head(MAIN, new_ulid(now), commit.id, None, 1, schema.hash, now, pins=tuple(pins))
-        manifest = [
+        initial = [
             *(table_to_row(row) for row in rows),
             *(version_to_row(pin, MAIN, 1, {"digests": digests[pin.table_id]}) for pin in pins),
             schema_to_row(schema),
@@ -193,11 +193,11 @@ class Repository:
         ]
         reach("init.before_manifest")
         try:
-            version = self.ledger.create(to_rows(manifest), str(FORMAT))
+            version = self.manifest.create(to_rows(initial), str(FORMAT))
         except PublishConflict:
             # The answer to our own create may have been lost, and its repetition refused.
-            version = self.ledger.read()
-            if not self.ledger.find(version, commit.id).num_rows:
+            version = self.manifest.read()
+            if not self.manifest.find(version, commit.id).num_rows:
                 raise exists from None
         reach("init.after_manifest")
         self._state = State(version)
@@ -209,24 +209,24 @@ class Repository:
     @property
     def format(self) -> int:
         """The storage format of the graph."""
-        return int(self.state().ledger.stamp or 0)
+        return int(self.state().manifest.stamp or 0)
 
     def state(self) -> State:
         """The newest state; read again only when the manifest moved."""
         with self._lock:
             known = self._state
-        version = self.ledger.read() if known is None else self.ledger.refresh(known.ledger)
-        if known is not None and version is known.ledger:
+        version = self.manifest.read() if known is None else self.manifest.refresh(known.manifest)
+        if known is not None and version is known.manifest:
             return known
         return self._remember(version)
 
-    def _remember(self, version: LedgerVersion) -> State:
+    def _remember(self, version: ManifestVersion) -> State:
         state = State(version)
         with self._lock:
             known = self._state
-            if known is not None and known.history < state.history:
+            if known is not None and known.epoch < state.epoch:
                 self._forget_history()
-            if known is None or (known.history, known.version) <= (state.history, state.version):
+            if known is None or (known.epoch, known.version) <= (state.epoch, state.version):
                 self._state = state
         return state
 
@@ -255,21 +255,21 @@ class Repository:
         failure: OmniGraphError | None = None
         tried = False
         for attempt in range(PUBLISH_TRIES):
-            with self.ledger.turn():
+            with self.manifest.turn():
                 state = self.state()
                 # A lost race may be one against ourselves: the answer was lost, and the repetition refused.
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
                     return state
                 try:
-                    if state.ledger.stamp != str(FORMAT):
-                        state = self._remember(self.ledger.raise_stamp(state.ledger, str(FORMAT)))
+                    if state.manifest.stamp != str(FORMAT):
+                        state = self._remember(self.manifest.raise_stamp(state.manifest, str(FORMAT)))
                     publication = decide(state)
                     if publication is None:
                         return state
                     rows, added = state.with_publication(publication)
                     check_cancelled()
                     tried = True
-                    return self._remember(self.ledger.publish(state.ledger, rows, added))
+                    return self._remember(self.manifest.publish(state.manifest, rows, added))
                 except PublishConflict:
                     pass
                 except StorageError as error:
@@ -286,7 +286,7 @@ class Repository:
     ) -> OmniGraphError | None:
         """After a failed publish: None when it landed after all; the error once more trying has no point."""
         try:
-            state = self._remember(self.ledger.read())
+            state = self._remember(self.manifest.read())
             landed = commit_id is not None and self.find_commit(commit_id, state) is not None
         except OmniGraphError as unreadable:
             raise OutcomeUnknown(
@@ -315,7 +315,7 @@ class Repository:
     def find_commit(self, commit_id: str, state: State | None = None) -> tuple[Commit, tuple[Pin, ...]] | None:
         """A commit and its pins, or None."""
         state = state or self.state()
-        rows = self.ledger.find(state.ledger, commit_id).to_pylist()
+        rows = self.manifest.find(state.manifest, commit_id).to_pylist()
         rows = [row for row in rows if row["object_type"] == "graph_commit"]
         return row_to_commit_and_pins(rows[0]) if rows else None
 
@@ -329,7 +329,7 @@ class Repository:
     def all_pins(self, state: State) -> dict[str, tuple[Pin, ...]]:
         """Commit id → what it pinned, for every commit the manifest knows."""
         columns = ["object_id", "metadata", "table_version", "table_branch"]
-        rows = self.ledger.history(state.ledger, "object_type = 'graph_commit'", columns).to_pylist()
+        rows = self.manifest.scan(state.manifest, "object_type = 'graph_commit'", columns).to_pylist()
         return {commit.id: pins for commit, pins in map(row_to_commit_and_pins, rows)}
 
     def all_commits(self, state: State | None = None) -> Mapping[str, Commit]:
@@ -340,17 +340,17 @@ class Repository:
         state = state or self.state()
         with self._lock:
             known, last = self._commits
-            current = self._state is None or self._state.history == state.history
+            current = self._state is None or self._state.epoch == state.epoch
         if not current:
             raise replaced("the history cannot be read")
         if last < state.version:
             columns = ["object_id", "metadata", "table_version", "table_branch"]
-            rows = self.ledger.history(
-                state.ledger, f"object_type = 'graph_commit' AND table_version > {last}", columns
+            rows = self.manifest.scan(
+                state.manifest, f"object_type = 'graph_commit' AND table_version > {last}", columns
             ).to_pylist()
             known = {**known, **{commit.id: commit for commit in map(row_to_commit, rows)}}
             with self._lock:
-                current = self._state is None or self._state.history == state.history
+                current = self._state is None or self._state.epoch == state.epoch
                 if current and self._commits[1] < state.version:
                     self._commits = known, state.version
         return known
@@ -382,7 +382,7 @@ class Repository:
             known = self._schemas.get(hash_)
         if known is not None:
             return known
-        rows = self.ledger.find(self.state().ledger, schema_object_id(hash_)).to_pylist()
+        rows = self.manifest.find(self.state().manifest, schema_object_id(hash_)).to_pylist()
         if not rows:
             raise Damaged(f"the manifest has no schema {hash_}", code="damaged_manifest")
         record = row_to_schema(rows[0])
@@ -409,7 +409,7 @@ class Repository:
                 return found
         if at is None:
             return self._at_head(state, branch)
-        commit = commit_as_of(self.ledger, state, branch, at)
+        commit = commit_as_of(self.manifest, state, branch, at)
         pinned = self.find_commit(commit.id, state)
         assert pinned is not None
         return self._snapshot_of(state, branch, *pinned)
@@ -559,7 +559,7 @@ class Repository:
             )
 
 
-def check_stamp(version: LedgerVersion, location: Location) -> None:
+def check_stamp(version: ManifestVersion, location: Location) -> None:
     """Refuse a graph of another format, saying what to do about it."""
     stamp = version.stamp
     if stamp is None:

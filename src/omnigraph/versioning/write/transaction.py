@@ -256,7 +256,7 @@ class Transaction:
     def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> _Written:
         pinned = self.snapshot.tables[key]
         prepared = self._changes[key].prepared if key in self._changes else None
-        known = {file: digest for piece in prepared.new for file, digest in piece.digests} if prepared else {}
+        known = {file: digest for fragment in prepared.new for file, digest in fragment.digests} if prepared else {}
         digests: dict[str, str] = {}
         if table.is_new:
             indexes = indexes or bool(table.built_on)
@@ -343,7 +343,7 @@ class Transaction:
                 rows.append(idempotency_to_row(options.idempotency_key, options.actor, commit_id, options.request_hash))
             if (
                 self._schema is not None
-                and not self.repository.ledger.find(state.ledger, schema_object_id(self._schema.hash)).num_rows
+                and not self.repository.manifest.find(state.manifest, schema_object_id(self._schema.hash)).num_rows
             ):
                 rows.append(schema_to_row(self._schema))
             tables = [table_to_row(row) for row, _ in created]
@@ -359,7 +359,7 @@ class Transaction:
     def _check_files(self) -> None:
         """The files of a bulk load may be days old; Lance removes files that no version refers to after a week."""
         for key, change in self._changes.items():
-            files = [file for piece in change.prepared.new for file in piece.files] if change.prepared else []
+            files = [file for fragment in change.prepared.new for file in fragment.files] if change.prepared else []
             if not files:
                 continue
             folder = self.snapshot.tables[key].folder
@@ -506,7 +506,7 @@ def write(
     for attempt in range(WRITE_TRIES):
         transaction: Transaction | None = None
         try:
-            with repository.ledger.queue() if attempt or repository.is_contended(options.branch) else nullcontext():
+            with repository.manifest.queue() if attempt or repository.is_contended(options.branch) else nullcontext():
                 check_cancelled()
                 transaction = Transaction(repository, options)
                 prepare(transaction)
@@ -537,7 +537,7 @@ def find_earlier(repository: Repository, options: WriteOptions, state: State) ->
         return None
     key = check_idempotency_key(options.idempotency_key)
     scoped = idempotency_object_id(key, options.actor)
-    rows = repository.ledger.find(state.ledger, scoped, unscoped_idempotency_object_id(key)).to_pylist()
+    rows = repository.manifest.find(state.manifest, scoped, unscoped_idempotency_object_id(key)).to_pylist()
     for row in sorted(rows, key=lambda row: bool(row["object_id"] != scoped)):
         remembered = read_metadata(row)
         commit = repository.get_commit(remembered["commit_id"])

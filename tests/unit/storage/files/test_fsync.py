@@ -192,10 +192,10 @@ def test_a_disk_that_fails_to_flush_the_publish_is_a_storage_error(tmp_path, mon
         real(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    ledger = repository.ledger
-    state = repository.state().ledger
+    manifest = repository.manifest
+    state = repository.state().manifest
     with pytest.raises(StorageError, match="Input/output error"):
-        ledger.publish(state, state.state, state.tail.slice(0, 0))
+        manifest.publish(state, state.state, state.tail.slice(0, 0))
 
 
 def test_large_values_that_have_files_of_their_own_are_flushed(tmp_path, flushed):

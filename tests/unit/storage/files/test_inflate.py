@@ -12,7 +12,7 @@ from omnigraph.engine.ingest import csv_text
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations import load
 from omnigraph.storage.files import input_files
-from omnigraph.storage.files.input_files import find_files, inflate, inflated_pieces, inflates_beyond
+from omnigraph.storage.files.input_files import find_files, inflate, inflated_chunks, inflates_beyond
 
 
 def compressed(tmp_path, data, name="x.jsonl.gz"):
@@ -25,7 +25,7 @@ def test_pieces_and_blocks_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(input_files, "_INFLATE_BYTES", 100)
     text = b"".join(b"%d\n" % number for number in range(5000)) + b"last"
     file = compressed(tmp_path, gzip.compress(text[:7000]) + gzip.compress(text[7000:]))
-    assert max(map(len, inflated_pieces(file))) <= 100
+    assert max(map(len, inflated_chunks(file))) <= 100
     blocks = list(inflate(file, line_bytes_max=50, block_bytes=1000))
     assert b"".join(blocks) == text
     assert max(map(len, blocks)) <= 1100
@@ -47,7 +47,7 @@ def test_a_line_beyond_the_limit(tmp_path, monkeypatch):
 )
 def test_a_file_that_is_no_gzip(tmp_path, data):
     with pytest.raises(InputError, match="cannot be read") as caught:
-        list(inflated_pieces(compressed(tmp_path, data)))
+        list(inflated_chunks(compressed(tmp_path, data)))
     assert caught.value.code == "unreadable_file"
 
 

@@ -10,7 +10,7 @@ from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest import manifest_table
-from omnigraph.storage.manifest.manifest_table import LedgerVersion
+from omnigraph.storage.manifest.manifest_table import ManifestVersion
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
 
@@ -24,7 +24,7 @@ SLACK = 1.5
 
 def objects() -> Counter[str]:
     gc.collect()
-    kinds = (Table, TableData, LedgerVersion, State, Snapshot)
+    kinds = (Table, TableData, ManifestVersion, State, Snapshot)
     return Counter(type(one).__name__ for one in gc.get_objects() if isinstance(one, kinds))
 
 
@@ -45,6 +45,6 @@ def test_memory_is_bounded_in_the_number_of_commits(tmp_path, monkeypatch):
             counts.append(objects())
             entries.append(cache.entry_count)
     assert repository.tables.cache_bytes <= BOUND * 2 * SLACK
-    assert repository.ledger.cache_bytes <= BOUND * 2 * SLACK
+    assert repository.manifest.cache_bytes <= BOUND * 2 * SLACK
     assert counts[1] <= counts[0]
     assert entries[1] <= entries[0]

@@ -436,7 +436,7 @@ def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
 
 
 def test_compaction_leaves_pieces_alone_that_are_large_for_their_table(line, monkeypatch):
-    monkeypatch.setattr(numbered_versions, "_PIECE_MIN", 5)
+    monkeypatch.setattr(numbered_versions, "_FRAGMENT_ROWS_MIN", 5)
     line.write(Change(append=people(*numbered(*range(20)))))
     large = line.table.fragments
     for number in range(40, 47):

@@ -15,8 +15,8 @@ from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.staging import Change
-from omnigraph.storage.manifest import manifest_table as ledger_module
-from omnigraph.storage.manifest.manifest_table import SCHEMA, STAMP_KEY, Ledger, PublishConflict
+from omnigraph.storage.manifest import manifest_table as manifest_module
+from omnigraph.storage.manifest.manifest_table import SCHEMA, STAMP_KEY, ManifestTable, PublishConflict
 from support.graphs import KNOWS, PERSON, add_people, change, knows, new_repository, people
 
 
@@ -34,15 +34,15 @@ def commit(number):
     return rows((f"commit-{number:05}", "graph_commit"))
 
 
-def new_ledger(root, sync=False):
-    ledger = Ledger(Location(str(root), root), sync=sync)
-    version = ledger.create(pa.concat_tables([head("0"), commit(0)]), "1001")
-    return ledger, version
+def new_manifest(root, sync=False):
+    manifest = ManifestTable(Location(str(root), root), sync=sync)
+    version = manifest.create(pa.concat_tables([head("0"), commit(0)]), "1001")
+    return manifest, version
 
 
-def step(ledger, version, number):
+def step(manifest, version, number):
     state = head(str(number)).cast(version.state.schema)
-    return ledger.publish(version, state, commit(number).cast(version.state.schema))
+    return manifest.publish(version, state, commit(number).cast(version.state.schema))
 
 
 def all_ids(version):
@@ -56,19 +56,19 @@ def fragments(version):
 # -- creating and reading ------------------------------------------------------------------------------
 
 
-def test_there_is_no_ledger_at_first(tmp_path):
-    ledger = Ledger(Location(str(tmp_path), tmp_path), sync=False)
-    assert not ledger.exists()
+def test_there_is_no_manifest_at_first(tmp_path):
+    manifest = ManifestTable(Location(str(tmp_path), tmp_path), sync=False)
+    assert not manifest.exists()
     (tmp_path / "__manifest").mkdir()
-    assert not ledger.exists()
+    assert not manifest.exists()
 
 
-def test_a_new_ledger_is_version_1_and_carries_the_stamp(tmp_path):
-    ledger, version = new_ledger(tmp_path)
-    assert ledger.exists()
+def test_a_new_manifest_is_version_1_and_carries_the_stamp(tmp_path):
+    manifest, version = new_manifest(tmp_path)
+    assert manifest.exists()
     assert version.version == 1
     assert version.stamp == "1001"
-    read = ledger.read()
+    read = manifest.read()
     assert (read.version, read.stamp) == (1, "1001")
     assert read.state["object_id"].to_pylist() == ["graph_head:main"]
     assert read.tail.num_rows == 0
@@ -77,25 +77,25 @@ def test_a_new_ledger_is_version_1_and_carries_the_stamp(tmp_path):
 
 
 def test_of_two_creators_one_is_told(tmp_path):
-    ledger, _ = new_ledger(tmp_path)
+    manifest, _ = new_manifest(tmp_path)
     with pytest.raises(PublishConflict):
-        ledger.create(pa.concat_tables([head("other"), commit(0)]), "1001")
-    assert ledger.read().state["metadata"].to_pylist() == ["0"]
+        manifest.create(pa.concat_tables([head("other"), commit(0)]), "1001")
+    assert manifest.read().state["metadata"].to_pylist() == ["0"]
 
 
 def test_a_known_version_is_handed_back_until_something_moved(tmp_path):
-    ledger, first = new_ledger(tmp_path)
-    assert ledger.refresh(first) is first
-    second = step(ledger, first, 1)
-    assert ledger.refresh(first).version == second.version
-    assert ledger.refresh(second) is second
+    manifest, first = new_manifest(tmp_path)
+    assert manifest.refresh(first) is first
+    second = step(manifest, first, 1)
+    assert manifest.refresh(first).version == second.version
+    assert manifest.refresh(second) is second
 
 
 @pytest.mark.parametrize("others", [1, 2, 63, 64, 65, 130])
 def test_what_others_published_is_seen_at_once_also_after_it_was_trimmed(tmp_path, others):
     """A reader looks at two places of the folder only; everybody else goes on through handles of their own."""
-    reader, known = new_ledger(tmp_path)
-    writer = Ledger(Location(str(tmp_path), tmp_path), sync=False)
+    reader, known = new_manifest(tmp_path)
+    writer = ManifestTable(Location(str(tmp_path), tmp_path), sync=False)
     for _ in range(3):
         assert reader.refresh(known) is known
     version = writer.read()
@@ -112,9 +112,9 @@ def test_what_others_published_is_seen_at_once_also_after_it_was_trimmed(tmp_pat
 
 
 def test_a_publish_replaces_the_state_and_adds_history(tmp_path):
-    ledger, first = new_ledger(tmp_path)
-    second = step(ledger, first, 1)
-    for version in (second, ledger.read()):
+    manifest, first = new_manifest(tmp_path)
+    second = step(manifest, first, 1)
+    for version in (second, manifest.read()):
         assert version.version == 2
         assert version.stamp == "1001"
         assert version.state["metadata"].to_pylist() == ["1"]
@@ -123,30 +123,30 @@ def test_a_publish_replaces_the_state_and_adds_history(tmp_path):
 
 
 def test_only_one_of_two_publishes_on_one_version_lands(tmp_path):
-    ledger, first = new_ledger(tmp_path)
-    winner = step(ledger, first, 1)
+    manifest, first = new_manifest(tmp_path)
+    winner = step(manifest, first, 1)
     with pytest.raises(PublishConflict):
-        step(ledger, first, 2)
-    assert ledger.read().version == winner.version
-    assert sorted(all_ids(ledger.read())) == ["commit-00000", "commit-00001", "graph_head:main"]
+        step(manifest, first, 2)
+    assert manifest.read().version == winner.version
+    assert sorted(all_ids(manifest.read())) == ["commit-00000", "commit-00001", "graph_head:main"]
 
 
 @pytest.mark.parametrize("behind", [1, 5, 70, 200])
 def test_a_publish_on_an_old_version_never_lands_however_old(tmp_path, behind):
-    ledger, first = new_ledger(tmp_path)
+    manifest, first = new_manifest(tmp_path)
     version = first
     for number in range(1, behind + 1):
-        version = step(ledger, version, number)
+        version = step(manifest, version, number)
     # Lance knows a conflict from the transactions of newer versions, and most of those were dropped by now.
     with pytest.raises(PublishConflict):
-        step(ledger, first, 9_999)
-    assert ledger.read().version == version.version
-    assert "commit-09999" not in all_ids(ledger.read())
+        step(manifest, first, 9_999)
+    assert manifest.read().version == version.version
+    assert "commit-09999" not in all_ids(manifest.read())
 
 
 def test_a_publish_that_lands_in_the_place_of_a_dropped_version_is_not_believed(tmp_path, monkeypatch):
     """A request that hangs while a hundred others pass may write where a version was dropped: nobody looks there."""
-    ledger, first = new_ledger(tmp_path)
+    manifest, first = new_manifest(tmp_path)
     real = lance.LanceDataset.commit
     slot = tmp_path / "__manifest" / "_versions" / f"{2**64 - 1 - 2:020}.manifest"
 
@@ -155,7 +155,7 @@ def test_a_publish_that_lands_in_the_place_of_a_dropped_version_is_not_believed(
         dataset = real(*arguments, **settings)
         ours = slot.read_bytes()
         slot.unlink()
-        others = Ledger(ledger.location, sync=False)
+        others = ManifestTable(manifest.location, sync=False)
         version = others.read()
         for number in range(1, 131):
             version = step(others, version, number)
@@ -165,51 +165,51 @@ def test_a_publish_that_lands_in_the_place_of_a_dropped_version_is_not_believed(
 
     monkeypatch.setattr(lance.LanceDataset, "commit", hang)
     with pytest.raises(StorageError, match="overtook"):
-        step(ledger, first, 9_999)
-    newest = Ledger(ledger.location, sync=False).read()
+        step(manifest, first, 9_999)
+    newest = ManifestTable(manifest.location, sync=False).read()
     assert newest.version == 131
     assert "commit-09999" not in all_ids(newest)
 
 
 def test_two_handles_conflict_like_two_processes(tmp_path):
-    ledger, _ = new_ledger(tmp_path)
-    other = Ledger(ledger.location, sync=False)
-    mine, theirs = ledger.read(), other.read()
+    manifest, _ = new_manifest(tmp_path)
+    other = ManifestTable(manifest.location, sync=False)
+    mine, theirs = manifest.read(), other.read()
     step(other, theirs, 1)
     with pytest.raises(PublishConflict):
-        step(ledger, mine, 2)
-    step(ledger, ledger.refresh(mine), 2)
-    assert ledger.read().state["metadata"].to_pylist() == ["2"]
+        step(manifest, mine, 2)
+    step(manifest, manifest.refresh(mine), 2)
+    assert manifest.read().state["metadata"].to_pylist() == ["2"]
 
 
 def test_a_publish_that_seals_conflicts_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger_module, "_SEAL_ROWS", 2)
-    ledger, first = new_ledger(tmp_path)
-    step(ledger, first, 1)
+    monkeypatch.setattr(manifest_module, "_SEAL_ROWS", 2)
+    manifest, first = new_manifest(tmp_path)
+    step(manifest, first, 1)
     with pytest.raises(PublishConflict):
-        step(ledger, first, 2)
+        step(manifest, first, 2)
 
 
 def test_a_publish_that_stops_before_its_commit_changes_nothing(tmp_path):
-    ledger, first = new_ledger(tmp_path)
+    manifest, first = new_manifest(tmp_path)
     with pytest.raises(Exception, match="failpoint"), arm("publish.before_commit"):
-        step(ledger, first, 1)
-    assert ledger.refresh(first) is first
-    assert step(ledger, first, 2).version == 2
+        step(manifest, first, 1)
+    assert manifest.refresh(first) is first
+    assert step(manifest, first, 2).version == 2
 
 
 # -- a long history ------------------------------------------------------------------------------------
 
 
 def test_six_hundred_publishes(tmp_path):
-    ledger, version = new_ledger(tmp_path)
+    manifest, version = new_manifest(tmp_path)
     most = 0
     for number in range(1, 601):
-        version = step(ledger, version, number)
+        version = step(manifest, version, number)
         most = max(most, len(version.dataset.get_fragments()))
         assert version.version == number + 1
     assert most <= log2(600) + 2
-    read = ledger.read()
+    read = manifest.read()
     assert read.tail.num_rows < 64, "a reader never loads more than the newest of it"
     assert sorted(all_ids(read)) == [*(f"commit-{n:05}" for n in range(601)), "graph_head:main"]
     assert fragments(read) == fragments(version)
@@ -217,15 +217,15 @@ def test_six_hundred_publishes(tmp_path):
     kept = len(list((tmp_path / "__manifest" / "_versions").glob("*.manifest")))
     assert kept <= 32 + 64
     assert len(list((tmp_path / "__manifest" / "data").iterdir())) <= 2 * kept + most
-    found = ledger.history(read, "object_type = 'graph_commit'", ["object_id"])
+    found = manifest.scan(read, "object_type = 'graph_commit'", ["object_id"])
     assert found.num_rows == 601
 
 
 def test_sealed_fragments_hold_history_only_and_the_last_holds_the_state(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger_module, "_SEAL_ROWS", 4)
-    ledger, version = new_ledger(tmp_path)
+    monkeypatch.setattr(manifest_module, "_SEAL_ROWS", 4)
+    manifest, version = new_manifest(tmp_path)
     for number in range(1, 42):
-        version = step(ledger, version, number)
+        version = step(manifest, version, number)
         anchor, *sealed, live = sorted(version.dataset.get_fragments(), key=lambda fragment: fragment.fragment_id)
         assert anchor.to_table()["object_id"].to_pylist() == ["commit-00000"]
         types = {kind for fragment in sealed for kind in fragment.to_table()["object_type"].to_pylist()}
@@ -236,24 +236,24 @@ def test_sealed_fragments_hold_history_only_and_the_last_holds_the_state(tmp_pat
 
 
 def test_any_row_is_found_sealed_or_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger_module, "_SEAL_ROWS", 8)
-    ledger, version = new_ledger(tmp_path)
+    monkeypatch.setattr(manifest_module, "_SEAL_ROWS", 8)
+    manifest, version = new_manifest(tmp_path)
     for number in range(1, 41):
-        version = step(ledger, version, number)
+        version = step(manifest, version, number)
     for number in range(41):
-        assert ledger.find(version, f"commit-{number:05}").num_rows == 1
-    assert ledger.find(version, "graph_head:main").num_rows == 1
-    assert ledger.find(version, "o'brien").num_rows == 0
+        assert manifest.find(version, f"commit-{number:05}").num_rows == 1
+    assert manifest.find(version, "graph_head:main").num_rows == 1
+    assert manifest.find(version, "o'brien").num_rows == 0
 
 
 def test_a_reader_of_a_trimmed_version_gets_the_same_history_from_a_newer_one(tmp_path):
-    ledger, first = new_ledger(tmp_path)
+    manifest, first = new_manifest(tmp_path)
     version = first
     for number in range(1, 130):
-        version = step(ledger, version, number)
+        version = step(manifest, version, number)
     assert not (tmp_path / "__manifest" / "_versions" / f"{2**64 - 2:020}.manifest").exists()
-    late = Ledger(ledger.location, sync=False)
-    assert late.history(first, "object_id = 'commit-00000'").num_rows == 1
+    late = ManifestTable(manifest.location, sync=False)
+    assert late.scan(first, "object_id = 'commit-00000'").num_rows == 1
 
 
 # -- what others see -----------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
 
 
 def test_the_settings_of_the_manifest(tmp_path):
-    new_ledger(tmp_path)
+    new_manifest(tmp_path)
     dataset = lance.dataset(str(tmp_path / "__manifest"))
     assert dataset.data_storage_version == "2.2"
     assert dataset.has_stable_row_ids
@@ -318,11 +318,11 @@ def test_the_settings_of_the_manifest(tmp_path):
 
 
 def test_a_lost_data_file_is_reported_and_not_taken_for_an_empty_graph(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger_module, "_READ_TRIES", 2)
-    ledger, _ = new_ledger(tmp_path)
+    monkeypatch.setattr(manifest_module, "_READ_TRIES", 2)
+    manifest, _ = new_manifest(tmp_path)
     shutil.rmtree(tmp_path / "__manifest" / "data")
     with pytest.raises(Damaged, match="graph manifest") as caught:
-        Ledger(ledger.location, sync=False).read()
+        ManifestTable(manifest.location, sync=False).read()
     assert caught.value.code == "missing_file"
 
 
@@ -330,20 +330,20 @@ def test_other_columns_are_another_release(tmp_path):
     table = pa.table({"object_id": ["a"], "object_type": ["graph_head"]})
     lance.write_dataset(table, str(tmp_path / "__manifest"))
     with pytest.raises(Damaged, match="other columns") as caught:
-        Ledger(Location(str(tmp_path), tmp_path), sync=False).read()
+        ManifestTable(Location(str(tmp_path), tmp_path), sync=False).read()
     assert "release" in caught.value.hint
 
 
 def test_an_empty_manifest_is_damage(tmp_path):
     lance.write_dataset(SCHEMA.empty_table(), str(tmp_path / "__manifest"), schema=SCHEMA)
     with pytest.raises(Damaged, match="empty"):
-        Ledger(Location(str(tmp_path), tmp_path), sync=False).read()
+        ManifestTable(Location(str(tmp_path), tmp_path), sync=False).read()
 
 
 def test_a_truncated_manifest_version_is_a_typed_error(tmp_path):
-    ledger, version = new_ledger(tmp_path)
-    step(ledger, version, 1)
+    manifest, version = new_manifest(tmp_path)
+    step(manifest, version, 1)
     newest = tmp_path / "__manifest" / "_versions" / f"{2**64 - 3:020}.manifest"
     newest.write_bytes(newest.read_bytes()[:40])
     with pytest.raises((StorageError, Damaged), match="graph manifest"):
-        Ledger(ledger.location, sync=False).read()
+        ManifestTable(manifest.location, sync=False).read()

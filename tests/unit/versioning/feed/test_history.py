@@ -245,12 +245,12 @@ def test_every_file_is_looked_through_once(graph, monkeypatch):
     for age in range(20):
         set_age(graph, "Alice", age)
     read = []
-    find = row_finder.Finder._find
+    find = row_finder.RowFinder._find
 
     def counting(self, table, file):
         read.append(file)
         return find(self, table, file)
 
-    monkeypatch.setattr(row_finder.Finder, "_find", counting)
+    monkeypatch.setattr(row_finder.RowFinder, "_find", counting)
     assert len(list(graph.history("Person", "Alice"))) == 21
     assert len(read) == len(set(read)) == 21

@@ -30,7 +30,7 @@ def first_parents(repository, branch):
 
 def find(repository, branch, at):
     try:
-        return commit_as_of(repository.ledger, repository.state(), branch, at).id
+        return commit_as_of(repository.manifest, repository.state(), branch, at).id
     except CommitNotFound:
         return None
 

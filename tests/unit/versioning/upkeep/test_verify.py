@@ -13,7 +13,7 @@ from omnigraph.errors import IncompatibleFormat
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.indexes import IndexSpec
 from omnigraph.storage.lance.staging import Change
-from omnigraph.storage.manifest import manifest_table as ledger_module
+from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.versioning.model.manifest_rows import Pin
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, verify
@@ -66,7 +66,7 @@ def rewrite(repository, *, state=None, tail=None, twice=()):
 
     Rows that are sealed already cannot be reached; the graphs here are too young to have any but the first.
     """
-    version = repository.ledger.read()
+    version = repository.manifest.read()
 
     def changed(rows, edit):
         found = rows.to_pylist()
@@ -78,7 +78,7 @@ def rewrite(repository, *, state=None, tail=None, twice=()):
 
     history = changed(version.tail, tail)
     object.__setattr__(version, "tail", version.tail.slice(0, 0))
-    repository.ledger.publish(version, changed(version.state, state), history)
+    repository.manifest.publish(version, changed(version.state, state), history)
 
 
 def edit_metadata(object_id, **fields):
@@ -323,7 +323,7 @@ def test_a_damaged_commit_does_not_hide_the_rest(repository, root):
 
 
 def test_a_foreign_stamp_is_refused_and_not_judged(repository):
-    version = repository.state().ledger
+    version = repository.state().manifest
     object.__setattr__(version, "stamp", "4")
     with pytest.raises(IncompatibleFormat):
         verify(repository)
@@ -362,7 +362,7 @@ def test_a_graph_with_a_damaged_head_is_reported_and_does_not_fall_over(tmp_path
 
 
 def test_a_manifest_that_lost_its_file_is_an_error_of_its_own(repository, root, monkeypatch):
-    monkeypatch.setattr(ledger_module, "_READ_TRIES", 2)
+    monkeypatch.setattr(manifest_module, "_READ_TRIES", 2)
     shutil.rmtree(root / "__manifest" / "data")
     with pytest.raises(og.errors.Damaged, match="graph manifest"):
         open_repository(root)

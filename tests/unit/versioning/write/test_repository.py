@@ -468,7 +468,7 @@ def test_an_unreadable_commit_is_named_and_the_head_stays_readable(root):
 
 def damage(repository, object_id, column, value):
     """Publish a row with other contents than this program writes."""
-    version = repository.ledger.read()
+    version = repository.manifest.read()
 
     def changed(rows):
         found = rows.to_pylist()
@@ -479,4 +479,4 @@ def damage(repository, object_id, column, value):
 
     tail = changed(version.tail)
     object.__setattr__(version, "tail", tail.slice(0, 0))
-    repository.ledger.publish(version, changed(version.state), tail)
+    repository.manifest.publish(version, changed(version.state), tail)

@@ -494,7 +494,7 @@ def test_a_store_that_keeps_failing_is_reported_with_nothing_written(repository,
 
 def test_an_outcome_nobody_can_know_is_said_and_noted(repository, root, monkeypatch):
     def lose():
-        monkeypatch.setattr(repository.ledger, "read", unreachable)
+        monkeypatch.setattr(repository.manifest, "read", unreachable)
         raise StorageError("the connection broke")
 
     def unreachable():
@@ -614,7 +614,7 @@ def test_a_table_is_dropped(repository, root):
     with pytest.raises(TypeNotFound):
         change(repository, {KNOWS: Change(append=knows(("a", "b")))})
     assert ids_of(open_repository(root).snapshot(at=before.id), KNOWS) == ["a-b"]
-    (stone,) = repository.ledger.history(repository.state().ledger, "object_type = 'table_tombstone'").to_pylist()
+    (stone,) = repository.manifest.scan(repository.state().manifest, "object_type = 'table_tombstone'").to_pylist()
     assert (stone["table_key"], stone["table_version"]) == (KNOWS, 3)
     assert verify(repository) == []
 
@@ -685,7 +685,7 @@ def test_a_schema_that_comes_back_is_kept_once(repository):
             transaction.set_schema(record, first_identity=now, next_identity=now)
 
         structural(repository, prepare)
-    rows = repository.ledger.history(repository.state().ledger, "object_type = 'schema'")
+    rows = repository.manifest.scan(repository.state().manifest, "object_type = 'schema'")
     assert sorted(rows["object_id"].to_pylist()) == ["schema:hash-1", "schema:hash-2"]
     assert verify(repository) == []
 
@@ -732,13 +732,13 @@ def test_who_lost_a_race_queues_for_a_while(root, monkeypatch):
     repository = new_repository(root, clock=clock)
     repository.create_branch("quiet")
     queued = []
-    queue = repository.ledger.queue
+    queue = repository.manifest.queue
 
     def counted():
         queued.append(1)
         return queue()
 
-    monkeypatch.setattr(repository.ledger, "queue", counted)
+    monkeypatch.setattr(repository.manifest, "queue", counted)
     other = open_repository(root)
     losing: list[bool] = []
 
