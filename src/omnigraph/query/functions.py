@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.query.aggregates import AGGREGATES
 from omnigraph.query.scalars import SCALARS
 
 Family = Literal["clock", "text", "rank", "why", "aggregate", "value", "entity", "path"]
@@ -39,12 +40,7 @@ FUNCTIONS: dict[str, Function] = {
         Function("bm25", "rank", 2, 2, "bm25($x.text, query)"),
         Function("rrf", "rank", 2, 9, "rrf(nearest(…), bm25(…)) or rrf(nearest(…), bm25(…) * weight, …, k)"),
         Function("why", "why", 0, 0, "why()"),
-        Function("count", "aggregate", 1, 1, "count($x)"),
-        Function("sum", "aggregate", 1, 1, "sum($x.number)"),
-        Function("avg", "aggregate", 1, 1, "avg($x.number)"),
-        Function("min", "aggregate", 1, 1, "min($x.value)"),
-        Function("max", "aggregate", 1, 1, "max($x.value)"),
-        Function("collect", "aggregate", 1, 1, "collect($x.value)"),
+        *(Function(each.name, "aggregate", 1, 1, each.usage) for each in AGGREGATES.values()),
         *(Function(each.name, "value", each.fewest, each.most, each.usage) for each in SCALARS.values()),
         Function("id", "entity", 1, 1, "id($x)"),
         Function("type", "entity", 1, 1, "type($x)"),

@@ -67,16 +67,13 @@ class _Walk:
 
     def of_expr(self, expr: ast.Expr, row: str | None) -> str | None:
         """The scalar of `$x.p`, of a bare name that is a property of the row, or of `id($x)`; None if it varies."""
-        match expr:
-            case ast.PropertyOf():
-                types = self._variables.get(expr.var.text, ())
-                scalars = {self.of_type(name, expr.property.text) for name in types} - {None}
-                return scalars.pop() if len(scalars) == 1 else None
-            case ast.Word() if row is not None:
-                return self.of_type(row, expr.name) or ("String" if expr.name in _ENDS else None)
-            case ast.Call("id"):
-                return "String"
-        return None
+        if isinstance(expr, ast.PropertyOf):
+            types = self._variables.get(expr.var.text, ())
+            scalars = {self.of_type(name, expr.property.text) for name in types} - {None}
+            return scalars.pop() if len(scalars) == 1 else None
+        if isinstance(expr, ast.Word) and row is not None:
+            return self.of_type(row, expr.name) or ("String" if expr.name in _ENDS else None)
+        return "String" if isinstance(expr, ast.Call) and expr.function == "id" else None
 
 
 def _uses(walk: _Walk, node: object, row: str | None = None) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from omnigraph.errors import Diagnostic, ParseError, TypeCheckError
 from omnigraph.lang.spans import Source
@@ -278,6 +278,8 @@ def _described(type_: ResultType) -> dict[str, Any]:
                 data["item_kind"] = _KINDS[type_.scalar]
             if type_.dim is not None:
                 data["vector_dim"] = type_.dim
+        case _:
+            assert_never(type_)
     data["nullable"] = type_.nullable
     return data
 

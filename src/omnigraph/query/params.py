@@ -57,11 +57,7 @@ def bind_params(
     for param in declared:
         if param.name not in given:
             if not param.type.nullable:
-                near = closest(param.name, given)
-                hint = f"'{near}' was given: is it misspelt?" if near else None
-                if f"${param.name}" in given:
-                    hint = "parameter names are given without the dollar sign"
-                raise ParameterError(f"parameter '{param.name}' ({param.type}) is missing", hint=hint)
+                raise _missing(param, given)
             values[param.name] = None
             continue
         try:
@@ -69,12 +65,24 @@ def bind_params(
         except ValueFormatError as error:
             raise ParameterError(f"parameter '{param.name}' ({param.type}): {error.message}", hint=error.hint) from None
     unused = tuple(name for name in given if name not in values)
+    _validate_unused(unused, given)
+    return BoundParams(values, unused)
+
+
+def _missing(param: ParamDecl, given: Mapping[str, Any]) -> ParameterError:
+    near = closest(param.name, given)
+    hint = f"'{near}' was given: is it misspelt?" if near else None
+    if f"${param.name}" in given:
+        hint = "parameter names are given without the dollar sign"
+    return ParameterError(f"parameter '{param.name}' ({param.type}) is missing", hint=hint)
+
+
+def _validate_unused(unused: Iterable[str], given: Mapping[str, Any]) -> None:
     for name in unused:
         if name == NOW:
             raise ParameterError(f"parameter '{NOW}' is reserved")
         if isinstance(given[name], Mapping):
             raise ParameterError(f"parameter '{name}' is not declared, and no parameter can be an object")
-    return BoundParams(values, unused)
 
 
 def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:

@@ -15,7 +15,7 @@ from omnigraph.engine.cache.table_cache import Mask
 from omnigraph.engine.exec.binding_table import Bound, is_number
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.integer_sums import sum_of
-from omnigraph.query.plan.ir import AggregateFunction
+from omnigraph.query.aggregates import AggregateFunction
 
 Values = np.ndarray[Any, Any]
 

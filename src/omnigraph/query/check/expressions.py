@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar, assert_never, cast
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.lang.diagnostics import Fault
@@ -94,20 +94,42 @@ class ExpressionChecker:
         """Type one expression."""
         checkpoint()
         match expr:
+            case ast.Literal() | ast.ListLiteral() | ast.ObjectLiteral():
+                return self.literal(expr, scope)
             case ast.PropertyOf():
                 return self.property(expr, scope)
             case ast.Var():
                 return self.variable(expr, scope)
+            case ast.Word():
+                return self.word(expr, scope)
+            case ast.Call():
+                return self.call(expr, scope)
+            case ast.Case():
+                return check_case(self, expr, scope)
+            case ast.Arithmetic():
+                return check_arithmetic(self, expr, scope)
+            case ast.Negative():
+                return check_negative(self, expr, scope)
+            case ast.Compare() | ast.Logic() | ast.Not() | ast.IsNull():
+                return self.predicate(expr, scope)
+            case _:
+                assert_never(expr)
+
+    def literal(self, expr: ast.Literal | ast.ListLiteral | ast.ObjectLiteral, scope: Scope) -> ir.Expr:
+        """A constant, a list or an object."""
+        match expr:
             case ast.ListLiteral() if any(not isinstance(item, ast.Literal) for item in expr.items):
                 return check_list(self, expr, scope)
             case ast.Literal() | ast.ListLiteral():
                 return literal(expr)
             case ast.ObjectLiteral():
                 return check_object(self, expr, scope)
-            case ast.Call():
-                return self.call(expr, scope)
-            case ast.Case():
-                return check_case(self, expr, scope)
+            case _:
+                assert_never(expr)
+
+    def predicate(self, expr: ast.Compare | ast.Logic | ast.Not | ast.IsNull, scope: Scope) -> ir.Expr:
+        """A comparison, `and`, `or`, `not` or `is null`."""
+        match expr:
             case ast.Compare():
                 return self.compare(expr, scope)
             case ast.Logic():
@@ -116,12 +138,8 @@ class ExpressionChecker:
                 return check_not(self, expr, scope)
             case ast.IsNull():
                 return check_is_null(self, expr, scope)
-            case ast.Arithmetic():
-                return check_arithmetic(self, expr, scope)
-            case ast.Negative():
-                return check_negative(self, expr, scope)
-            case ast.Word():
-                return self.word(expr, scope)
+            case _:
+                assert_never(expr)
 
     def word(self, word: ast.Word, scope: Scope) -> ir.Expr:
         """A bare name: what the scope says it means, else `null`."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
+from typing import assert_never
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
@@ -28,8 +29,8 @@ from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.suggestions import did_you_mean, listing
 
-_Place = tuple[int, int]
-"""The number of a clause, and of a hop in it: a path has several."""
+_Position = tuple[int, int]
+"""The number of a clause and the number of a hop in it; a path has several hops."""
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class _Block:
     since: dict[str, int] = field(default_factory=dict)
     """Own variable → number of the clause that introduces it."""
     bindings: list[ResolvedBinding] = field(default_factory=list)
-    hops: dict[_Place, ResolvedHop] = field(default_factory=dict)
+    hops: dict[_Position, ResolvedHop] = field(default_factory=dict)
     paths: list[ResolvedPath] = field(default_factory=list)
     conditions: list[ir.Condition] = field(default_factory=list)
     negations: list[ResolvedBlock] = field(default_factory=list)
@@ -59,6 +60,43 @@ class _Block:
 
     def touch(self, variable: Variable) -> None:
         self.mentioned[variable.ir_name] = None
+
+
+class _HopQueue:
+    """The order in which hops are resolved: the first hop in the text that has an end of known type comes next.
+
+    A hop over a named edge comes before one over any edge, because it restricts the types of its ends more. If no hop
+    has a known end, the first remaining hop comes next.
+    """
+
+    def __init__(self, hops: Mapping[_Position, ast.Hop]) -> None:
+        self._hops = hops
+        self._priority = {position: (hop.edge.text == ast.ANY_EDGE, position) for position, hop in hops.items()}
+        self._waiting = iter(sorted(self._priority.values()))
+        self._ready: list[tuple[bool, _Position]] = []
+        self._done: set[_Position] = set()
+        self._at_end: dict[str, list[_Position]] = {}
+        for position, hop in hops.items():
+            for end in {hop.left.text, hop.right.text} - {ast.ANONYMOUS}:
+                self._at_end.setdefault(end, []).append(position)
+
+    def __iter__(self) -> Iterator[tuple[_Position, ast.Hop]]:
+        while len(self._done) < len(self._hops):
+            _, position = heapq.heappop(self._ready) if self._ready else next(self._waiting)
+            if position not in self._done:
+                self._done.add(position)
+                yield position, self._hops[position]
+
+    def push(self, position: _Position) -> None:
+        """Mark a hop as having an end of known type."""
+        heapq.heappush(self._ready, self._priority[position])
+
+    def push_neighbours(self, hop: ast.Hop) -> None:
+        """Mark the hops that share an end with a resolved hop."""
+        for end in (hop.left.text, hop.right.text):
+            for position in self._at_end.pop(end, ()):
+                if position not in self._done:
+                    self.push(position)
 
 
 class MatchChecker:
@@ -87,10 +125,14 @@ class MatchChecker:
                     self.expressions.attempt(self.negation, block, clause, number)
                 case ast.Optional():
                     self.expressions.attempt(self.optional, block, clause, number)
+                case ast.Hop():
+                    pass  # resolved by `all_hops`
+                case _:
+                    assert_never(clause)
         own = {variable.ir_name for variable in block.own.values()}
         resolved = ResolvedBlock(
             tuple(block.bindings),
-            tuple(block.hops[place] for place in sorted(block.hops)),
+            tuple(block.hops[position] for position in sorted(block.hops)),
             tuple(block.conditions),
             tuple(block.negations),
             tuple(name for name in block.mentioned if name not in own),
@@ -168,43 +210,34 @@ class MatchChecker:
     # -- hops ------------------------------------------------------------------------------------
 
     def all_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> None:
-        """Settle every hop, each time the first one in the text that has an end of known type."""
-        hops: dict[_Place, ast.Hop] = {}
+        """Resolve every hop, in the order of `_HopQueue`."""
+        hops = self.collect_hops(block, clauses)
+        for position, hop in hops.items():
+            self.edge_variable_early(block, hop, position[0])
+        queue = _HopQueue(hops)
+        for position, hop in hops.items():
+            if self.known_end(block, hop):
+                queue.push(position)
+        for position, hop in queue:
+            try:
+                block.hops[position] = self.hop(block, hop, position[0])
+            except Fault as fault:
+                self.report(fault)
+                self.give_up(block, hop, position[0])
+            except Silenced:
+                self.give_up(block, hop, position[0])
+            queue.push_neighbours(hop)
+
+    def collect_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> dict[_Position, ast.Hop]:
+        """Return the hops of all clauses, and introduce the variables of paths."""
+        hops: dict[_Position, ast.Hop] = {}
         for number, clause in enumerate(clauses):
             if isinstance(clause, ast.Hop):
                 hops[number, 0] = clause
             elif isinstance(clause, ast.Path):
                 self.expressions.attempt(self.path_early, block, clause, number)
                 hops |= {(number, at): hop for at, hop in enumerate(clause.hops)}
-        at_end: dict[str, list[_Place]] = {}
-        for place, hop in hops.items():
-            self.edge_variable_early(block, hop, place[0])
-            for end in {hop.left.text, hop.right.text} - {ast.ANONYMOUS}:
-                at_end.setdefault(end, []).append(place)
-        # A named edge says more about its ends than one of any type, so it comes first.
-        turns = {place: (hop.edge.text == ast.ANY_EDGE, place) for place, hop in hops.items()}
-        ready = [turns[place] for place, hop in hops.items() if self.known_end(block, hop)]
-        heapq.heapify(ready)
-        waiting = iter(sorted(turns.values()))
-        done: set[_Place] = set()
-        while len(done) < len(hops):
-            _, place = heapq.heappop(ready) if ready else next(turn for turn in waiting if turn[1] not in done)
-            if place in done:
-                continue
-            done.add(place)
-            hop = hops[place]
-            try:
-                block.hops[place] = self.hop(block, hop, place[0])
-            except Fault as fault:
-                self.report(fault)
-                self.give_up(block, hop, place[0])
-            except Silenced:
-                self.give_up(block, hop, place[0])
-            for end in (hop.left.text, hop.right.text):
-                for other in at_end.get(end, ()):
-                    if other not in done:
-                        heapq.heappush(ready, turns[other])
-                at_end.pop(end, None)
+        return hops
 
     def known_end(self, block: _Block, hop: ast.Hop) -> bool:
         return any(block.find(end.text) is not None for end in (hop.left, hop.right) if end.text != ast.ANONYMOUS)
@@ -242,10 +275,10 @@ class MatchChecker:
         self.introduce(block, name.text, None, number, "path")
 
     def path(self, block: _Block, path: ast.Path, number: int) -> None:
-        places = [(number, at) for at in range(len(path.hops))]
-        hops = [block.hops.pop(place) for place in places if place in block.hops]
+        positions = [(number, at) for at in range(len(path.hops))]
+        hops = [block.hops.pop(position) for position in positions if position in block.hops]
         variable = block.own.get(path.var.text)
-        if len(hops) == len(places) and variable is not None and variable.kind == "path":
+        if len(hops) == len(positions) and variable is not None and variable.kind == "path":
             block.paths.append(check_path(self.catalog, path, hops, variable))
 
     def hop(self, block: _Block, hop: ast.Hop, number: int) -> ResolvedHop:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
@@ -80,6 +81,8 @@ class MutationChecker:
             case ast.Delete():
                 where = self.where(statement.where, type_)
                 return (ir.DeleteNodes if isinstance(type_, NodeType) else ir.DeleteEdges)(type_.name, where)
+            case _:
+                assert_never(statement)
 
     def find_type(self, name: Name) -> NodeType | EdgeType | None:
         return self.catalog.nodes.get(name.text) or self.catalog.edges.get(name.text)

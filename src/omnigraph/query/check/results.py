@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeGuard
+from typing import TypeGuard, assert_never
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.query.check.errors import Silenced, type_fault
@@ -331,5 +331,7 @@ def _column_name(expr: ast.Expr) -> str:
             return "list"
         case ast.Literal() | ast.ListLiteral():
             return "literal"
-        case _:
+        case ast.Case() | ast.Compare() | ast.Logic() | ast.Not() | ast.IsNull() | ast.Arithmetic() | ast.Negative():
             return "value"
+        case _:
+            assert_never(expr)

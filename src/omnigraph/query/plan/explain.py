@@ -7,7 +7,7 @@ inside the operation; a line of its own is a filter over whole rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from omnigraph.lang.comment_printer import quote
 from omnigraph.query.plan import ir
@@ -84,6 +84,8 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 outer = ", ".join(f"${var}" for var in op.outer_vars)
                 lines.append(_line(depth, "optional", f"matches, for each {outer}:", op))
                 lines += _pipeline(op.inner, depth + 1)
+            case _:
+                assert_never(op)
     return lines
 
 
@@ -143,6 +145,8 @@ def _mutation(plan: ir.MutationIR) -> list[_Line]:
                 lines.append(_line(1, "upsert", f"{op.type_name} {_assignments(op.key)} {branches}"))
             case ir.DeleteEdges():
                 lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}{name}"))
+            case _:
+                assert_never(op)
     if plan.columns:
         lines.append(_line(1, "return", ", ".join(map(_column, plan.columns))))
     return lines
@@ -209,22 +213,60 @@ def _level(expr: ir.Expr) -> int:
 
 
 def _bare(expr: ir.Expr, own: int) -> str:
+    """The text of an expression without parentheses around it; `own` is its precedence."""
+    match expr:
+        case ir.Const() | ir.ParamRef() | ir.Prop() | ir.Entity() | ir.PathPart() | ir.ColumnRef() | ir.GroupValue():
+            return _reference(expr)
+        case ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
+            return _predicate(expr, own)
+        case ir.Arithmetic():
+            return f"{_expr(expr.left, own)} {expr.op} {_expr(expr.right, own + 1)}"
+        case ir.Negative():
+            return f"-{_expr(expr.value, own)}"
+        case ir.Function():
+            return _function(expr, own)
+        case ir.TextMatch() | ir.Nearest() | ir.Bm25() | ir.Rrf():
+            return _search(expr)
+        case ir.Aggregate() | ir.Object() | ir.ListOf() | ir.Why():
+            return _constructed(expr)
+        case _:
+            assert_never(expr)
+
+
+_Reference = ir.Const | ir.ParamRef | ir.Prop | ir.Entity | ir.PathPart | ir.ColumnRef | ir.GroupValue
+
+
+def _reference(expr: _Reference) -> str:
     match expr:
         case ir.Const():
             return _const(expr)
         case ir.ParamRef():
             return "now()" if expr.name == ir.NOW else f"${expr.name}"
         case ir.Prop():
-            if expr.name.startswith(ir.PATH_PARTS):
-                part, _, name = expr.name.removeprefix("#").split(":", 2)
-                return f"{part}(${expr.var}, {name})"
-            if expr.name in ("id", ir.TYPE, ir.LENGTH, ir.WEIGHT):
-                return f"{expr.name.removeprefix('#')}(${expr.var})"
-            return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
+            return _property(expr)
         case ir.Entity():
             return f"${expr.var}"
         case ir.PathPart():
             return f"${expr.var}" if expr.part == "path" else f"{expr.part}(${expr.var})"
+        case ir.ColumnRef():
+            return f"column {expr.index + 1}"
+        case ir.GroupValue():
+            raise AssertionError("a group value is replaced by its key or aggregate before it is printed")
+        case _:
+            assert_never(expr)
+
+
+def _property(expr: ir.Prop) -> str:
+    if expr.name.startswith(ir.PATH_PARTS):
+        part, _, name = expr.name.removeprefix("#").split(":", 2)
+        return f"{part}(${expr.var}, {name})"
+    if expr.name in ("id", ir.TYPE, ir.LENGTH, ir.WEIGHT):
+        return f"{expr.name.removeprefix('#')}(${expr.var})"
+    return expr.name if expr.var == ir.ROW else f"${expr.var}.{expr.name}"
+
+
+def _predicate(expr: ir.Compare | ir.Logic | ir.Not | ir.IsNull, own: int) -> str:
+    match expr:
         case ir.Compare():
             return f"{_expr(expr.left, own + 1)} {_OPS.get(expr.op, expr.op)} {_expr(expr.right, own + 1)}"
         case ir.Logic():
@@ -235,10 +277,12 @@ def _bare(expr: ir.Expr, own: int) -> str:
             return f"not {_expr(expr.part, own)}"
         case ir.IsNull():
             return f"{_expr(expr.value, own + 1)} is null"
-        case ir.Arithmetic():
-            return f"{_expr(expr.left, own)} {expr.op} {_expr(expr.right, own + 1)}"
-        case ir.Negative():
-            return f"-{_expr(expr.value, own)}"
+        case _:
+            assert_never(expr)
+
+
+def _function(expr: ir.Function, own: int) -> str:
+    match expr:
         case ir.Function("type", (ir.Prop(var), *_)):
             return f"type(${var})"
         case ir.Function("concat") if expr.type == ir.STRING.with_nullable(expr.type.nullable):
@@ -248,9 +292,13 @@ def _bare(expr: ir.Expr, own: int) -> str:
             tests = " ".join(f"when {_expr(test)} then {_expr(value)}" for test, value in pairs)
             return f"case {tests} else {_expr(expr.arguments[-1])} end"
         case ir.Function("date_add" | "date_diff" | "date_trunc", (*values, ir.Const(unit))):
-            return f"{expr.name}({', '.join(_expr(value) for value in values)}, {unit})"
-        case ir.Function():
-            return f"{expr.name}({', '.join(_expr(argument) for argument in expr.arguments)})"
+            return f"{expr.name}({_exprs(values)}, {unit})"
+        case _:
+            return f"{expr.name}({_exprs(expr.arguments)})"
+
+
+def _search(expr: ir.TextMatch | ir.Rank) -> str:
+    match expr:
         case ir.TextMatch():
             edits = f", {_expr(expr.max_edits)}" if expr.max_edits is not None else ""
             every = ", all" if expr.every else ""
@@ -266,18 +314,26 @@ def _bare(expr: ir.Expr, own: int) -> str:
                 for arm, weight in zip(expr.arms, weights, strict=True)
             ]
             return f"rrf({', '.join(arms)}, {_expr(expr.k)})"
+        case _:
+            assert_never(expr)
+
+
+def _constructed(expr: ir.Aggregate | ir.Object | ir.ListOf | ir.Why) -> str:
+    match expr:
         case ir.Aggregate():
             return f"{expr.function}({'distinct ' if expr.distinct else ''}{_expr(expr.argument)})"
         case ir.Object():
             return f"{{ {', '.join(f'{name}: {_expr(value)}' for name, value in expr.fields)} }}"
         case ir.ListOf():
-            return f"[{', '.join(_expr(item) for item in expr.items)}]"
+            return f"[{_exprs(expr.items)}]"
         case ir.Why():
             return "why()"
-        case ir.GroupValue():
-            raise AssertionError("what is said of a group is written out")
-        case ir.ColumnRef():
-            return f"column {expr.index + 1}"
+        case _:
+            assert_never(expr)
+
+
+def _exprs(exprs: Iterable[ir.Expr]) -> str:
+    return ", ".join(_expr(expr) for expr in exprs)
 
 
 def _const(const: ir.Const) -> str:

@@ -60,55 +60,83 @@ def lower_read(read: ResolvedRead) -> QueryIR:
 
 
 def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:
-    """The pipeline of a block; `bound` is extended by what it binds."""
-    ops: list[Op] = []
-    at_end: dict[str, list[int]] = {}
-    ends = [*({hop.left, hop.right} for hop in block.hops), *(set(path.variables) for path in block.paths)]
-    for number, variables in enumerate(ends):
-        for end in variables:
-            at_end.setdefault(end, []).append(number)
-    ready: list[int] = []
-
-    def bind(var: str) -> None:
-        bound.add(var)
-        for number in at_end.pop(var, ()):
-            heapq.heappush(ready, number)
-
-    for outer in bound & at_end.keys():
-        bind(outer)
-    first = [(binding.var, binding.type_name) for binding in block.bindings]
-    hops = [*block.hops, *(path.hops[0] for path in block.paths)]
-    starts = iter(first + [(hop.left, hop.left_type) for hop in hops])
-    taken: set[int] = set()
-    while True:
-        while ready:
-            number = heapq.heappop(ready)
-            if number not in taken:
-                taken.add(number)
-                if number >= len(block.hops):
-                    # Behind the hops: the fewer rows there are, the fewer paths.
-                    found = find_paths(block.paths[number - len(block.hops)], bound)
-                    ops.append(found)
-                    for var in (found.var, *(step.dst_var for step in found.steps if not step.dst_bound)):
-                        bind(var)
-                    continue
-                expand = _expand(block.hops[number], bound)
-                ops.append(expand)
-                if not expand.dst_bound:
-                    bind(expand.dst_var)
-                if expand.edge_var:
-                    bind(expand.edge_var)
-        start = next(((var, type_name) for var, type_name in starts if var not in bound), None)
-        if start is None:
-            break
-        ops.append(NodeScan(*start))
-        bind(start[0])
+    """Return the pipeline of a block and add the variables that it binds to `bound`."""
+    ops = _Traversal(block, bound).run()
     for optional in block.optionals:
         ops.append(LeftJoin(optional.block.outer_vars, _block(optional.block, set(bound)), optional.variables))
         bound.update(optional.variables)
     ops += [Filter(condition) for condition in block.conditions]
     ops += [AntiJoin(inner.outer_vars, _block(inner, set(bound))) for inner in block.negations]
     return tuple(ops)
+
+
+class _Traversal:
+    """Lowers the bindings, hops and paths of a block to scans, expansions and path searches.
+
+    Hops and paths share one numbering, hops first. A hop is taken as soon as one of its ends is bound, paths after all
+    hops that can be taken: with fewer rows, fewer paths are searched.
+    """
+
+    def __init__(self, block: ResolvedBlock, bound: set[str]) -> None:
+        self._block = block
+        self._bound = bound
+        self._ops: list[Op] = []
+        self._ready: list[int] = []
+        self._taken: set[int] = set()
+        self._at_end: dict[str, list[int]] = {}
+        ends = [*({hop.left, hop.right} for hop in block.hops), *(set(path.variables) for path in block.paths)]
+        for number, variables in enumerate(ends):
+            for end in variables:
+                self._at_end.setdefault(end, []).append(number)
+
+    def run(self) -> list[Op]:
+        """Return the operations; every variable of the block is bound afterwards."""
+        for outer in self._bound & self._at_end.keys():
+            self._bind(outer)
+        self._take_ready()
+        for var, type_name in self._starts():
+            if var not in self._bound:
+                self._ops.append(NodeScan(var, type_name))
+                self._bind(var)
+                self._take_ready()
+        return self._ops
+
+    def _starts(self) -> list[tuple[str, str]]:
+        """The variables that a scan can bind, in order of preference, each with its type."""
+        bindings = [(binding.var, binding.type_name) for binding in self._block.bindings]
+        hops = [*self._block.hops, *(path.hops[0] for path in self._block.paths)]
+        return bindings + [(hop.left, hop.left_type) for hop in hops]
+
+    def _bind(self, var: str) -> None:
+        self._bound.add(var)
+        for number in self._at_end.pop(var, ()):
+            heapq.heappush(self._ready, number)
+
+    def _take_ready(self) -> None:
+        while self._ready:
+            number = heapq.heappop(self._ready)
+            if number in self._taken:
+                continue
+            self._taken.add(number)
+            hops = self._block.hops
+            if number < len(hops):
+                self._take_hop(hops[number])
+            else:
+                self._take_path(self._block.paths[number - len(hops)])
+
+    def _take_hop(self, hop: ResolvedHop) -> None:
+        expand = _expand(hop, self._bound)
+        self._ops.append(expand)
+        if not expand.dst_bound:
+            self._bind(expand.dst_var)
+        if expand.edge_var:
+            self._bind(expand.edge_var)
+
+    def _take_path(self, path: ResolvedPath) -> None:
+        found = find_paths(path, self._bound)
+        self._ops.append(found)
+        for var in (found.var, *(step.dst_var for step in found.steps if not step.dst_bound)):
+            self._bind(var)
 
 
 def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:

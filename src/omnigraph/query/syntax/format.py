@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from omnigraph.lang.comment_printer import Printer, quote
 from omnigraph.lang.spans import NOWHERE, Source, Span
@@ -236,6 +237,8 @@ class _Formatter:
                 return f"${clause.left} {edge}{bounds} ${clause.right}"
             case Condition():
                 return self.expr(clause.expr)
+            case _:
+                assert_never(clause)
 
     def return_item(self, item: ReturnItem) -> str:
         return f"{self.expr(item.expr)} as {item.alias}" if item.alias else self.expr(item.expr)
@@ -295,6 +298,8 @@ class _Formatter:
                 self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}{name}", statement.span)
             case Upsert():
                 self.upsert(statement, name)
+            case _:
+                assert_never(statement)
 
     def assigns(self, head: str, assigns: Sequence[Assign], tail: str, body: Span, span: Span) -> None:
         printer = self.printer
@@ -317,7 +322,10 @@ class _Formatter:
         return f"({text})" if own < level else text
 
     def bare(self, expr: Expr, own: int) -> str:
+        """The text of an expression without parentheses around it; `own` is its precedence."""
         match expr:
+            case Literal() | ListLiteral() | ObjectLiteral():
+                return self.constructed(expr)
             case PropertyOf():
                 return f"${expr.var}.{expr.property}"
             case Var():
@@ -326,33 +334,56 @@ class _Formatter:
                 return expr.name
             case Call():
                 distinct = "distinct " if expr.distinct else ""
-                return f"{expr.function}({distinct}{', '.join(self.expr(argument) for argument in expr.arguments)})"
+                return f"{expr.function}({distinct}{self.exprs(expr.arguments)})"
             case Case():
-                parts = [] if expr.subject is None else [self.expr(expr.subject)]
-                parts += [f"when {self.expr(b.condition)} then {self.expr(b.value)}" for b in expr.branches]
-                parts += [] if expr.otherwise is None else [f"else {self.expr(expr.otherwise)}"]
-                return f"case {' '.join(parts)} end"
+                return self.case(expr)
+            case Arithmetic() | Negative():
+                return self.arithmetic(expr, own)
+            case Compare() | Logic() | Not() | IsNull():
+                return self.predicate(expr, own)
+            case _:
+                assert_never(expr)
+
+    def constructed(self, expr: Literal | ListLiteral | ObjectLiteral) -> str:
+        match expr:
+            case ObjectLiteral():
+                return f"{{ {', '.join(self.field(field) for field in expr.fields)} }}" if expr.fields else "{}"
+            case ListLiteral():
+                return f"[{self.exprs(expr.items)}]"
+            case Literal():
+                return self.literal(expr)
+            case _:
+                assert_never(expr)
+
+    def case(self, expr: Case) -> str:
+        parts = [] if expr.subject is None else [self.expr(expr.subject)]
+        parts += [f"when {self.expr(b.condition)} then {self.expr(b.value)}" for b in expr.branches]
+        parts += [] if expr.otherwise is None else [f"else {self.expr(expr.otherwise)}"]
+        return f"case {' '.join(parts)} end"
+
+    def arithmetic(self, expr: Arithmetic | Negative, own: int) -> str:
+        if isinstance(expr, Arithmetic):
+            return f"{self.expr(expr.left, own)} {expr.op} {self.expr(expr.right, own + 1)}"
+        # `-5` parses as a literal, so the negation of the literal 5 needs parentheses.
+        return f"-({self.bare(expr.expr, own)})" if _is_number(expr.expr) else f"-{self.expr(expr.expr, own)}"
+
+    def predicate(self, expr: Compare | Logic | Not | IsNull, own: int) -> str:
+        match expr:
+            case Compare():
+                return f"{self.expr(expr.left, own + 1)} {expr.op} {self.expr(expr.right, own + 1)}"
             case Logic():
                 return f" {expr.op} ".join(self.expr(part, own + 1) for part in expr.parts)
             case Not():
                 inner = self.expr(expr.expr, own)
-                # Behind `not`, a sign would make it a name that something is taken from.
+                # Without parentheses, `not -x` parses as a subtraction from the name `not`.
                 return f"not ({inner})" if inner.startswith("-") else f"not {inner}"
             case IsNull():
                 return f"{self.expr(expr.expr, own + 1)} is {'not ' if expr.negated else ''}null"
-            case Compare():
-                return f"{self.expr(expr.left, own + 1)} {expr.op} {self.expr(expr.right, own + 1)}"
-            case Arithmetic():
-                return f"{self.expr(expr.left, own)} {expr.op} {self.expr(expr.right, own + 1)}"
-            case Negative():
-                # `-5` is a number with a sign; `-(5)` is a number whose sign is turned.
-                return f"-({self.bare(expr.expr, own)})" if _is_number(expr.expr) else f"-{self.expr(expr.expr, own)}"
-            case ObjectLiteral():
-                return f"{{ {', '.join(self.field(field) for field in expr.fields)} }}" if expr.fields else "{}"
-            case ListLiteral():
-                return f"[{', '.join(self.expr(item) for item in expr.items)}]"
-            case Literal():
-                return self.literal(expr)
+            case _:
+                assert_never(expr)
+
+    def exprs(self, exprs: Iterable[Expr]) -> str:
+        return ", ".join(self.expr(expr) for expr in exprs)
 
     def field(self, field: Field) -> str:
         return f"{field.name}: {self.expr(field.value)}"
@@ -373,8 +404,10 @@ class _Formatter:
                 return self.printer.literal(literal.span, quote(str(literal.value)))
             case "date" | "datetime":
                 return f"{literal.kind}({quote(str(literal.value))})"
-            case _:
+            case "int":
                 return str(literal.value)
+            case _:
+                assert_never(literal.kind)
 
 
 def _goes_on(text: str) -> bool:
@@ -398,8 +431,10 @@ def _level(expr: Expr) -> int:
             return 5 if expr.op in ("+", "-") else 6
         case Negative():
             return 7
-        case _:
+        case Literal() | ListLiteral() | ObjectLiteral() | Var() | PropertyOf() | Word() | Call() | Case():
             return _ALONE
+        case _:
+            assert_never(expr)
 
 
 def _is_number(expr: Expr) -> bool:

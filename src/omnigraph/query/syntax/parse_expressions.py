@@ -314,11 +314,8 @@ class ExpressionParser(FileParser[Query]):
         """A value that can stand in a pattern: a literal, a parameter or `now()`."""
         token = self.cursor.token
         expr = self.signed("a value (a literal, '$param' or now())")
-        match expr:
-            case Literal() | ListLiteral() | Var():
-                return expr
-            case Call("now"):
-                return expr
+        if isinstance(expr, Literal | ListLiteral | Var) or (isinstance(expr, Call) and expr.function == "now"):
+            return expr
         hint = "compute the value beforehand and pass it as a parameter"
         if isinstance(expr, Word):
             hint = f'text is written in double quotes: "{expr.name}"'

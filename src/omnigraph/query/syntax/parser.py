@@ -366,14 +366,11 @@ class _Parser(WriteParser):
 
     def can_stand_alone(self, expr: Expr) -> bool:
         """Whether an expression is a condition by its form, or may be a Bool because nothing goes on behind it."""
-        match expr:
-            case Compare() | Logic() | Not() | IsNull() | Case():
-                return True
-            case Call() if expr.function in TEXT:
-                return True
-            case PropertyOf():
-                return self.begins_clause()
-        return False
+        if isinstance(expr, PropertyOf):
+            return self.begins_clause()
+        if isinstance(expr, Call):
+            return expr.function in TEXT
+        return isinstance(expr, Compare | Logic | Not | IsNull | Case)
 
     def begins_clause(self) -> bool:
         """Whether what stands here can be the next clause, or ends the block."""

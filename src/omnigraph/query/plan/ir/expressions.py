@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, assert_never, cast
 
+from omnigraph.query.aggregates import AggregateFunction
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 NOW = "__nanograph_now"
@@ -37,7 +38,6 @@ CompareOp = Literal[
 ]  # fmt: skip
 ArithmeticOp = Literal["+", "-", "*", "/", "%"]
 TextFunction = Literal["search", "match_text", "fuzzy"]
-AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
 Direction = Literal["out", "in", "both"]
 PathKind = Literal["path", "shortest", "all shortest"]
 
@@ -327,30 +327,24 @@ def column_number(expr: Expr) -> int | None:
 
 
 def parts_of(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions an expression is made of."""
+    """Return the operands of an expression; a search has its property and its query."""
+    operand: Expr
+    operands: tuple[Expr, ...]
     match expr:
         case Compare() | Arithmetic():
             return (expr.left, expr.right)
-        case Logic():
-            return expr.parts
-        case Not():
-            return (expr.part,)
-        case IsNull() | Negative():
-            return (expr.value,)
-        case Function():
-            return expr.arguments
+        case Not(part=operand) | IsNull(value=operand) | Negative(value=operand) | Aggregate(argument=operand):
+            return (operand,)
+        case Logic(parts=operands) | Function(arguments=operands) | Rrf(arms=operands) | ListOf(items=operands):
+            return operands
         case TextMatch() | Nearest() | Bm25():
             return (expr.prop, expr.query)
-        case Rrf():
-            return expr.arms
-        case Aggregate():
-            return (expr.argument,)
         case Object():
             return tuple(value for _, value in expr.fields)
-        case ListOf():
-            return expr.items
-        case _:
+        case Const() | ParamRef() | Prop() | Entity() | PathPart() | ColumnRef() | GroupValue() | Why():
             return ()
+        case _:
+            assert_never(expr)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -361,7 +355,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def with_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with each of the expressions it is made of changed; a rank or a search keeps its own."""
+    """Return the expression with `change` applied to its operands; rankings, searches and aggregates keep theirs."""
     match expr:
         case Compare() | Arithmetic():
             return replace(expr, left=change(expr.left), right=change(expr.right))
@@ -377,8 +371,12 @@ def with_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return Object(tuple((name, change(value)) for name, value in expr.fields))
         case ListOf():
             return replace(expr, items=tuple(map(change, expr.items)))
-        case _:
+        case Const() | ParamRef() | Prop() | Entity() | PathPart() | ColumnRef() | GroupValue() | Why():
             return expr
+        case TextMatch() | Nearest() | Bm25() | Rrf() | Aggregate():
+            return expr
+        case _:
+            assert_never(expr)
 
 
 def variables_of(expr: Expr) -> Iterator[str]:

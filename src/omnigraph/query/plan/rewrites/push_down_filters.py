@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import assert_never
 
 from omnigraph.query.plan.ir import (
     AntiJoin,
@@ -69,6 +70,8 @@ def _bound_by(op: Op) -> Iterator[str]:
             yield from op.variables
         case Filter() | AntiJoin():
             return
+        case _:
+            assert_never(op)
 
 
 def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
