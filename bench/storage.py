@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.files.layout import manifest_file
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import SCHEMA as MANIFEST_SCHEMA
 from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
 from omnigraph.versioning.write.repository import Repository
@@ -72,8 +72,8 @@ def commit_pair(repository: Repository, number: int, branch: str = "main") -> No
     edge = pa.table({"id": [f"e{number}"], "src": [f"p{number}"], "dst": [f"p{number}"]}, schema=EDGE)
 
     def prepare(transaction: Transaction) -> None:
-        transaction.change("node:Person", Change(append=node))
-        transaction.change("edge:Knows", Change(append=edge))
+        transaction.change("node:Person", TableWrite(append=node))
+        transaction.change("edge:Knows", TableWrite(append=edge))
 
     write(repository, prepare, WriteOptions(branch=branch))
 

@@ -59,7 +59,7 @@ class OmniGraph(System):
 
     def fill(self, data: Data) -> None:
         import omnigraph as og  # noqa: PLC0415 (each system is imported in its own process)
-        from omnigraph.storage.lance.staging import Change  # noqa: PLC0415
+        from omnigraph.storage.lance.staging import TableWrite  # noqa: PLC0415
         from omnigraph.versioning.write.transaction import write  # noqa: PLC0415
 
         graph = og.init(self.folder / "graph", SCHEMA, sync=False)
@@ -76,7 +76,7 @@ class OmniGraph(System):
 
         def change(transaction: Any) -> None:
             for key, table in rows.items():
-                transaction.change(key, Change(append=table))
+                transaction.change(key, TableWrite(append=table))
 
         write(graph._repository, change)
         graph.ensure_indices()

@@ -12,7 +12,7 @@ import numpy as np
 
 import omnigraph as og
 from bench.search.corpus import DAYS, LIMIT, Corpus, Question, questions
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.write.transaction import write
 
 Answer = Callable[[Question], list[int]]
@@ -51,9 +51,9 @@ def build_graph(folder: Path, corpus: Corpus) -> og.Graph:
     graph = og.init(folder, SCHEMA.replace("{dim}", str(corpus.vectors.shape[1])), sync=False)
 
     def fill(transaction: Any) -> None:
-        transaction.change("node:Person", Change(append=people))
-        transaction.change("node:Post", Change(append=corpus.table))
-        transaction.change("edge:Wrote", Change(append=wrote))
+        transaction.change("node:Person", TableWrite(append=people))
+        transaction.change("node:Post", TableWrite(append=corpus.table))
+        transaction.change("edge:Wrote", TableWrite(append=wrote))
 
     write(graph._repository, fill)
     return graph

@@ -23,7 +23,7 @@ from omnigraph.suggestions import did_you_mean
 from omnigraph.values import is_unicode
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange, diff_snapshots
-from omnigraph.versioning.feed.commit_changes import Block, ChangeFilter
+from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
 from omnigraph.versioning.feed.feed import MIB, ChangePage, Feed, PageLimits, read_block
 from omnigraph.versioning.feed.row_history import Blame, EntityChange, EntityHistory
 from omnigraph.versioning.model.ancestry import merge_bases
@@ -181,7 +181,7 @@ class Review:
         ops: Sequence[str] | None = None,
         changes_max: int | None = None,
         page: str | None = None,
-    ) -> Block:
+    ) -> CommitBlock:
         """Exactly what one commit changed, against its first parent, in an order that never changes.
 
         With `changes_max`, one page of it; the block's `page` then brings the next. The commit a graph was created

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 
 from omnigraph.errors import BranchExists, BranchNotFound, Damaged
 from omnigraph.storage.lance.indexes import IndexSpec
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
@@ -143,7 +143,7 @@ class Store(RuleBasedStateMachine):
         line.head = Point(commit.id, line.head, commit.manifest_version, commit.created_us, after)
         self.points.append(line.head)
 
-    def _change(self, rows: Rows, one: dict) -> tuple[Change, bool]:
+    def _change(self, rows: Rows, one: dict) -> tuple[TableWrite, bool]:
         """The change to ask for; `rows` become what they should be after it, and whether that is any effect."""
         self.count += 1
         name = f"{one['name']}{self.count}"
@@ -152,7 +152,7 @@ class Store(RuleBasedStateMachine):
             effect = bool(put or rows)
             rows.clear()
             rows.update(put)
-            return Change(overwrite=table(put)), effect
+            return TableWrite(overwrite=table(put)), effect
         gone = [id_ for id_ in one["gone"] if id_ not in put] if one["kind"] in ("delete", "mixed") else []
         effect = any(id_ in rows for id_ in gone)
         fresh = {id_: name for id_ in put if id_ not in rows}
@@ -160,14 +160,14 @@ class Store(RuleBasedStateMachine):
             rows.pop(id_, None)
         if one["kind"] == "append":
             rows.update(fresh)
-            return Change(append=table(fresh)), bool(fresh)
+            return TableWrite(append=table(fresh)), bool(fresh)
         if one["kind"] == "delete":
-            return Change(delete=gone), effect
+            return TableWrite(delete=gone), effect
         rows.update(put)
         if one["kind"] == "upsert":
-            return Change(upsert=table(put)), bool(put)
+            return TableWrite(upsert=table(put)), bool(put)
         known = {id_: name for id_ in put if id_ not in fresh}
-        return Change(append=table(fresh), upsert=table(known), delete=gone), effect or bool(put)
+        return TableWrite(append=table(fresh), upsert=table(known), delete=gone), effect or bool(put)
 
     # -- branches ------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.tables import TableStore
 from omnigraph.versioning.model.manifest_rows import Commit, SchemaRecord, TableSpec
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -68,7 +68,7 @@ def knows(*ends: tuple[str, str]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=KNOWS_SCHEMA)
 
 
-def change(repository: Repository, changes: Mapping[str, Change], **options: Any) -> Commit | None:
+def change(repository: Repository, changes: Mapping[str, TableWrite], **options: Any) -> Commit | None:
     """Make these changes in one commit."""
 
     def prepare(transaction: Transaction) -> None:
@@ -80,14 +80,14 @@ def change(repository: Repository, changes: Mapping[str, Change], **options: Any
 
 def add_people(repository: Repository, *ids: str, **options: Any) -> Commit:
     """Append persons in one commit."""
-    commit = change(repository, {PERSON: Change(append=people(*ids))}, **options)
+    commit = change(repository, {PERSON: TableWrite(append=people(*ids))}, **options)
     assert commit is not None
     return commit
 
 
 def put_people(repository: Repository, *ids: str, name: str | None = None, **options: Any) -> Commit:
     """Add or replace persons in one commit."""
-    commit = change(repository, {PERSON: Change(upsert=people(*ids, name=name))}, **options)
+    commit = change(repository, {PERSON: TableWrite(upsert=people(*ids, name=name))}, **options)
     assert commit is not None
     return commit
 
@@ -126,7 +126,7 @@ class Line:
     def table(self) -> Any:
         return self.store.open(self.folder, self.version)
 
-    def write(self, one: Change) -> bool:
+    def write(self, one: TableWrite) -> bool:
         """Stage and promote; whether there was anything to do."""
         staged = stage(self.table, one, {})
         if staged is None:

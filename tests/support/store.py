@@ -26,7 +26,7 @@ import omnigraph as og
 from omnigraph.operations.create import create_graph
 from omnigraph.storage.failpoints import VARIABLE
 from omnigraph.storage.files import layout
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.model.manifest_rows import Commit
 from omnigraph.versioning.upkeep import maintenance
@@ -62,9 +62,9 @@ def add_pair(repository: Repository, key: str, **options: Any) -> Commit:
     """One commit into both tables."""
 
     def prepare(transaction: Transaction) -> None:
-        transaction.change(ITEM, Change(append=pa.table({"id": [key], "name": [key], "count": pa.array([0])})))
+        transaction.change(ITEM, TableWrite(append=pa.table({"id": [key], "name": [key], "count": pa.array([0])})))
         link = {"id": [key], "src": [key], "dst": [key], "note": pa.array([None], pa.utf8())}
-        transaction.change(LINK, Change(append=pa.table(link)))
+        transaction.change(LINK, TableWrite(append=pa.table(link)))
 
     commit = write(repository, prepare, WriteOptions(metadata={"key": key}, **options))
     assert commit is not None
@@ -78,7 +78,7 @@ def increment(repository: Repository, **options: Any) -> Commit:
         row = transaction.snapshot.entity(ITEM, COUNTER)
         count = row["count"] + 1 if row else 1
         counter = {"id": [COUNTER], "name": [COUNTER], "count": pa.array([count])}
-        transaction.change(ITEM, Change(upsert=pa.table(counter)))
+        transaction.change(ITEM, TableWrite(upsert=pa.table(counter)))
 
     commit = write(repository, prepare, WriteOptions(kind="increment", **options))
     assert commit is not None

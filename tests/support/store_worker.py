@@ -22,7 +22,7 @@ import omnigraph as og
 from omnigraph.errors import Conflict, OmniGraphError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance.garbage import remove_versions
-from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
@@ -229,7 +229,7 @@ class Actions:
         for _ in rounds(self.request):
             table = repository.snapshot().table(ITEM)
             row = pa.table({"id": ["x"], "name": ["x"], "count": pa.array([0])})
-            staged = [stage(table, Change(append=row), {}) for _ in range(4)]
+            staged = [stage(table, TableWrite(append=row), {}) for _ in range(4)]
             versions = [stage.promote()[1].version for stage in staged if stage is not None]
             say(gone=len(remove_versions(repository.tables, table.folder, versions)))
 

@@ -21,7 +21,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean
 from omnigraph.types import PropertyType
 from omnigraph.values import managed_blob, read_json
-from omnigraph.versioning.compare.three_way import Resolution, Row, Rule, Side
+from omnigraph.versioning.compare.three_way import MergeRule, Resolution, Row, Side
 
 Choice = Resolution | Mapping[str, Any] | None
 Resolve = Resolution | Mapping[str, Choice] | None
@@ -47,10 +47,12 @@ class Rules:
         elif resolve is not None:
             self._default = _word(resolve)
 
-    def of(self, key: str) -> Rule:
+    def of(self, key: str) -> MergeRule:
         """What was said about a table."""
         name = key.partition(":")[2]
-        return Rule(self._by_type.get(name, self._default), self._by_property.get(name, {}), self._by_row.get(key, {}))
+        return MergeRule(
+            self._by_type.get(name, self._default), self._by_property.get(name, {}), self._by_row.get(key, {})
+        )
 
     def used(self, key: str, row_ids: Iterable[str]) -> None:
         """Rows of a table whose conflict was settled by name."""

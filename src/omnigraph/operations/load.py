@@ -33,7 +33,7 @@ from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mod
 from omnigraph.operations.originals import line_records, part_records
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulids
 from omnigraph.versioning.write.repository import Repository
@@ -462,10 +462,10 @@ def say(error: OmniGraphError, message: str) -> None:
     error.args = (message,)
 
 
-def _change(table: pa.Table, mode: str) -> Change:
+def _change(table: pa.Table, mode: str) -> TableWrite:
     if mode == "overwrite":
-        return Change(overwrite=table)
-    return Change(append=table) if mode == "append" else Change(upsert=table)
+        return TableWrite(overwrite=table)
+    return TableWrite(append=table) if mode == "append" else TableWrite(upsert=table)
 
 
 def _rejects(faults: Faults, source: Source, catalog: Catalog) -> tuple[Reject, ...]:

@@ -22,7 +22,7 @@ from omnigraph.storage.files import layout
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.compare.diff import Identity, by_identity
 from omnigraph.versioning.compare.rows import to_dicts
-from omnigraph.versioning.compare.three_way import Conflict, Resolution, Row, VirtualBase, decide_row
+from omnigraph.versioning.compare.three_way import ConflictDetail, Resolution, Row, VirtualBase, decide_row
 from omnigraph.versioning.model.ancestry import merge_bases, reachable
 from omnigraph.versioning.model.manifest_rows import MAIN, Commit
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -133,7 +133,7 @@ def plan_merge(
     )
 
 
-def conflict_error(conflicts: Sequence[Conflict], what: str) -> MergeConflict:
+def conflict_error(conflicts: Sequence[ConflictDetail], what: str) -> MergeConflict:
     """The error that carries every conflict and shows the first three."""
     shown = ", ".join(f"{conflict.id} ({conflict.kind})" for conflict in conflicts[:3])
     more = f" and {len(conflicts) - 3} more" if len(conflicts) > 3 else ""
@@ -144,7 +144,7 @@ def conflict_error(conflicts: Sequence[Conflict], what: str) -> MergeConflict:
     )
 
 
-def resolution_hint(conflicts: Sequence[Conflict]) -> Hint:
+def resolution_hint(conflicts: Sequence[ConflictDetail]) -> Hint:
     """The resolutions that settle these conflicts, in the words of each interface."""
     rows: list[tuple[Resolution, ...]] = [conflict.resolutions for conflict in conflicts if conflict.resolutions]
     words = [word for word in _RESOLUTIONS if all(word in resolutions for resolutions in rows)]

@@ -22,12 +22,12 @@ from omnigraph.operations.column_mapping import document, names_in
 from omnigraph.operations.conflict_rules import Rules
 from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.compare.equality import same_column
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.compare.three_way import (
-    Conflict,
+    ConflictDetail,
     ConflictKind,
     Resolution,
     Row,
@@ -84,7 +84,7 @@ class MergePlan:
     dropped: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     schema: SchemaMerge | None = None
-    conflicts: list[Conflict] = field(default_factory=list)
+    conflicts: list[ConflictDetail] = field(default_factory=list)
 
     def __repr__(self) -> str:
         tables = self.to_json()["tables"].values()
@@ -129,7 +129,7 @@ class MergePlan:
             evolved = self.schema.evolved(key, transaction.snapshot.table(table.target_key))
             if merge.put.num_rows or len(merge.delete):
                 new = pc.is_in(merge.put["id"], value_set=merge.new_ids)
-                change = Change(
+                change = TableWrite(
                     append=merge.put.filter(new),
                     upsert=merge.put.filter(pc.invert(new)),
                     delete=merge.delete.to_pylist(),
@@ -233,7 +233,7 @@ class _Planner:
         count = sum(changes.count for changes in diff.ranges())
         if count:
             message = f"the {who} dropped the type, the {other} changed {count} of its rows"
-            self.plan.conflicts.append(Conflict(kept.pin.key, None, "schema_conflict", message))
+            self.plan.conflicts.append(ConflictDetail(kept.pin.key, None, "schema_conflict", message))
 
     def _add(self, layout: Layout, s: PinnedTable) -> None:
         """A table only the source has."""
@@ -270,7 +270,7 @@ class _Planner:
         else:
             parts = decide_table(job, store, self.virtual(identity, self.schema), self.run_ranges)
             merge = concat_merges(parts, loose(columns))
-            self.rules.used(key, merge.settled)
+            self.rules.used(key, merge.resolved)
             self.plan.tables[key] = PlannedTable(t.pin.key, merge)
             self.plan.conflicts += merge.conflicts
             self._check_dropped(key, identity, b)
@@ -295,7 +295,9 @@ class _Planner:
                     same = same_column(*(side[name].combine_chunks() for side in (changes.old, changes.new)))
                     if not same.all():
                         message = f"the {who} dropped '{name}', the {other} changed it in {int((~same).sum())} rows"
-                        self.plan.conflicts.append(Conflict(key, None, "schema_conflict", message, properties=(name,)))
+                        self.plan.conflicts.append(
+                            ConflictDetail(key, None, "schema_conflict", message, properties=(name,))
+                        )
 
     # -- judging ---------------------------------------------------------------------------------
 
@@ -316,7 +318,7 @@ class _Planner:
                 self._settle(key, [conflict.row_id for conflict in named if conflict.table_key == key])
         self.plan.conflicts += found
 
-    def _violations(self) -> list[Conflict]:
+    def _violations(self) -> list[ConflictDetail]:
         delta = Delta(self.deltas, _Target(self.ours, self.schema))
         return [_conflict(violation) for violation in violations(self.schema.catalog, delta)]
 
@@ -422,7 +424,7 @@ def _names(schema: pa.Schema) -> set[str]:
     return set(schema.names)
 
 
-def _conflict(violation: Violation) -> Conflict:
+def _conflict(violation: Violation) -> ConflictDetail:
     kind = _KINDS[violation.rule]
     named = kind in ("orphan_edge", "unique_violation")
-    return Conflict(violation.table_key, violation.row_id if named else None, kind, violation.message)
+    return ConflictDetail(violation.table_key, violation.row_id if named else None, kind, violation.message)

@@ -19,7 +19,7 @@ from omnigraph.schema.migration_steps import AddProperty, DropProperty, RenamePr
 from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.compare.diff import Identity
-from omnigraph.versioning.compare.three_way import Conflict
+from omnigraph.versioning.compare.three_way import ConflictDetail
 from omnigraph.versioning.model.manifest_rows import SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -41,7 +41,7 @@ class SchemaMerge:
     """What the target must take over; None when it keeps its own."""
     steps: tuple[Step, ...] = ()
     """From the target's schema to this one."""
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[ConflictDetail, ...] = ()
     _names: dict[str, TableNames] = field(default_factory=dict)
 
     @cached_property
@@ -109,11 +109,11 @@ def decide_schema(bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot) -
     return SchemaMerge(here, conflicts=tuple(_conflict(clash.entity, clash.message) for clash in merged))
 
 
-def _plan(here: SchemaIR, desired: SchemaIR) -> tuple[tuple[Step, ...], tuple[Conflict, ...]]:
+def _plan(here: SchemaIR, desired: SchemaIR) -> tuple[tuple[Step, ...], tuple[ConflictDetail, ...]]:
     steps = tuple(plan_steps(here, desired))
     refused = [step for step in steps if isinstance(step, UnsupportedChange)]
     return steps, tuple(_conflict(step.entity, step.reason) for step in refused)
 
 
-def _conflict(entity: str, message: str) -> Conflict:
-    return Conflict(entity if ":" in entity else "schema", None, "schema_conflict", f"{entity}: {message}")
+def _conflict(entity: str, message: str) -> ConflictDetail:
+    return ConflictDetail(entity if ":" in entity else "schema", None, "schema_conflict", f"{entity}: {message}")

@@ -18,7 +18,7 @@ from omnigraph.storage.lance.store_pool import pooled_store
 from omnigraph.storage.lance.tables import Table, TableStore
 from omnigraph.storage.lance.version_diff import IdRange
 from omnigraph.versioning.compare.diff import Names, TableDiff, split_ids
-from omnigraph.versioning.compare.three_way import Rule, TableMerge, VirtualBase, merge_changes, take_changes
+from omnigraph.versioning.compare.three_way import MergeRule, TableMerge, VirtualBase, merge_changes, take_changes
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MergeJob:
     ours: Side
     theirs: Side
     columns: pa.Schema
-    rule: Rule
+    rule: MergeRule
 
     def diffs(self, store: TableStore) -> tuple[TableDiff, TableDiff]:
         """What each side changed since the base."""

@@ -27,7 +27,7 @@ from omnigraph.schema.migration_steps import (
 )
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.garbage import remove_versions
-from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.versioning.model.manifest_rows import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -237,7 +237,7 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
         if len(gone) == len(published):
             # No branch has the table any more. Lance keeps the newest version, so that must be one without rows.
             rows = before.table(key)
-            emptied = stage(rows, Change(overwrite=rows.schema.empty_table()), {})
+            emptied = stage(rows, TableWrite(overwrite=rows.schema.empty_table()), {})
             if emptied is not None:
                 emptied.promote()
         remove_versions(repository.tables, table.folder, gone)

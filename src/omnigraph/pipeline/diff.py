@@ -114,7 +114,7 @@ def diff_range(job: Job, work: DiffWork) -> dict[str, int]:
 
 
 def _side(table: PinnedTable | None) -> Side:
-    return None if table is None else table.place
+    return None if table is None else table.open_args
 
 
 def _spelt(value: Any) -> str:

@@ -99,7 +99,7 @@ def export_files(
         id=new_ulid(repository.clock()),
         location=repository.location,
         schema=snapshot.schema.ir,
-        pins={key: table.place for key, table in snapshot.tables.items()},
+        pins={key: table.open_args for key, table in snapshot.tables.items()},
     )
     work = [work for type_ in chosen for work in _plan(job, type_, place, format, partitioned)]
     counts: dict[str, int] = {type_.table_key: 0 for type_ in chosen}

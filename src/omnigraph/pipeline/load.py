@@ -26,8 +26,8 @@ from omnigraph.pipeline.splits import SPLIT_BYTES
 from omnigraph.pipeline.staged_input import Source, Staging, stage_input
 from omnigraph.pipeline.validation_driver import Judging, Outcome
 from omnigraph.pipeline.violations import split_of
-from omnigraph.storage.lance.fragments import NewFragment, Prepared
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.fragments import NewFragment, PreparedFragments
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -93,7 +93,7 @@ def begin_job(
         id=new_ulid(repository.clock()),
         location=repository.location,
         schema=snapshot.schema.ir,
-        pins={key: table.place for key, table in snapshot.tables.items()},
+        pins={key: table.open_args for key, table in snapshot.tables.items()},
         mode=check_mode(mode),
         keep=check_missing(missing) == "keep",
         buckets=_BUCKETS_UNKNOWN,
@@ -200,7 +200,7 @@ class _BulkLoad:
             id=self.id,
             location=self.repository.location,
             schema=snapshot.schema.ir,
-            pins={key: table.place for key, table in snapshot.tables.items()},
+            pins={key: table.open_args for key, table in snapshot.tables.items()},
             mode=self.mode,
             keep=self.keep,
             collect=self.collect,
@@ -267,10 +267,10 @@ class _BulkLoad:
         # From here on a version may refer to them, published or not; what no version pins goes as versions go.
         self.note.keep(file for pieces in final.values() for piece in pieces for file in piece.files)
         for key, pieces in final.items():
-            change = Prepared(
+            change = PreparedFragments(
                 tuple(pieces), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"
             )
-            transaction.change(key, Change(prepared=change))
+            transaction.change(key, TableWrite(prepared=change))
         self._record_embeddings(transaction, staging, outcome)
         self._report(transaction, staging, outcome)
 

@@ -34,7 +34,7 @@ Pieces = tuple[tuple[int, int], ...]
 
 def job_of(repository: Repository, snapshot: Snapshot) -> Job:
     """What tasks must know to read a snapshot."""
-    pins = {key: table.place for key, table in snapshot.tables.items()}
+    pins = {key: table.open_args for key, table in snapshot.tables.items()}
     return Job(snapshot.commit_id, repository.location, snapshot.schema.ir, pins)
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.expr.predicates import Test, sql_in
 from omnigraph.engine.write.delta import Delta, TableDelta
 from omnigraph.engine.write.where import Selection
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -127,10 +127,10 @@ class PendingTable:
         """Whether nothing was done to the table."""
         return not self.rows.num_rows and not len(self.deleted)
 
-    def change(self) -> Change:
+    def change(self) -> TableWrite:
         """What to stage."""
         fresh = pc.is_in(self.rows["id"], value_set=pa.array(self._fresh, pa.utf8()))
-        return Change(
+        return TableWrite(
             append=self.rows.filter(fresh),
             upsert=self.rows.filter(pc.invert(fresh)),
             delete=self.deleted.to_pylist(),

@@ -1,7 +1,7 @@
 """Pieces of a table that many workers write before there is a version they belong to.
 
 A worker opens the table at the version its job pinned, writes pieces beside it and hands back a description.
-Nobody sees them. The one who ran the job gathers the descriptions into a `Prepared` change, which is staged,
+Nobody sees them. The one who ran the job gathers the descriptions into a `PreparedFragments` change, which is staged,
 promoted and published like any other; if that never happens, the pieces are files nothing refers to.
 
 Descriptions are plain text, so that they can travel between processes.
@@ -40,7 +40,7 @@ class NewFragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedFragments:
     """A change whose pieces are written: `new` ones come, `changed` ones lost rows, `removed` ones lost all.
 
     With `replaces`, the new pieces are all the table has.
@@ -148,7 +148,7 @@ def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
         objects.delete_folder(f"{folder}/{file.removesuffix('.lance')}")
 
 
-def prepared_transaction(table: Table, change: Prepared) -> lance.Transaction | None:
+def prepared_transaction(table: Table, change: PreparedFragments) -> lance.Transaction | None:
     """The change as one transaction on the version its pieces were made for; None when it changes nothing."""
     new = [FragmentMetadata.from_json(fragment.metadata) for fragment in change.new]
     if change.replaces:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import lance
 
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
-from omnigraph.storage.lance.staging import Staged
+from omnigraph.storage.lance.staging import StagedWrite
 from omnigraph.storage.lance.tables import Table
 
 IndexKind = Literal["btree", "text", "vector"]
@@ -66,7 +66,7 @@ def uncovered_rows(table: Table) -> bool:
 
 def stage_indexes(
     table: Table, wanted: Iterable[IndexSpec], *, rebuild: bool = False
-) -> tuple[Staged | None, list[PendingIndex]]:
+) -> tuple[StagedWrite | None, list[PendingIndex]]:
     """Build what is missing (or, with `rebuild`, everything wanted) on this version.
 
     A rebuild also drops text and vector indexes that cannot be built or are not wanted: they may hold rows that
@@ -98,7 +98,7 @@ def stage_indexes(
         operation = lance.LanceOperation.CreateIndex(made, [one for index in gone for one in _segments(index)])
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"indexes of '{table.folder}' cannot be built") from error
-    return Staged(table, lance.Transaction(table.version, operation)), pending
+    return StagedWrite(table, lance.Transaction(table.version, operation)), pending
 
 
 def _build(dataset: lance.LanceDataset, spec: IndexSpec) -> lance.Index:

@@ -19,14 +19,14 @@ from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.lance.fragments import Prepared, prepared_transaction
+from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction
 from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors, storage_failure
 from omnigraph.storage.lance.table_versions import restored, sync_version
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, one_chunk
 
 
 @dataclass(frozen=True)
-class Change:
+class TableWrite:
     """What to do to one table; `overwrite` excludes everything else.
 
     `append` adds rows whose ids are new, `upsert` adds rows or replaces those with the same id,
@@ -37,7 +37,7 @@ class Change:
     upsert: pa.Table | None = None
     delete: Sequence[str] = ()
     overwrite: pa.Table | None = None
-    prepared: Prepared | None = None
+    prepared: PreparedFragments | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Promoted:
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedWrite:
     """A change that is written but belongs to no version yet."""
 
     base: Table
@@ -84,7 +84,7 @@ class Staged:
         return table, Promoted(table.version, table.row_count, self.transaction.uuid)
 
 
-def stage(table: Table, change: Change, properties: Mapping[str, str]) -> Staged | None:
+def stage(table: Table, change: TableWrite, properties: Mapping[str, str]) -> StagedWrite | None:
     """Write what `change` needs, visible to nobody; None when it changes nothing.
 
     Upserts keep the identity of the rows they replace. `properties` travel with the transaction.
@@ -99,10 +99,10 @@ def stage(table: Table, change: Change, properties: Mapping[str, str]) -> Staged
         return None
     transaction.transaction_properties = {**(transaction.transaction_properties or {}), **properties}
     reach("table.staged")
-    return Staged(table, transaction)
+    return StagedWrite(table, transaction)
 
 
-def _transaction(table: Table, change: Change) -> lance.Transaction | None:
+def _transaction(table: Table, change: TableWrite) -> lance.Transaction | None:
     if change.prepared is not None:
         return prepared_transaction(table, change.prepared)
     if change.overwrite is not None:
@@ -128,7 +128,7 @@ def _written(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"])
     )
 
 
-def _mixed(table: Table, change: Change) -> lance.Transaction | None:
+def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
     """Upserts, inserts and deletes as one transaction that keeps row ids and creation stamps.
 
     Replaced and deleted rows are marked in their fragments; new rows follow in fragments whose first

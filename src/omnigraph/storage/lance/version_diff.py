@@ -58,7 +58,7 @@ EVERYTHING = IdRange()
 
 
 @dataclass(frozen=True)
-class _Part:
+class _FragmentRows:
     """Rows of one fragment: all it still has, or those at some of its places."""
 
     fragment: lance.LanceFragment
@@ -69,7 +69,7 @@ class _Part:
 class StoredRows:
     """Some rows of one version of a table, known by where they are; read when asked for."""
 
-    def __init__(self, table: Table, parts: Sequence[_Part]) -> None:
+    def __init__(self, table: Table, parts: Sequence[_FragmentRows]) -> None:
         self.table = table
         self._parts = [part for part in parts if part.count]
         self.count = sum(part.count for part in self._parts)
@@ -98,7 +98,7 @@ class StoredRows:
             found += [rows.select(wanted).cast(schema) for rows in self._read(part, wanted, within) if rows.num_rows]
         return pa.concat_tables(found)
 
-    def _read(self, part: _Part, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
+    def _read(self, part: _FragmentRows, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
         with self.table.reading():
             if part.offsets is None:
                 scanner = self._scanner(part, columns, within.sql())
@@ -108,7 +108,7 @@ class StoredRows:
             else:
                 yield from self._fetched(part, part.offsets, columns, within)
 
-    def _scanner(self, part: _Part, columns: list[str], filter: str | None) -> lance.LanceScanner:
+    def _scanner(self, part: _FragmentRows, columns: list[str], filter: str | None) -> lance.LanceScanner:
         return self.table.dataset.scanner(
             columns=columns,
             fragments=[part.fragment],
@@ -120,14 +120,16 @@ class StoredRows:
     def _handling(self, columns: list[str]) -> Literal["all_binary"] | None:
         return "all_binary" if self.table.blobs.intersection(columns) else None
 
-    def _sifted(self, part: _Part, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
+    def _sifted(self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
         """A scan that keeps what is wanted."""
         wanted = pa.array(offsets.astype(np.uint64) | _address_base(part.fragment))
         for batch in self._scanner(part, [*columns, "_rowaddr"], within.sql()).to_batches():
             rows = pa.Table.from_batches([batch])
             yield rows.filter(pc.is_in(rows["_rowaddr"], value_set=wanted))
 
-    def _fetched(self, part: _Part, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
+    def _fetched(
+        self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange
+    ) -> Iterator[pa.Table]:
         """Row by row, which only pays for few of many."""
         with_id = columns if "id" in columns or within == EVERYTHING else [*columns, "id"]
         if self._handling(columns) is not None:
@@ -145,7 +147,7 @@ class StoredRows:
 def all_rows(table: Table) -> StoredRows:
     """Every row of a version."""
     with table.reading():
-        return StoredRows(table, [_Part(f, None, f.count_rows()) for f in table.dataset.get_fragments()])
+        return StoredRows(table, [_FragmentRows(f, None, f.count_rows()) for f in table.dataset.get_fragments()])
 
 
 def difference(
@@ -195,12 +197,12 @@ def _holds(fragment: lance.LanceFragment, fields: AbstractSet[int]) -> bool:
     return any(not fields.isdisjoint(file.fields) for file in fragment.metadata.files)
 
 
-def _whole(fragment: lance.LanceFragment) -> _Part:
-    return _Part(fragment, None, fragment.count_rows())
+def _whole(fragment: lance.LanceFragment) -> _FragmentRows:
+    return _FragmentRows(fragment, None, fragment.count_rows())
 
 
-def _some(fragment: lance.LanceFragment, offsets: Offsets) -> _Part:
-    return _Part(fragment, offsets, len(offsets))
+def _some(fragment: lance.LanceFragment, offsets: Offsets) -> _FragmentRows:
+    return _FragmentRows(fragment, offsets, len(offsets))
 
 
 def _address_base(fragment: lance.LanceFragment) -> np.uint64:

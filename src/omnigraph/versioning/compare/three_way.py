@@ -3,7 +3,7 @@
     B = base, T = target ("ours"), S = source ("theirs"):
     S = B → T;   T = B → S;   S = T → T;   otherwise a conflict.
 
-Whole rows are compared. A conflict can be settled by a `Rule`: by taking a side, column by column where both sides
+Whole rows are compared. A conflict can be settled by a `MergeRule`: by taking a side, column by column where both sides
 updated the row (then only a column changed on both sides to different values is a conflict), by a side for a single
 property, or by what the caller says about this very row.
 
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Conflict:
+class ConflictDetail:
     """Something both branches changed, or a rule the merged graph would break."""
 
     table_key: str
@@ -88,7 +88,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Rule:
+class MergeRule:
     """How conflicts of one table are settled; what is said about a row goes before a property, that before the rest."""
 
     default: Resolution | None = None
@@ -97,7 +97,7 @@ class Rule:
     """A row's own resolution: a word, the values its properties shall have, or None to delete it."""
 
 
-NO_RULE = Rule()
+NO_RULE = MergeRule()
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class TableMerge:
     delete: pa.Array
     new_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
     """Those of the rows to put that the target does not have: nobody need look for them."""
-    conflicts: tuple[Conflict, ...] = ()
-    settled: tuple[str, ...] = ()
+    conflicts: tuple[ConflictDetail, ...] = ()
+    resolved: tuple[str, ...] = ()
     """Rows the rule spoke of by name."""
 
     def to_json(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def concat_merges(parts: Iterable[TableMerge], schema: pa.Schema) -> TableMerge:
         pa.concat_arrays([pa.array([], pa.utf8()), *(part.delete for part in listed)]),
         pa.concat_arrays([pa.array([], pa.utf8()), *(part.new_ids for part in listed)]),
         tuple(conflict for part in listed for conflict in part.conflicts),
-        tuple(row_id for part in listed for row_id in part.settled),
+        tuple(row_id for part in listed for row_id in part.resolved),
     )
 
 
@@ -143,18 +143,18 @@ def override_rows(
     merge: TableMerge, rows: Mapping[str, tuple[Row | None, Row | None]], key: str, schema: pa.Schema
 ) -> TableMerge:
     """The merge with other results for some rows: id → the target's row and the row it shall have, None for absent."""
-    settlement = _Settlement(key, NO_RULE)
+    decisions = _RowDecisions(key, NO_RULE)
     for id_, (t, row) in rows.items():
-        settlement.take(id_, t, row)
+        decisions.take(id_, t, row)
     ids = pa.array(list(rows), pa.utf8())
     kept = TableMerge(
         merge.put.filter(pc.invert(pc.is_in(merge.put["id"], value_set=ids))),
         merge.delete.filter(pc.invert(pc.is_in(merge.delete, value_set=ids))),
         merge.new_ids.filter(pc.invert(pc.is_in(merge.new_ids, value_set=ids))),
         merge.conflicts,
-        merge.settled,
+        merge.resolved,
     )
-    return concat_merges([kept, settlement.merge(schema)], schema)
+    return concat_merges([kept, decisions.merge(schema)], schema)
 
 
 VirtualBase = Callable[[pa.Array], Mapping[str, Row | None]]
@@ -165,7 +165,7 @@ def merge_changes(
     ours: TableChanges,
     theirs: TableChanges,
     schema: pa.Schema,
-    rule: Rule = NO_RULE,
+    rule: MergeRule = NO_RULE,
     virtual: VirtualBase | None = None,
 ) -> TableMerge:
     """Merge what both sides changed since the base; the result is relative to ours and has the columns of `schema`."""
@@ -176,20 +176,20 @@ def merge_changes(
     clashing = compare(theirs.key, mine, yours)
     ids = clashing.ids
     base = {row["id"]: row for rows in (theirs.old, theirs.deleted) for row in to_dicts(_among(rows, ids))}
-    settlement = _Settlement(theirs.key, rule)
+    decisions = _RowDecisions(theirs.key, rule)
     for change in clashing.rows():
-        settlement.settle(change.id, base.get(change.id), change.before, change.after)
-    return concat_merges([free, settlement.merge(schema)], schema)
+        decisions.resolve(change.id, base.get(change.id), change.before, change.after)
+    return concat_merges([free, decisions.merge(schema)], schema)
 
 
 def _merge_on(
-    ours: TableChanges, theirs: TableChanges, schema: pa.Schema, rule: Rule, virtual: VirtualBase
+    ours: TableChanges, theirs: TableChanges, schema: pa.Schema, rule: MergeRule, virtual: VirtualBase
 ) -> TableMerge:
     """As `merge_changes`, when the changes are relative to one of several bases and all of them count."""
     ids = pc.unique(pa.concat_arrays([ours.ids, theirs.ids]))
     base = virtual(ids)
     rows = [{change.id: change for change in side.rows()} for side in (ours, theirs)]
-    settlement = _Settlement(theirs.key, rule)
+    decisions = _RowDecisions(theirs.key, rule)
     for id_ in sorted(ids.to_pylist()):
         mine, yours = rows[0].get(id_), rows[1].get(id_)
         # Who did not change the row since that base has it as it was there.
@@ -200,30 +200,30 @@ def _merge_on(
         if same_row(s, t) or same_row(s, b):
             continue
         if same_row(t, b):
-            settlement.take(id_, t, s)
+            decisions.take(id_, t, s)
         else:
-            settlement.settle(id_, b, t, s)
-    return settlement.merge(schema)
+            decisions.resolve(id_, b, t, s)
+    return decisions.merge(schema)
 
 
-class _Settlement:
+class _RowDecisions:
     """The rows of one table that are decided one by one."""
 
-    def __init__(self, key: str, rule: Rule) -> None:
+    def __init__(self, key: str, rule: MergeRule) -> None:
         self._key = key
         self._rule = rule
         self._put: list[Row] = []
         self._new: list[str] = []
         self._delete: list[str] = []
-        self._conflicts: list[Conflict] = []
-        self._settled: list[str] = []
+        self._conflicts: list[ConflictDetail] = []
+        self._resolved: list[str] = []
 
     def merge(self, schema: pa.Schema) -> TableMerge:
         """What came out."""
         put = from_dicts(self._put, schema)
         delete = pa.array(self._delete, pa.utf8())
         new = pa.array(self._new, pa.utf8())
-        return TableMerge(put, delete, new, tuple(self._conflicts), tuple(self._settled))
+        return TableMerge(put, delete, new, tuple(self._conflicts), tuple(self._resolved))
 
     def take(self, id_: str, t: Row | None, row: Row | None) -> None:
         """Let the target have this row; `t` is what it has."""
@@ -235,13 +235,13 @@ class _Settlement:
             if t is None:
                 self._new.append(id_)
 
-    def settle(self, id_: str, base: Row | None, t: Row | None, s: Row | None) -> None:
+    def resolve(self, id_: str, base: Row | None, t: Row | None, s: Row | None) -> None:
         """Decide a row both sides changed differently, or note the conflict."""
         rule = self._rule
         choice: Resolution | Row | None = rule.default
         sides = rule.properties
         if id_ in rule.rows:
-            self._settled.append(id_)
+            self._resolved.append(id_)
             choice, sides = rule.rows[id_], {}
             if choice is None:
                 self.take(id_, t, None)
@@ -305,7 +305,7 @@ class _Settlement:
         else:
             kind = "divergent_update"
             message = f"the sides changed it differently: {_listed(names, t, s)}"
-        self._conflicts.append(Conflict(self._key, id_, kind, message, base, t, s, tuple(names)))
+        self._conflicts.append(ConflictDetail(self._key, id_, kind, message, base, t, s, tuple(names)))
 
 
 def decide_row(base: Row | None, t: Row | None, s: Row | None) -> tuple[bool, Row | None]:

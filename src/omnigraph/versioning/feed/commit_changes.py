@@ -21,7 +21,7 @@ _KIND_RANK = {"node": 0, "edge": 1}
 
 
 @dataclass(frozen=True)
-class Change:
+class CommitChange:
     """One row that a commit inserted, updated or deleted."""
 
     type_id: str
@@ -59,7 +59,7 @@ class Change:
         return self.row.after
 
     @property
-    def place(self) -> tuple[int, str, str]:
+    def sort_key(self) -> tuple[int, str, str]:
         """What changes are ordered by; no two of a commit have the same."""
         return _KIND_RANK[self.kind], self.type_id, self.id
 
@@ -109,16 +109,16 @@ class ChangeFilter:
 
 
 @dataclass(frozen=True)
-class Block:
+class CommitBlock:
     """A commit and the changes it made, or those of them that fit a page."""
 
     commit: Commit
-    changes: tuple[Change, ...]
+    changes: tuple[CommitChange, ...]
     schema_changed: bool = False
     page: str | None = None
     """Brings the rest, when this is not all."""
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[CommitChange]:
         return iter(self.changes)
 
     def __len__(self) -> int:
@@ -159,7 +159,7 @@ def read_changes(
     columns: Columns,
     wanted: ChangeFilter,
     from_table: tuple[int, str] | None = None,
-) -> Iterator[Change]:
+) -> Iterator[CommitChange]:
     """The changes between a commit and its parent, in their order, from one table on."""
     pairs = [pair for pair in table_pairs(before, after) if pair.moved and wanted.has_table(pair.key)]
     for pair in sorted(pairs, key=_table_place):
@@ -167,7 +167,7 @@ def read_changes(
             continue
         type_id = _type_id(pair.identity)
         for changes in diff_pair(pair, before, after, columns).ranges():
-            yield from (Change(type_id, row) for row in changes.rows() if wanted.has_op(row.op))
+            yield from (CommitChange(type_id, row) for row in changes.rows() if wanted.has_op(row.op))
 
 
 def _table_place(pair: TablePair) -> tuple[int, str]:

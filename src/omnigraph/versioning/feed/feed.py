@@ -17,9 +17,9 @@ from typing import Any
 from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, Damaged, InputError
 from omnigraph.versioning.compare.diff import Columns
 from omnigraph.versioning.feed.commit_changes import (
-    Block,
-    Change,
     ChangeFilter,
+    CommitBlock,
+    CommitChange,
     changes_schema,
     check_schema,
     commit_pair,
@@ -59,7 +59,7 @@ class PageLimits:
 class ChangePage:
     """One answer: commits with their changes, oldest first, and how to go on."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[CommitBlock, ...]
     cut: str
     """The head that was looked at; later commits wait for the next poll."""
     cursor: str | None
@@ -69,7 +69,7 @@ class ChangePage:
     caught_up: bool
     """Whether nothing up to the cut is left."""
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[CommitBlock]:
         return iter(self.blocks)
 
     def to_json(self) -> dict[str, Any]:
@@ -169,8 +169,8 @@ class Feed:
     ) -> ChangePage:
         """Whole commits as far as the limits go; the first one from a position on."""
         cut = commits[-1].id if commits else self._head.commit_id
-        blocks: list[Block] = []
-        room = _Room(limits)
+        blocks: list[CommitBlock] = []
+        room = _PageBudget(limits)
         seen: str | None = None
         for commit in commits[: limits.commits]:
             try:
@@ -193,15 +193,15 @@ class Feed:
         last = seen or cut
         return ChangePage(tuple(blocks), cut, self.cursor_at(last), None, last == cut)
 
-    def _block(self, commit: Commit, room: _Room, position: Any) -> tuple[Block, Any]:
+    def _block(self, commit: Commit, room: _PageBudget, position: Any) -> tuple[CommitBlock, Any]:
         """A commit's changes as far as there is room, and the position of the last one if more are left."""
         if commit.parent_id is None:
             # A graph is created empty.
-            return Block(commit, ()), None
+            return CommitBlock(commit, ()), None
         before, after = commit_pair(self._repository, commit)
         changes = _after(read_changes(before, after, self._columns, self._wanted, _table(position)), position)
         taken, rest = room.take(changes)
-        return Block(commit, taken, changes_schema(before, after)), rest
+        return CommitBlock(commit, taken, changes_schema(before, after)), rest
 
 
 def read_block(
@@ -212,7 +212,7 @@ def read_block(
     *,
     limits: PageLimits | None = None,
     page: str | None = None,
-) -> Block:
+) -> CommitBlock:
     """What one commit changed, all of it or a page."""
     before, after = commit_pair(repository, commit)
     check_schema(before, after)
@@ -220,23 +220,23 @@ def read_block(
     position = read_token(page, "commit-page", binding, {"position": list})["position"] if page is not None else None
     changes = _after(read_changes(before, after, columns, wanted, _table(position)), position)
     if limits is None:
-        return Block(commit, tuple(changes))
-    taken, rest = _Room(limits).take(changes)
+        return CommitBlock(commit, tuple(changes))
+    taken, rest = _PageBudget(limits).take(changes)
     token = write_token("commit-page", {**binding, "position": rest}) if rest is not None else None
-    return Block(commit, taken, page=token)
+    return CommitBlock(commit, taken, page=token)
 
 
 @dataclass
-class _Room:
+class _PageBudget:
     """What is left of a page."""
 
     limits: PageLimits
     changes: int = field(default=0)
     bytes: int = field(default=0)
 
-    def take(self, changes: Iterator[Change]) -> tuple[tuple[Change, ...], Any]:
+    def take(self, changes: Iterator[CommitChange]) -> tuple[tuple[CommitChange, ...], Any]:
         """The changes that fit, and where they end if more are left; the first change of a page always fits."""
-        taken: list[Change] = []
+        taken: list[CommitChange] = []
         for change in changes:
             size = _size(change)
             full = self.changes >= self.limits.changes or self.bytes + size > self.limits.bytes
@@ -248,8 +248,8 @@ class _Room:
         return tuple(taken), None
 
 
-def _position(change: Change) -> list[Any]:
-    rank, type_id, id_ = change.place
+def _position(change: CommitChange) -> list[Any]:
+    rank, type_id, id_ = change.sort_key
     return [rank, type_id, short_id(id_)]
 
 
@@ -261,18 +261,18 @@ def _table(position: Any) -> tuple[int, str] | None:
     return position[0], position[1]
 
 
-def _after(changes: Iterator[Change], position: Any) -> Iterator[Change]:
+def _after(changes: Iterator[CommitChange], position: Any) -> Iterator[CommitChange]:
     """The changes behind a position; they come in the same order every time."""
     if position:
         for change in changes:
-            if change.place[:2] == (position[0], position[1]) and is_id(change.id, position[2]):
+            if change.sort_key[:2] == (position[0], position[1]) and is_id(change.id, position[2]):
                 break
         else:
             raise ChangeCursorRejected("its place in the commit is not there")
     yield from changes
 
 
-def _size(change: Change) -> int:
+def _size(change: CommitChange) -> int:
     return len(json.dumps(change.to_json(), ensure_ascii=False).encode())
 
 

@@ -25,7 +25,7 @@ class PinnedTable:
     folder: str
 
     @property
-    def place(self) -> tuple[str, int, str]:
+    def open_args(self) -> tuple[str, int, str]:
         """The arguments of `TableStore.open`."""
         return self.folder, self.pin.lance_version, self.pin.transaction
 
@@ -72,7 +72,7 @@ class Snapshot:
             raise TypeNotFound(
                 f"'{key}' does not exist at commit {self.commit_id}", hint=did_you_mean(key, self.tables)
             )
-        return self._repository.tables.open(*pinned.place)
+        return self._repository.tables.open(*pinned.open_args)
 
     def embedding(self, key: str, column: str) -> EmbeddingSpace | None:
         """What made the vectors of a column; None if the graph made none of those that are there."""
@@ -81,12 +81,12 @@ class Snapshot:
 
     def open(self, pinned: PinnedTable) -> Table:
         """Open a table this or a related snapshot pins."""
-        return self._repository.tables.open(*pinned.place)
+        return self._repository.tables.open(*pinned.open_args)
 
     def find_removed(self) -> Damaged | None:
         """The error that names this version, if a table of it was removed."""
         for key, table in self.tables.items():
-            if not self._repository.tables.has_version(*table.place):
+            if not self._repository.tables.has_version(*table.open_args):
                 return Damaged(
                     f"version {self.version} (commit {self.commit_id}) cannot be read: the data of '{key}' was removed "
                     "by a cleanup, or lost",

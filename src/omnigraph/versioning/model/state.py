@@ -57,18 +57,18 @@ class State:
         self.epoch = manifest.epoch
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _positions(self) -> dict[str, int]:
         ids = self.manifest.state["object_id"].to_pylist()
-        places = {object_id: place for place, object_id in enumerate(ids)}
-        if len(places) != len(ids):
+        positions = {object_id: position for position, object_id in enumerate(ids)}
+        if len(positions) != len(ids):
             raise Damaged("the manifest holds a state row twice", code="damaged_manifest")
-        return places
+        return positions
 
     def _row(self, object_id: str) -> Row | None:
-        place = self._places.get(object_id)
-        if place is None:
+        position = self._positions.get(object_id)
+        if position is None:
             return None
-        row: Row = self.manifest.state.slice(place, 1).to_pylist()[0]
+        row: Row = self.manifest.state.slice(position, 1).to_pylist()[0]
         return row
 
     def find_head(self, branch: str) -> Head | None:
@@ -92,7 +92,7 @@ class State:
     def branches(self) -> list[str]:
         """Every branch: main first, then by name."""
         prefix = head_object_id("")
-        names = [object_id.removeprefix(prefix) for object_id in self._places if object_id.startswith(prefix)]
+        names = [object_id.removeprefix(prefix) for object_id in self._positions if object_id.startswith(prefix)]
         return sorted(names, key=lambda name: (name != MAIN, name))
 
     def heads(self) -> list[Head]:
@@ -107,7 +107,7 @@ class State:
     def tags(self) -> list[Tag]:
         """Every tag, by name."""
         prefix = tag_object_id("")
-        names = sorted(object_id for object_id in self._places if object_id.startswith(prefix))
+        names = sorted(object_id for object_id in self._positions if object_id.startswith(prefix))
         return [row_to_tag(row) for row in map(self._row, names) if row is not None]
 
     def protected_pins(self) -> Iterator[Pin]:
@@ -132,7 +132,7 @@ class State:
 
     def is_aborted(self, commit_id: str) -> bool:
         """Whether a commit was given up for its writer."""
-        return commit_id in self._places
+        return commit_id in self._positions
 
     def aborts(self) -> list[Row]:
         """The rows of given-up commits and jobs."""
@@ -142,7 +142,7 @@ class State:
 
     def reclaims(self) -> list[Reclaim]:
         """What cleanups are removing, or were removing when they died."""
-        ids = [object_id for object_id in self._places if object_id.startswith(RECLAIM_PREFIX)]
+        ids = [object_id for object_id in self._positions if object_id.startswith(RECLAIM_PREFIX)]
         return [row_to_reclaim(row) for row in map(self._row, ids) if row is not None]
 
     def is_reclaimed(self, folder: str, versions: Iterable[int]) -> bool:

@@ -87,7 +87,7 @@ class CleanupStats:
 
 
 @dataclass
-class _Plan:
+class _MaintenancePlan:
     tables: dict[str, Table] = field(default_factory=dict)
     stats: list[TableStats] = field(default_factory=list)
 
@@ -103,7 +103,7 @@ def ensure_indices(repository: Repository, branch: str, wanted: Wanted) -> list[
 
 
 def _maintain(repository: Repository, branch: str, kind: str, wanted: Wanted, *, compact: bool) -> list[TableStats]:
-    plan = _Plan()
+    plan = _MaintenancePlan()
 
     def prepare(transaction: Transaction) -> None:
         plan.tables.clear()
@@ -118,7 +118,7 @@ def _maintain(repository: Repository, branch: str, kind: str, wanted: Wanted, *,
     return plan.stats
 
 
-def _improve(plan: _Plan, key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool) -> None:
+def _improve(plan: _MaintenancePlan, key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool) -> None:
     before = table.fragment_count
     current = table
     if compact:

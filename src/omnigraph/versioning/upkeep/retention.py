@@ -37,7 +37,7 @@ def live_versions(
     commits = repository.all_commits(state)
     pins = repository.all_pins(state)
     heads = state.heads()
-    times = _Times(commits, pins, written, _microseconds(now))
+    times = _CommitTimes(commits, pins, written, _microseconds(now))
     # Without the rows of their base, two branches could not be merged any more.
     retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
     for head in heads:
@@ -60,7 +60,7 @@ def pinned_versions(state: State) -> dict[TableId, set[int]]:
     return pinned
 
 
-class _Times:
+class _CommitTimes:
     """The time of each commit: never before that of its parent."""
 
     def __init__(
@@ -99,7 +99,7 @@ class _Times:
 def _retained(
     start: str,
     commits: Mapping[str, Commit],
-    times: _Times,
+    times: _CommitTimes,
     keep: int | None,
     since: datetime | None,
     in_use_since: datetime,

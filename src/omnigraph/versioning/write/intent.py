@@ -27,10 +27,10 @@ class Intent:
         self._lease.start()
         reach("intent.written")
 
-    def end(self, *, settled: bool) -> None:
+    def end(self, *, outcome_known: bool) -> None:
         """Once the outcome is settled the note goes; else it is left to a recovery."""
         self._lease.stop()
-        if settled:
+        if outcome_known:
             # Where this fails the note stays, and the next recovery finds that it says nothing new.
             with suppress(OmniGraphError):
                 reach("intent.delete")

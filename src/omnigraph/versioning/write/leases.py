@@ -69,14 +69,14 @@ class Lease:
         self._objects.write(self._name, self._data)
 
 
-def is_alive(note: Mapping[str, Any], written_at: datetime, now: datetime) -> bool:
+def is_alive(document: Mapping[str, Any], written_at: datetime, now: datetime) -> bool:
     """Whether the owner of a note may be at work; both times are the store's."""
-    known = _process_is_alive(note.get("writer"))
-    return now - written_at < _lease_of(note) if known is None else known
+    known = _process_is_alive(document.get("writer"))
+    return now - written_at < _lease_of(document) if known is None else known
 
 
-def _lease_of(note: Mapping[str, Any]) -> timedelta:
-    given = note.get("lease_s")
+def _lease_of(document: Mapping[str, Any]) -> timedelta:
+    given = document.get("lease_s")
     if isinstance(given, bool) or not isinstance(given, int | float):
         return timedelta(seconds=LEASE_S)
     if isinstance(given, float) and not math.isfinite(given):

@@ -29,7 +29,7 @@ from omnigraph.versioning.write.transaction import COMMIT_PROPERTY
 Outcome = Literal["rolled_forward", "rolled_back", "in_progress", "unreadable"]
 _GENERATIONS = (1, 2)
 _OPTIONAL_TEXT = str | None
-_NOTE = {
+_INTENT_FIELDS = {
     "operation_id": str,
     "graph_commit_id": str,
     "branch": str,
@@ -38,8 +38,8 @@ _NOTE = {
     "writer_kind": _OPTIONAL_TEXT,
     "writer": dict | None,
 }
-_WRITER = {"pid": int | None}
-_TABLE = {"table_key": str, "table_path": str, "expected_version": int}
+_WRITER_FIELDS = {"pid": int | None}
+_TABLE_FIELDS = {"table_key": str, "table_path": str, "expected_version": int}
 
 
 @dataclass(frozen=True)
@@ -72,18 +72,18 @@ def recover(repository: Repository) -> list[Recovered]:
     repository.check_writable()
     names = repository.objects.list(layout.RECOVERY)
     reach("recovery.listed")
-    return [outcome for name in names if (outcome := _settle(repository, name)) is not None]
+    return [outcome for name in names if (outcome := _recover_one(repository, name)) is not None]
 
 
 def pending(repository: Repository) -> list[Recovered]:
     """The notes there are, nothing changed."""
     found: list[Recovered] = []
     for name in repository.objects.list(layout.RECOVERY):
-        note = _read(repository, name)
-        if isinstance(note, Recovered):
-            found.append(note)
-        elif note is not None:
-            found.append(_outcome(name, note, "in_progress"))
+        intent = _read(repository, name)
+        if isinstance(intent, Recovered):
+            found.append(intent)
+        elif intent is not None:
+            found.append(_outcome(name, intent, "in_progress"))
     return found
 
 
@@ -92,25 +92,25 @@ def audit_rows(repository: Repository) -> list[dict[str, Any]]:
     return AuditTable(repository.location, sync=repository.tables.sync).rows()
 
 
-def _settle(repository: Repository, name: str) -> Recovered | None:
-    note = _read(repository, name)
-    if note is None or isinstance(note, Recovered):
-        return note
-    commit_id = note["graph_commit_id"]
+def _recover_one(repository: Repository, name: str) -> Recovered | None:
+    intent = _read(repository, name)
+    if intent is None or isinstance(intent, Recovered):
+        return intent
+    commit_id = intent["graph_commit_id"]
     if repository.find_commit(commit_id) is not None:
-        return _finish(repository, name, note, "rolled_forward", [])
+        return _finish(repository, name, intent, "rolled_forward", [])
     written_at = repository.objects.written_at(name)
     if written_at is None:
         return None
-    if is_alive(note, written_at, repository.objects.now()):
-        return _outcome(name, note, "in_progress")
-    if not fence(repository, commit_id, note["operation_id"]):
-        return _finish(repository, name, note, "rolled_forward", [])
+    if is_alive(intent, written_at, repository.objects.now()):
+        return _outcome(name, intent, "in_progress")
+    if not fence(repository, commit_id, intent["operation_id"]):
+        return _finish(repository, name, intent, "rolled_forward", [])
     reach("recovery.fenced")
     removed: list[dict[str, Any]] = []
     known = {row.folder for row in repository.state().tables.values()}
-    strange = sorted({table["table_path"] for table in note["tables"]} - known)
-    for table in note["tables"]:
+    strange = sorted({table["table_path"] for table in intent["tables"]} - known)
+    for table in intent["tables"]:
         if table["table_path"] in strange:
             continue
         versions = versions_of_commit(
@@ -122,35 +122,40 @@ def _settle(repository: Repository, name: str) -> Recovered | None:
                 {"table_key": table["table_key"], "from_version": version, "to_version": table["expected_version"]}
             )
     reach("recovery.collected")
-    done = _finish(repository, name, note, "rolled_back", removed)
+    done = _finish(repository, name, intent, "rolled_back", removed)
     if strange:
         return replace(done, detail=f"ignored tables that the manifest does not know: {', '.join(strange)[:200]}")
     return done
 
 
 def _finish(
-    repository: Repository, name: str, note: Mapping[str, Any], outcome: Outcome, removed: list[dict[str, Any]]
+    repository: Repository, name: str, intent: Mapping[str, Any], outcome: Outcome, removed: list[dict[str, Any]]
 ) -> Recovered:
     audit = AuditTable(repository.location, sync=repository.tables.sync)
     audit.add_once(
-        operation_id=note["operation_id"],
-        commit_id=note["graph_commit_id"],
+        operation_id=intent["operation_id"],
+        commit_id=intent["graph_commit_id"],
         kind="RolledForward" if outcome == "rolled_forward" else "RolledBack",
-        actor=note.get("actor_id"),
-        writer_kind=note.get("writer_kind") or "write",
+        actor=intent.get("actor_id"),
+        writer_kind=intent.get("writer_kind") or "write",
         outcomes=json.dumps(removed),
         at=repository.clock(),
     )
     reach("recovery.audited")
     repository.objects.delete(name)
-    return _outcome(name, note, outcome, tuple(removed))
+    return _outcome(name, intent, outcome, tuple(removed))
 
 
 def _outcome(
-    name: str, note: Mapping[str, Any], outcome: Outcome, tables: tuple[Mapping[str, Any], ...] = ()
+    name: str, intent: Mapping[str, Any], outcome: Outcome, tables: tuple[Mapping[str, Any], ...] = ()
 ) -> Recovered:
     return Recovered(
-        name, outcome, note["graph_commit_id"], note["branch"], note.get("actor_id"), tables or tuple(note["tables"])
+        name,
+        outcome,
+        intent["graph_commit_id"],
+        intent["branch"],
+        intent.get("actor_id"),
+        tables or tuple(intent["tables"]),
     )
 
 
@@ -160,26 +165,28 @@ def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | Non
         data = repository.objects.read(name)
         if data is None:
             return None
-        note = json.loads(data)
+        intent = json.loads(data)
         # Text with an unpaired surrogate cannot be stored in the audit table.
-        json.dumps(note, ensure_ascii=False).encode()
-        if note["schema_version"] not in _GENERATIONS:
+        json.dumps(intent, ensure_ascii=False).encode()
+        if intent["schema_version"] not in _GENERATIONS:
             return Recovered(
-                name, "unreadable", detail=f"written by a newer release (generation {str(note['schema_version'])[:40]})"
+                name,
+                "unreadable",
+                detail=f"written by a newer release (generation {str(intent['schema_version'])[:40]})",
             )
-        _check(note, _NOTE)
+        _check(intent, _INTENT_FIELDS)
         for field in ("operation_id", "graph_commit_id"):
-            if not is_operation_id(note[field]):
+            if not is_operation_id(intent[field]):
                 raise ValueError(f"'{field}' is not an id")
-        _check(note.get("writer") or {}, _WRITER)
-        for table in note["tables"]:
-            _check(table, _TABLE)
+        _check(intent.get("writer") or {}, _WRITER_FIELDS)
+        for table in intent["tables"]:
+            _check(table, _TABLE_FIELDS)
     except OmniGraphError as error:
         return Recovered(name, "unreadable", detail=error.message)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         return Recovered(name, "unreadable", detail=f"not an intent: {error}")
-    assert isinstance(note, dict)
-    return note
+    assert isinstance(intent, dict)
+    return intent
 
 
 def _check(document: Mapping[str, Any], fields: Mapping[str, Any]) -> None:

@@ -273,7 +273,7 @@ class Repository:
                 except PublishConflict:
                     pass
                 except StorageError as error:
-                    failure = self._settle(error, commit_id, failure)
+                    failure = self._resolve_failure(error, commit_id, failure)
                     if failure is None:
                         return self.state()
             pause(attempt)
@@ -281,7 +281,7 @@ class Repository:
             f"{PUBLISH_TRIES} attempts to publish lost to other writers; nothing was written", hint="try again"
         )
 
-    def _settle(
+    def _resolve_failure(
         self, error: StorageError, commit_id: str | None, before: OmniGraphError | None
     ) -> OmniGraphError | None:
         """After a failed publish: None when it landed after all; the error once more trying has no point."""
@@ -299,7 +299,7 @@ class Repository:
             raise error
         return error
 
-    def note_lost_race(self, branch: str) -> None:
+    def record_lost_race(self, branch: str) -> None:
         """Remember that another writer of the branch was first."""
         with self._lock:
             self._lost_races[branch] = self.clock()
@@ -509,7 +509,7 @@ class Repository:
         """Refuse to pin a commit whose versions a cleanup has removed or is removing."""
         for table in snapshot.tables.values():
             reclaimed = state.is_reclaimed(table.folder, (table.pin.lance_version,))
-            if reclaimed or not self.tables.has_version(*table.place):
+            if reclaimed or not self.tables.has_version(*table.open_args):
                 raise Damaged(
                     f"'{table.pin.key}' at commit {snapshot.commit_id} was reclaimed or lost",
                     code="version_reclaimed",

@@ -33,7 +33,7 @@ from omnigraph.errors import (
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.digests import record_digests
-from omnigraph.storage.lance.staging import Change, Promoted, stage
+from omnigraph.storage.lance.staging import Promoted, TableWrite, stage
 from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.storage.lance.tables import Table
 from omnigraph.values import is_unicode
@@ -101,7 +101,7 @@ class WriteOptions:
 
 
 @dataclass
-class _Written:
+class _WrittenTable:
     """A table of this transaction: what it was, what it becomes."""
 
     pin: Pin
@@ -125,7 +125,7 @@ class Transaction:
         if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
         self._incarnation = head.incarnation if head else ""
-        self._changes: dict[str, Change] = {}
+        self._changes: dict[str, TableWrite] = {}
         self._versions: dict[str, Table] = {}
         self._evolved: dict[str, Table] = {}
         self._created: list[TableSpec] = []
@@ -142,7 +142,7 @@ class Transaction:
 
     # -- saying what to do -----------------------------------------------------------------------
 
-    def change(self, key: str, change: Change, *, on: Table | None = None) -> None:
+    def change(self, key: str, change: TableWrite, *, on: Table | None = None) -> None:
         """Change a table, once; `on` is its pinned version under other columns, made with `Table.evolved`."""
         self._check_table(key)
         assert key not in self._changes, f"'{key}' is changed twice in one transaction"
@@ -230,11 +230,11 @@ class Transaction:
         if not staged and not structural and not options.always_commit and options.merged_parent is None:
             return None
         intent = self._intent(commit_id, now, sorted(staged))
-        settled = True
+        outcome_known = True
         try:
             if staged:
                 intent.write()
-            written: dict[str, _Written] = {}
+            written: dict[str, _WrittenTable] = {}
             for key, made in staged.items():
                 table, promoted = made.promote()
                 repository.tables.remember(table)
@@ -246,14 +246,14 @@ class Transaction:
             self._check_files()
             return self._publish(commit_id, now, written, created)
         except OutcomeUnknown:
-            settled = False
+            outcome_known = False
             raise
         finally:
             # Who knows the outcome takes the note away; it stays after a crash, or when nobody can tell.
             if staged:
-                intent.end(settled=settled)
+                intent.end(outcome_known=outcome_known)
 
-    def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> _Written:
+    def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> _WrittenTable:
         pinned = self.snapshot.tables[key]
         prepared = self._changes[key].prepared if key in self._changes else None
         known = {file: digest for fragment in prepared.new for file, digest in fragment.digests} if prepared else {}
@@ -262,7 +262,7 @@ class Transaction:
             indexes = indexes or bool(table.built_on)
             digests = self._digests(key, table, self.snapshot.table(key), known, indexes=indexes)
             table.is_new = False
-        return _Written(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on, digests)
+        return _WrittenTable(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on, digests)
 
     def _digests(
         self,
@@ -299,7 +299,7 @@ class Transaction:
         return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction)
 
     def _publish(
-        self, commit_id: str, now: int, written: Mapping[str, _Written], created: Sequence[tuple[TableRow, Pin]]
+        self, commit_id: str, now: int, written: Mapping[str, _WrittenTable], created: Sequence[tuple[TableRow, Pin]]
     ) -> Commit:
         options = self.options
         made: list[Commit] = []
@@ -372,7 +372,7 @@ class Transaction:
                 )
 
     def _check_versions(
-        self, state: State, written: Mapping[str, _Written], created: Sequence[tuple[TableRow, Pin]]
+        self, state: State, written: Mapping[str, _WrittenTable], created: Sequence[tuple[TableRow, Pin]]
     ) -> None:
         """Every version to be pinned must be on the store, and no cleanup may be removing it.
 
@@ -417,7 +417,7 @@ class Transaction:
     def _pins(
         self,
         head: Head,
-        written: Mapping[str, _Written],
+        written: Mapping[str, _WrittenTable],
         created: Sequence[tuple[TableRow, Pin]],
         manifest_version: int,
     ) -> tuple[tuple[Pin, ...], list[Row]]:
@@ -515,7 +515,7 @@ def write(
         except (HeadMoved, Damaged) as error:
             if isinstance(error, Damaged) and not _is_outdated(transaction, error):
                 raise
-            repository.note_lost_race(options.branch)
+            repository.record_lost_race(options.branch)
             if bound or attempt == WRITE_TRIES - 1:
                 raise
             pause(attempt)

@@ -18,7 +18,7 @@ from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.write.where import RowsData
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 from support.writes import edge, new_graph, node
 
@@ -289,7 +289,7 @@ def test_later_versions_and_branches_are_told_apart(graph):
 
 def test_an_edge_to_a_node_that_is_not_there_is_damage(graph):
     def remove_node(transaction: Transaction) -> None:
-        transaction.change("node:B", Change(delete=["z"]))
+        transaction.change("node:B", TableWrite(delete=["z"]))
 
     write(graph._repository, remove_node, WriteOptions())
     with pytest.raises(Damaged, match=r"2 edges of .* end at nodes that do not exist"):

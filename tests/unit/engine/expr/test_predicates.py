@@ -13,7 +13,7 @@ import pytest
 from omnigraph.engine.expr import predicates
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.tables import Table
 from omnigraph.types import PropertyType
 from support.graphs import new_line
@@ -119,7 +119,7 @@ def stored_table(root: Any, scalar: str) -> Table:
     rows = pa.table(
         {"id": [str(place) for place in range(len(values))], "order": pa.array(values, type_)}, schema=schema
     )
-    line.write(Change(append=rows))
+    line.write(TableWrite(append=rows))
     return line.table
 
 

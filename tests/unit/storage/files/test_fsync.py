@@ -16,7 +16,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import compacted
 from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, people
 
@@ -91,17 +91,17 @@ def test_a_failing_disk_is_not_hidden(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "one",
     [
-        Change(append=people("n")),
-        Change(upsert=people("a", "n")),
-        Change(delete=["a"]),
-        Change(overwrite=people("o")),
-        Change(append=people("n"), upsert=people("b"), delete=["a"]),
+        TableWrite(append=people("n")),
+        TableWrite(upsert=people("a", "n")),
+        TableWrite(delete=["a"]),
+        TableWrite(overwrite=people("o")),
+        TableWrite(append=people("n"), upsert=people("b"), delete=["a"]),
     ],
     ids=["append", "upsert", "delete", "overwrite", "mixed"],
 )
 def test_a_promoted_change_is_flushed(tmp_path, flushed, one):
     line = new_line(tmp_path, sync=True)
-    line.write(Change(append=people("a", "b", "c")))
+    line.write(TableWrite(append=people("a", "b", "c")))
     before = files_below(tmp_path)
     flushed.clear()
     line.write(one)
@@ -114,7 +114,7 @@ def test_a_promoted_change_is_flushed(tmp_path, flushed, one):
 def test_the_first_rows_of_a_table_make_a_folder_that_is_flushed_too(tmp_path, flushed):
     line = new_line(tmp_path, sync=True)
     flushed.clear()
-    line.write(Change(append=people("a")))
+    line.write(TableWrite(append=people("a")))
     assert tmp_path / line.folder in flushed
 
 
@@ -127,7 +127,7 @@ def test_a_new_table_is_flushed(tmp_path, flushed):
 def test_a_compacted_table_is_flushed(tmp_path, flushed):
     line = new_line(tmp_path, sync=True)
     for id_ in "abc":
-        line.write(Change(append=people(id_)))
+        line.write(TableWrite(append=people(id_)))
     before = files_below(tmp_path)
     flushed.clear()
     compacted(line.table, always=True)
@@ -137,7 +137,7 @@ def test_a_compacted_table_is_flushed(tmp_path, flushed):
 @pytest.mark.parametrize("kind", ["btree", "text"])
 def test_an_index_is_flushed(tmp_path, flushed, kind):
     line = new_line(tmp_path, sync=True)
-    line.write(Change(append=people("a", "b")))
+    line.write(TableWrite(append=people("a", "b")))
     before = files_below(tmp_path)
     staged, _ = stage_indexes(line.table, [IndexSpec("name", kind)])
     flushed.clear()
@@ -163,7 +163,7 @@ def test_a_commit_is_flushed_tables_first_then_the_publish(tmp_path, flushed):
     repository = new_repository(root, sync=True)
     before = files_below(root)
     flushed.clear()
-    change(repository, {PERSON: Change(append=people("a")), KNOWS: Change(append=knows(("a", "a")))})
+    change(repository, {PERSON: TableWrite(append=people("a")), KNOWS: TableWrite(append=knows(("a", "a")))})
     files = {path for path in needed(root, before) if path.name != "__publish_lock"}
     assert files <= set(flushed)
     publish = manifest_file(root / "__manifest", repository.state().version)
@@ -176,7 +176,7 @@ def test_a_commit_is_flushed_tables_first_then_the_publish(tmp_path, flushed):
 
 def test_one_setting_turns_it_off(tmp_path, flushed):
     repository = new_repository(tmp_path / "g", sync=False)
-    change(repository, {PERSON: Change(append=people("a"))})
+    change(repository, {PERSON: TableWrite(append=people("a"))})
     assert flushed == []
 
 
@@ -203,5 +203,5 @@ def test_large_values_that_have_files_of_their_own_are_flushed(tmp_path, flushed
     line = new_line(tmp_path, schema=schema, sync=True)
     before = files_below(tmp_path)
     flushed.clear()
-    line.write(Change(append=pa.table({"id": ["a"], "raw": [b"x" * 100_000]}, schema=schema)))
+    line.write(TableWrite(append=pa.table({"id": ["a"], "raw": [b"x" * 100_000]}, schema=schema)))
     assert needed(tmp_path, before) <= set(flushed)

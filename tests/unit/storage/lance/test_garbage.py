@@ -18,7 +18,7 @@ from omnigraph.storage.lance.garbage import (
     strange_folders,
     versions_of_commit,
 )
-from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.staging import TableWrite, stage
 from support.graphs import Line, files_below, new_line, people
 
 LATER = timedelta(hours=1)
@@ -28,7 +28,7 @@ LATER = timedelta(hours=1)
 def line(tmp_path):
     line = new_line(tmp_path)
     for id_ in "abc":
-        line.write(Change(append=people(id_)))
+        line.write(TableWrite(append=people(id_)))
     return line
 
 
@@ -51,7 +51,7 @@ def test_versions_are_listed_with_their_age(line):
 
 def test_detached_versions_are_not_listed(line):
     with pytest.raises(OmniGraphError), arm("table.detached"):
-        line.write(Change(append=people("d")))
+        line.write(TableWrite(append=people("d")))
     assert [one.version for one in list_versions(line.store, line.folder)] == [1, 2, 3, 4]
 
 
@@ -73,7 +73,7 @@ def test_removed_versions_are_gone_and_the_rest_is_whole(line):
 
 
 def test_files_go_with_the_last_version_that_needs_them(line):
-    line.write(Change(overwrite=people("x")))
+    line.write(TableWrite(overwrite=people("x")))
     before = data_files(line)
     remove(line.store, line.folder, [2, 3])
     assert data_files(line) == before, "version 4 still needs them"
@@ -95,7 +95,7 @@ def test_versions_that_are_not_there_are_passed_over(line):
 
 
 def test_a_staged_change_survives_a_removal_beside_it(line):
-    staged = stage(line.table, Change(append=people("new")), {})
+    staged = stage(line.table, TableWrite(append=people("new")), {})
     remove(line.store, line.folder, [2, 3])
     table, _ = staged.promote()
     assert sorted(table.read()["id"].to_pylist()) == ["a", "b", "c", "new"]
@@ -103,7 +103,7 @@ def test_a_staged_change_survives_a_removal_beside_it(line):
 
 def test_versions_of_a_branching_table_are_independent(line):
     other = Line(line.store, line.folder, 2)
-    other.write(Change(append=people("other")))
+    other.write(TableWrite(append=people("other")))
     remove(line.store, line.folder, [1, 2, 3])
     assert [row["id"] for row in line.rows()] == ["a", "b", "c"]
     assert [row["id"] for row in other.rows()] == ["a", "other"]
@@ -114,7 +114,7 @@ def test_versions_of_a_branching_table_are_independent(line):
 
 def test_versions_of_a_commit_are_told_by_their_transaction(line):
     for commit in ("one", "two", "one"):
-        table, _ = stage(line.table, Change(append=people(commit)), {"commit": commit}).promote()
+        table, _ = stage(line.table, TableWrite(append=people(commit)), {"commit": commit}).promote()
     assert table.version == 7
     assert versions_of_commit(line.store, line.folder, 4, "commit", "one") == [5, 7]
     assert versions_of_commit(line.store, line.folder, 5, "commit", "one") == [7]
@@ -131,7 +131,7 @@ def test_a_table_that_never_came_to_be_has_no_versions(line):
 def test_detached_manifests_go_when_they_are_old_enough(line):
     for id_ in "xy":
         with pytest.raises(OmniGraphError), arm("table.detached"):
-            line.write(Change(append=people(id_)))
+            line.write(TableWrite(append=people(id_)))
     assert remove_unfinished(line.store, line.folder, now() - LATER) == 0
     assert remove_unfinished(line.store, line.folder, now() + LATER) == 2
     assert remove_unfinished(line.store, line.folder, now() + LATER) == 0
@@ -148,7 +148,7 @@ def test_half_written_files_go_when_they_are_old_enough(line):
 
 def test_staged_files_go_at_once_only_when_nobody_writes(line):
     before = data_files(line)
-    stage(line.table, Change(append=people("new")), {})
+    stage(line.table, TableWrite(append=people("new")), {})
     remove(line.store, line.folder, [1])
     assert len(data_files(line)) == len(before) + 1
     remove(line.store, line.folder, [], nobody_writes=True)

@@ -9,9 +9,9 @@ from lance.query import MatchQuery
 
 from omnigraph.storage.lance import indexes as indexes_module
 from omnigraph.storage.lance.indexes import IndexSpec, index_names, stage_indexes, uncovered_rows
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import compacted
-from omnigraph.versioning.upkeep.maintenance import _improve, _Plan
+from omnigraph.versioning.upkeep.maintenance import _improve, _MaintenancePlan
 from support.graphs import files_below, new_line
 
 WIDTH = 8
@@ -80,7 +80,7 @@ def nearest(line, number, count):
 
 @pytest.mark.parametrize("spec", [ID, RANK, BODY, VEC], ids=lambda spec: spec.name)
 def test_each_kind_is_built_and_used(line, spec):
-    line.write(Change(append=documents(range(50))))
+    line.write(TableWrite(append=documents(range(50))))
     version = line.version
     built, pending = build(line, spec)
     assert built
@@ -103,7 +103,7 @@ def test_each_kind_is_built_and_used(line, spec):
 
 
 def test_all_missing_indexes_are_one_version(line):
-    line.write(Change(append=documents(range(30))))
+    line.write(TableWrite(append=documents(range(30))))
     version = line.version
     build(line, ID, RANK, BODY, VEC)
     assert line.version == version + 1
@@ -111,7 +111,7 @@ def test_all_missing_indexes_are_one_version(line):
 
 
 def test_building_twice_does_nothing_the_second_time(line):
-    line.write(Change(append=documents(range(30))))
+    line.write(TableWrite(append=documents(range(30))))
     build(line, ID, BODY, VEC)
     before = files_below(line.store.location.path)
     assert build(line, ID, BODY, VEC) == (False, [])
@@ -119,7 +119,7 @@ def test_building_twice_does_nothing_the_second_time(line):
 
 
 def test_only_what_is_missing_is_built(line):
-    line.write(Change(append=documents(range(30))))
+    line.write(TableWrite(append=documents(range(30))))
     build(line, ID)
     first = {index.name: index.segments[0].uuid for index in line.table.dataset.describe_indices()}
     build(line, ID, RANK)
@@ -129,9 +129,9 @@ def test_only_what_is_missing_is_built(line):
 
 
 def test_a_rebuild_replaces_each_index_by_one_of_its_name(line):
-    line.write(Change(append=documents(range(30))))
+    line.write(TableWrite(append=documents(range(30))))
     build(line, ID, BODY, VEC)
-    line.write(Change(append=documents(range(30, 40))))
+    line.write(TableWrite(append=documents(range(30, 40))))
     assert uncovered_rows(line.table)
     build(line, ID, BODY, VEC, rebuild=True)
     assert sorted(index.name for index in line.table.dataset.describe_indices()) == [
@@ -145,7 +145,7 @@ def test_a_rebuild_replaces_each_index_by_one_of_its_name(line):
 
 def test_words_are_stemmed_folded_and_stripped_of_stop_words(line):
     rows = documents([1]).set_column(1, SCHEMA.field("body"), pa.array(["The Cafés were RUNNING"]))
-    line.write(Change(append=rows))
+    line.write(TableWrite(append=rows))
     build(line, BODY)
     assert text_hits(line, "run") == ["d1"]
     assert text_hits(line, "cafe") == ["d1"]
@@ -165,18 +165,18 @@ def test_an_empty_table_waits(line):
 
 
 def test_few_vectors_wait_and_the_rest_is_built(line):
-    line.write(Change(append=documents(range(19))))
+    line.write(TableWrite(append=documents(range(19))))
     built, pending = build(line, ID, VEC)
     assert built
     assert [one.column for one in pending] == ["vec"]
     assert "fewer than 20 rows" in pending[0].reason
-    line.write(Change(append=documents(range(19, 20))))
+    line.write(TableWrite(append=documents(range(19, 20))))
     assert build(line, ID, VEC) == (True, [])
     assert index_names(line.table) == {"id_btree", "vec_vector"}
 
 
 def test_a_column_without_any_vector_waits(line):
-    line.write(Change(append=documents(range(25), vectors=False)))
+    line.write(TableWrite(append=documents(range(25), vectors=False)))
     built, pending = build(line, VEC)
     assert not built
     assert [one.reason for one in pending] == ["no row has a vector yet"]
@@ -186,9 +186,11 @@ def test_a_column_without_any_vector_waits(line):
 
 
 def test_rows_written_after_the_index_are_found(line):
-    line.write(Change(append=documents(range(30))))
+    line.write(TableWrite(append=documents(range(30))))
     build(line, ID, RANK, BODY, VEC)
-    line.write(Change(append=documents([31]), upsert=documents([3]).set_column(2, "rank", pa.array([99], pa.int32()))))
+    line.write(
+        TableWrite(append=documents([31]), upsert=documents([3]).set_column(2, "rank", pa.array([99], pa.int32())))
+    )
     assert uncovered_rows(line.table)
     assert line.table.read(["id"], filter="rank = 99")["id"].to_pylist() == ["d3"]
     assert line.table.read(["id"], filter="rank = 3")["id"].to_pylist() == []
@@ -201,10 +203,10 @@ def with_deleted_rows(line, pieces):
     """Sixty indexed documents, then most of the first fifty deleted; the numbers that are left."""
     size = 60 // pieces
     for start in range(0, 60, size):
-        line.write(Change(append=documents(range(start, start + size))))
+        line.write(TableWrite(append=documents(range(start, start + size))))
     build(line, ID, RANK, BODY, VEC)
     gone = [number for number in range(50) if pieces == 1 or number % 3 != 2]
-    line.write(Change(delete=[f"d{number}" for number in gone]))
+    line.write(TableWrite(delete=[f"d{number}" for number in gone]))
     return [number for number in range(60) if number not in gone]
 
 
@@ -212,7 +214,7 @@ def with_deleted_rows(line, pieces):
 def test_delete_and_compaction_lose_no_hit_once_the_table_is_optimized(line, pieces):
     """Compaction forgets which rows an index must not return, so a search for ten finds fewer until it is rebuilt."""
     left = with_deleted_rows(line, pieces)
-    plan = _Plan()
+    plan = _MaintenancePlan()
     _improve(plan, "node:Doc", line.table, [ID, RANK, BODY, VEC], compact=True)
     line.version = plan.tables["node:Doc"].version
     assert line.table.fragment_count == 1
@@ -253,13 +255,13 @@ def test_until_then_a_search_that_asks_for_live_rows_loses_none(line, pieces):
 
 
 def test_indexes_of_two_lines_of_one_table_do_not_meet(line):
-    line.write(Change(append=documents(range(30))))
+    line.write(TableWrite(append=documents(range(30))))
     base = line.version
     build(line, ID, BODY)
     mine = line.version
     line.version = base
     assert index_names(line.table) == set()
-    line.write(Change(delete=["d1"]))
+    line.write(TableWrite(delete=["d1"]))
     build(line, BODY)
     assert text_hits(line, "word1") == []
     line.version = mine

@@ -13,7 +13,7 @@ from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance import staging
 from omnigraph.storage.lance import table_versions as numbered_versions
-from omnigraph.storage.lance.staging import Change, stage
+from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX, compacted
 from omnigraph.storage.lance.tables import _LOOKUP_BY_INDEX_MAX, sql_text
 from omnigraph.storage.lance.version_diff import difference
@@ -77,9 +77,9 @@ def test_a_version_that_is_not_there(line, folder, version):
 
 
 def test_every_version_stays_readable(line):
-    line.write(Change(append=people("a")))
-    line.write(Change(append=people("b")))
-    line.write(Change(delete=["a"]))
+    line.write(TableWrite(append=people("a")))
+    line.write(TableWrite(append=people("b")))
+    line.write(TableWrite(delete=["a"]))
     seen = {version: Line(line.store, line.folder, version).rows(["id"]) for version in range(1, 5)}
     assert [[row["id"] for row in rows] for rows in seen.values()] == [[], ["a"], ["a", "b"], ["b"]]
 
@@ -88,28 +88,28 @@ def test_every_version_stays_readable(line):
 
 
 def test_append(line):
-    assert line.write(Change(append=people("b", "a")))
+    assert line.write(TableWrite(append=people("b", "a")))
     assert names(line) == {"a": "name of a", "b": "name of b"}
     assert line.table.row_count == 2
 
 
 def test_append_takes_columns_in_any_order(line):
-    line.write(Change(append=people("a").select(["name", "id"])))
+    line.write(TableWrite(append=people("a").select(["name", "id"])))
     assert names(line) == {"a": "name of a"}
 
 
 def test_upsert_adds_and_replaces(line):
-    line.write(Change(append=people("a", "b", "c")))
-    line.write(Change(upsert=people("b", "d", name="new")))
+    line.write(TableWrite(append=people("a", "b", "c")))
+    line.write(TableWrite(upsert=people("b", "d", name="new")))
     assert names(line) == {"a": "name of a", "b": "new", "c": "name of c", "d": "new"}
     assert line.table.row_count == 4
 
 
 def test_upsert_keeps_the_row_and_its_creation(line):
-    line.write(Change(append=people("a", "b", "c")))
+    line.write(TableWrite(append=people("a", "b", "c")))
     created = line.version
     before = stamps(line)
-    line.write(Change(upsert=people("c", "b", "x", name="new")))
+    line.write(TableWrite(upsert=people("c", "b", "x", name="new")))
     after = stamps(line)
     for id_ in "abc":
         assert after[id_]["_rowid"] == before[id_]["_rowid"]
@@ -125,49 +125,49 @@ def test_upsert_keeps_the_row_and_its_creation(line):
 
 
 def test_delete(line):
-    line.write(Change(append=people("a", "b", "c")))
-    assert line.write(Change(delete=["c", "a", "never"]))
+    line.write(TableWrite(append=people("a", "b", "c")))
+    assert line.write(TableWrite(delete=["c", "a", "never"]))
     assert names(line) == {"b": "name of b"}
     assert line.table.row_count == 1
 
 
 def test_deleting_everything_leaves_a_table_that_takes_rows(line):
-    line.write(Change(append=people("a", "b")))
-    line.write(Change(delete=["a", "b"]))
+    line.write(TableWrite(append=people("a", "b")))
+    line.write(TableWrite(delete=["a", "b"]))
     assert line.table.row_count == 0
-    line.write(Change(append=people("a")))
+    line.write(TableWrite(append=people("a")))
     assert names(line) == {"a": "name of a"}
 
 
 def test_overwrite(line):
-    line.write(Change(append=people("a", "b")))
-    line.write(Change(overwrite=people("b", "c", name="new")))
+    line.write(TableWrite(append=people("a", "b")))
+    line.write(TableWrite(overwrite=people("b", "c", name="new")))
     assert names(line) == {"b": "new", "c": "new"}
 
 
 def test_overwrite_with_nothing(line):
-    line.write(Change(append=people("a", "b")))
-    assert line.write(Change(overwrite=people()))
+    line.write(TableWrite(append=people("a", "b")))
+    assert line.write(TableWrite(overwrite=people()))
     assert line.table.row_count == 0
     assert line.table.schema.names == ["id", "name"]
     assert line.table.dataset.schema.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
 
 
 def test_rows_keep_their_identity_after_an_overwrite(line):
-    line.write(Change(append=people("a")))
-    line.write(Change(overwrite=people("a", "b")))
+    line.write(TableWrite(append=people("a")))
+    line.write(TableWrite(overwrite=people("a", "b")))
     before = stamps(line)
-    line.write(Change(upsert=people("b", name="new"), append=people("c")))
+    line.write(TableWrite(upsert=people("b", name="new"), append=people("c")))
     after = stamps(line)
     assert after["b"]["_rowid"] == before["b"]["_rowid"]
     assert len({row["_rowid"] for row in after.values()}) == 3
 
 
 def test_everything_in_one_change(line):
-    line.write(Change(append=people("a", "b", "c", "d")))
+    line.write(TableWrite(append=people("a", "b", "c", "d")))
     before = stamps(line)
     version = line.version
-    line.write(Change(append=people("n"), upsert=people("b", "m", name="new"), delete=["a", "d", "none"]))
+    line.write(TableWrite(append=people("n"), upsert=people("b", "m", name="new"), delete=["a", "d", "none"]))
     assert line.version == version + 1
     assert names(line) == {"b": "new", "c": "name of c", "m": "new", "n": "name of n"}
     assert line.table.row_count == 4
@@ -177,26 +177,26 @@ def test_everything_in_one_change(line):
 
 def test_changes_over_several_fragments(line):
     for id_ in "abcdef":
-        line.write(Change(append=people(id_)))
-    line.write(Change(upsert=people("a", "c", "f", name="new"), delete=["b", "d"]))
+        line.write(TableWrite(append=people(id_)))
+    line.write(TableWrite(upsert=people("a", "c", "f", name="new"), delete=["b", "d"]))
     assert names(line) == {"a": "new", "c": "new", "e": "name of e", "f": "new"}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        Change(),
-        Change(append=people()),
-        Change(upsert=people()),
-        Change(delete=[]),
-        Change(delete=["none", "neither"]),
-        Change(append=people(), upsert=people(), delete=["none"]),
+        TableWrite(),
+        TableWrite(append=people()),
+        TableWrite(upsert=people()),
+        TableWrite(delete=[]),
+        TableWrite(delete=["none", "neither"]),
+        TableWrite(append=people(), upsert=people(), delete=["none"]),
     ],
 )
 @pytest.mark.parametrize("filled", [False, True])
 def test_a_change_without_effect_is_none_and_writes_no_version(line, change, filled):
     if filled:
-        line.write(Change(append=people("a")))
+        line.write(TableWrite(append=people("a")))
     version = line.version
     before = files_below(line.store.location.path)
     assert stage(line.table, change, {}) is None
@@ -205,25 +205,25 @@ def test_a_change_without_effect_is_none_and_writes_no_version(line, change, fil
 
 
 def test_an_empty_overwrite_of_an_empty_table_is_no_change(line):
-    assert stage(line.table, Change(overwrite=people()), {}) is None
+    assert stage(line.table, TableWrite(overwrite=people()), {}) is None
 
 
 @pytest.mark.parametrize("id_", STRANGE)
 def test_any_text_can_be_an_id(line, id_):
-    line.write(Change(append=people(id_, "other")))
+    line.write(TableWrite(append=people(id_, "other")))
     assert line.table.rows_of([id_], ["id"])["id"].to_pylist() == [id_]
-    line.write(Change(upsert=people(id_, name="new")))
+    line.write(TableWrite(upsert=people(id_, name="new")))
     assert names(line) == {id_: "new", "other": "name of other"}
-    line.write(Change(delete=[id_]))
+    line.write(TableWrite(delete=[id_]))
     assert names(line) == {"other": "name of other"}
 
 
 def test_more_ids_than_a_filter_takes(line):
     count = _LOOKUP_BY_INDEX_MAX + 500
     ids = [f"p{number:05}" for number in range(count)]
-    line.write(Change(append=people(*ids, "o'brien")))
+    line.write(TableWrite(append=people(*ids, "o'brien")))
     before = stamps(line)
-    line.write(Change(upsert=people(*ids, "new", name="new")))
+    line.write(TableWrite(upsert=people(*ids, "new", name="new")))
     assert set(names(line)) == {*ids, "o'brien", "new"}
     assert names(line)["o'brien"] == "name of o'brien"
     after = stamps(line)
@@ -231,19 +231,19 @@ def test_more_ids_than_a_filter_takes(line):
     found = line.table.rows_of([*ids, "none"], ["name"])
     assert found.schema.names == ["name"]
     assert found.num_rows == count
-    line.write(Change(delete=[*ids, "none"]))
+    line.write(TableWrite(delete=[*ids, "none"]))
     assert set(names(line)) == {"o'brien", "new"}
 
 
 def test_rows_of_a_few_ids(line):
-    line.write(Change(append=people("a", "b", "c")))
+    line.write(TableWrite(append=people("a", "b", "c")))
     assert sorted(line.table.rows_of(["c", "a", "z"])["name"].to_pylist()) == ["name of a", "name of c"]
     assert line.table.rows_of([]).schema.names == ["id", "name"]
     assert line.table.rows_of([]).num_rows == 0
 
 
 def test_reading_columns_filters_and_limits(line):
-    line.write(Change(append=people("a", "b", "c")))
+    line.write(TableWrite(append=people("a", "b", "c")))
     assert line.table.read(["name"]).schema.names == ["name"]
     assert line.table.read(filter=f"id = {sql_text('b')}")["id"].to_pylist() == ["b"]
     assert line.table.read(limit=2).num_rows == 2
@@ -275,8 +275,8 @@ def test_every_kind_of_column_survives_an_upsert(tmp_path):
         schema=schema,
     )
     line = new_line(tmp_path, schema=schema)
-    line.write(Change(append=rows))
-    line.write(Change(upsert=rows.slice(0, 1)))
+    line.write(TableWrite(append=rows))
+    line.write(TableWrite(upsert=rows.slice(0, 1)))
     assert line.rows(schema.names) == rows.to_pylist()
 
 
@@ -284,9 +284,12 @@ def test_every_kind_of_column_survives_an_upsert(tmp_path):
 
 
 def test_two_changes_of_one_version_do_not_see_each_other(line):
-    line.write(Change(append=people("a")))
+    line.write(TableWrite(append=people("a")))
     base = line.table
-    left, right = stage(base, Change(append=people("l")), {}), stage(base, Change(upsert=people("a", name="r")), {})
+    left, right = (
+        stage(base, TableWrite(append=people("l")), {}),
+        stage(base, TableWrite(upsert=people("a", name="r")), {}),
+    )
     lefts, _ = left.promote()
     rights, _ = right.promote()
     assert lefts.version != rights.version
@@ -296,27 +299,27 @@ def test_two_changes_of_one_version_do_not_see_each_other(line):
 
 
 def test_each_line_of_versions_grows_by_its_own_changes(line):
-    line.write(Change(append=people("a")))
+    line.write(TableWrite(append=people("a")))
     left, right = Line(line.store, line.folder, line.version), Line(line.store, line.folder, line.version)
     for number in range(5):
-        left.write(Change(append=people(f"l{number}")))
-        right.write(Change(append=people(f"r{number}"), delete=["a"] if number == 0 else []))
+        left.write(TableWrite(append=people(f"l{number}")))
+        right.write(TableWrite(append=people(f"r{number}"), delete=["a"] if number == 0 else []))
     assert [row["id"] for row in left.rows(["id"])] == ["a", *(f"l{n}" for n in range(5))]
     assert [row["id"] for row in right.rows(["id"])] == [f"r{n}" for n in range(5)]
 
 
 def test_a_staged_change_is_no_version(line):
-    stage(line.table, Change(append=people("a")), {})
+    stage(line.table, TableWrite(append=people("a")), {})
     assert len(list((line.store.location.path / line.folder / "_versions").glob("*.manifest"))) == 1
 
 
 def test_a_promotion_leaves_no_detached_manifest(line):
-    line.write(Change(append=people("a")))
+    line.write(TableWrite(append=people("a")))
     assert not list((line.store.location.path / line.folder / "_versions").glob("d*.manifest"))
 
 
 def test_a_promotion_says_what_it_made(line):
-    staged = stage(line.table, Change(append=people("a", "b")), {"who": "me"})
+    staged = stage(line.table, TableWrite(append=people("a", "b")), {"who": "me"})
     table, promoted = staged.promote()
     assert (promoted.version, promoted.row_count) == (table.version, 2)
     assert promoted.transaction_uuid == staged.transaction.uuid
@@ -325,8 +328,8 @@ def test_a_promotion_says_what_it_made(line):
 
 def test_a_change_that_stops_before_its_promotion_shows_nowhere(line):
     with pytest.raises(Exception, match="failpoint"), arm("table.detached"):
-        line.write(Change(append=people("lost")))
-    line.write(Change(append=people("a")))
+        line.write(TableWrite(append=people("lost")))
+    line.write(TableWrite(append=people("a")))
     assert names(line) == {"a": "name of a"}
 
 
@@ -335,7 +338,7 @@ def test_a_change_that_stops_before_its_promotion_shows_nowhere(line):
 
 def in_pieces(line, count):
     for number in range(count):
-        line.write(Change(append=people(f"p{number:03}")))
+        line.write(TableWrite(append=people(f"p{number:03}")))
 
 
 def test_few_pieces_are_left_alone(line):
@@ -347,7 +350,7 @@ def test_few_pieces_are_left_alone(line):
 
 def test_too_many_pieces_become_one_with_the_same_rows(line):
     in_pieces(line, FRAGMENTS_MAX + 3)
-    line.write(Change(upsert=people("p001", name="new"), delete=["p000"]))
+    line.write(TableWrite(upsert=people("p001", name="new"), delete=["p000"]))
     before, rows = stamps(line), names(line)
     small = compacted(line.table)
     assert small.fragment_count == 1
@@ -362,7 +365,7 @@ def test_changes_go_on_after_a_compaction(line):
     in_pieces(line, 4)
     line.version = compacted(line.table, always=True).version
     before = stamps(line)
-    line.write(Change(upsert=people("p000", "new", name="new"), delete=["p001"]))
+    line.write(TableWrite(upsert=people("p000", "new", name="new"), delete=["p001"]))
     assert sorted(names(line)) == ["new", "p000", "p002", "p003"]
     assert stamps(line)["p000"]["_rowid"] == before["p000"]["_rowid"]
 
@@ -393,20 +396,20 @@ def sizes(table):
 
 @pytest.mark.usefixtures("small_pieces")
 def test_many_rows_are_written_in_pieces(line):
-    line.write(Change(append=people(*numbered(*range(35)))))
+    line.write(TableWrite(append=people(*numbered(*range(35)))))
     assert sizes(line.table) == [10, 10, 10, 5]
-    line.write(Change(overwrite=people(*numbered(*range(25)))))
+    line.write(TableWrite(overwrite=people(*numbered(*range(25)))))
     assert sizes(line.table) == [10, 10, 5]
     assert sorted(names(line)) == numbered(*range(25))
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_many_rows_keep_their_identity_when_they_are_replaced(line):
-    line.write(Change(append=people(*numbered(*range(35)))))
+    line.write(TableWrite(append=people(*numbered(*range(35)))))
     before = stamps(line)
     changed = numbered(*range(3, 29))
     line.write(
-        Change(
+        TableWrite(
             upsert=people(*changed, *numbered(*range(50, 70)), name="new"),
             append=people(*numbered(*range(80, 95))),
             delete=numbered(1, 30),
@@ -423,11 +426,11 @@ def test_many_rows_keep_their_identity_when_they_are_replaced(line):
 
 @pytest.mark.usefixtures("small_pieces")
 def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
-    line.write(Change(append=people(*numbered(*range(30)))))
+    line.write(TableWrite(append=people(*numbered(*range(30)))))
     full = line.table.fragments
     for number in range(40, 47):
-        line.write(Change(append=people(*numbered(number))))
-    line.write(Change(upsert=people(*numbered(5), name="new")))
+        line.write(TableWrite(append=people(*numbered(number))))
+    line.write(TableWrite(upsert=people(*numbered(5), name="new")))
     before = stamps(line)
     small = compacted(line.table, always=True)
     assert sizes(small) == [10, 10, 10, 8]
@@ -437,30 +440,30 @@ def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
 
 def test_compaction_leaves_pieces_alone_that_are_large_for_their_table(line, monkeypatch):
     monkeypatch.setattr(numbered_versions, "_FRAGMENT_ROWS_MIN", 5)
-    line.write(Change(append=people(*numbered(*range(20)))))
+    line.write(TableWrite(append=people(*numbered(*range(20)))))
     large = line.table.fragments
     for number in range(40, 47):
-        line.write(Change(append=people(*numbered(number))))
+        line.write(TableWrite(append=people(*numbered(number))))
     small = compacted(line.table, always=True)
     assert sizes(small) == [20, 7]
     assert small.fragments[:1] == large
     line.version = small.version
-    line.write(Change(append=people(*numbered(*range(100, 600)))))
+    line.write(TableWrite(append=people(*numbered(*range(100, 600)))))
     assert sorted(sizes(compacted(line.table, always=True))) == [27, 500], "what was large once is small by now"
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_pieces_a_table_needs_are_no_reason_to_compact_it(line):
-    line.write(Change(append=people(*numbered(*range(10 * (FRAGMENTS_MAX + 5))))))
+    line.write(TableWrite(append=people(*numbered(*range(10 * (FRAGMENTS_MAX + 5))))))
     assert line.table.fragment_count > FRAGMENTS_MAX
     assert compacted(line.table) is line.table
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_a_difference_reads_the_pieces_that_differ(line):
-    line.write(Change(append=people(*numbered(*range(35)))))
+    line.write(TableWrite(append=people(*numbered(*range(35)))))
     before = line.table
-    line.write(Change(upsert=people(*numbered(5, 60), name="new"), delete=numbered(33)))
+    line.write(TableWrite(upsert=people(*numbered(5, 60), name="new"), delete=numbered(33)))
     here, there = (rows.read() for rows in difference(line.table, before))
     assert sorted(here["id"].to_pylist()) == numbered(5, 60)
     assert sorted(there["id"].to_pylist()) == numbered(5, 33)
@@ -471,7 +474,7 @@ def test_a_difference_reads_the_pieces_that_differ(line):
 
 
 def test_a_lost_data_file_is_damage_that_names_the_table(line):
-    line.write(Change(append=people("a")))
+    line.write(TableWrite(append=people("a")))
     shutil.rmtree(line.store.location.path / line.folder / "data")
     store = table_store(line.store.location.path)
     with pytest.raises(Damaged) as caught:
@@ -486,7 +489,7 @@ def test_a_lost_data_file_is_damage_that_names_the_table(line):
 )
 def test_a_disk_that_fails_to_sync_fails_the_change(tmp_path, monkeypatch, number, code):
     line = new_line(tmp_path, sync=True)
-    staged = stage(line.table, Change(append=people("a")), {})
+    staged = stage(line.table, TableWrite(append=people("a")), {})
 
     def refuse(_):
         raise OSError(number, os.strerror(number))

@@ -14,7 +14,7 @@ import pytest
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.storage.manifest.manifest_table import SCHEMA, STAMP_KEY, ManifestTable, PublishConflict
 from support.graphs import KNOWS, PERSON, add_people, change, knows, new_repository, people
@@ -263,7 +263,7 @@ def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
     root = tmp_path / "g"
     repository = new_repository(root)
     first = add_people(repository, "a")
-    changes = {PERSON: Change(append=people("b")), KNOWS: Change(append=knows(("a", "b")))}
+    changes = {PERSON: TableWrite(append=people("b")), KNOWS: TableWrite(append=knows(("a", "b")))}
     second = change(repository, changes, actor="ada", message="both")
     repository.create_branch("side")
     dataset = lance.dataset(str(root / "__manifest"))

@@ -12,7 +12,7 @@ import omnigraph as og
 from omnigraph.errors import Damaged, InputError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance.indexes import IndexSpec, index_names
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.upkeep.maintenance import cleanup, ensure_indices, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.transaction import write
@@ -68,7 +68,7 @@ def by_key(stats):
 def test_optimize_is_one_commit_with_the_same_rows(repository, root):
     in_pieces(repository)
     for number in range(3):
-        change(repository, {KNOWS: Change(append=knows((f"p{number}", "p4")))})
+        change(repository, {KNOWS: TableWrite(append=knows((f"p{number}", "p4")))})
     before, commits = names_of(repository.snapshot()), repository.commits()
     held = repository.snapshot()
     stats = by_key(optimize(repository))
@@ -162,7 +162,7 @@ def test_a_writer_overtaken_by_optimize_starts_over(repository, root):
         tried.append(1)
         if len(tried) == 1:
             optimize(other)
-        transaction.change(PERSON, Change(upsert=people("p1", name="new"), delete=["p0"]))
+        transaction.change(PERSON, TableWrite(upsert=people("p1", name="new"), delete=["p0"]))
 
     write(repository, prepare)
     assert len(tried) == 2
@@ -201,7 +201,7 @@ def test_the_shown_form(repository):
 
 def test_ensure_indices_is_one_commit_and_then_none(repository):
     in_pieces(repository, 2)
-    change(repository, {KNOWS: Change(append=knows(("p0", "p1")))})
+    change(repository, {KNOWS: TableWrite(append=knows(("p0", "p1")))})
     commits = repository.commits()
     ensure_indices(repository, "main", WANTED)
     assert [commit.kind for commit in repository.commits()] == ["ensure_indices", *(one.kind for one in commits)]
@@ -345,7 +345,7 @@ def test_what_two_branches_would_be_merged_on_stays(repository):
     repository.create_branch("side")
     lost = put_people(repository, "a", name="lost", branch="side")
     base = put_people(repository, "a", name="merged", branch="side")
-    change(repository, {PERSON: Change(upsert=people("a", name="merged"))}, merged_parent=base.id)
+    change(repository, {PERSON: TableWrite(upsert=people("a", name="merged"))}, merged_parent=base.id)
     later = [
         put_people(repository, "a", name=f"{branch} {number}", branch=branch)
         for number in range(3)
@@ -467,8 +467,8 @@ def test_strange_folders_go_and_known_ones_stay(repository, root):
 
 
 def test_the_versions_of_a_dropped_table_go(repository):
-    change(repository, {KNOWS: Change(append=knows(("a", "b")))})
-    old = change(repository, {KNOWS: Change(append=knows(("b", "c")))})
+    change(repository, {KNOWS: TableWrite(append=knows(("a", "b")))})
+    old = change(repository, {KNOWS: TableWrite(append=knows(("b", "c")))})
     write(repository, lambda transaction: transaction.drop_table(KNOWS))
     put_people(repository, "a")
     assert ids_of(repository.snapshot(at=old.id), KNOWS) == ["a-b", "b-c"]

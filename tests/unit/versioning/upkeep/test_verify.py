@@ -12,7 +12,7 @@ import omnigraph as og
 from omnigraph.errors import IncompatibleFormat
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.indexes import IndexSpec
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.versioning.model.manifest_rows import Pin
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
@@ -46,7 +46,7 @@ def root(tmp_path):
 @pytest.fixture
 def repository(root):
     repository = new_repository(root)
-    change(repository, {PERSON: Change(append=people("a", "b")), KNOWS: Change(append=knows(("a", "b")))})
+    change(repository, {PERSON: TableWrite(append=people("a", "b")), KNOWS: TableWrite(append=knows(("a", "b")))})
     return repository
 
 
@@ -98,8 +98,8 @@ def data_file(root, key_folder):
 
 def test_a_graph_that_went_through_everything_is_sound(repository, root):
     repository.create_branch("side")
-    change(repository, {PERSON: Change(upsert=people("a", name="x"), delete=["b"])}, branch="side")
-    change(repository, {KNOWS: Change(overwrite=knows(("a", "a")))}, branch="side")
+    change(repository, {PERSON: TableWrite(upsert=people("a", name="x"), delete=["b"])}, branch="side")
+    change(repository, {KNOWS: TableWrite(overwrite=knows(("a", "a")))}, branch="side")
     repository.create_branch("gone")
     add_people(repository, "c", branch="gone")
     repository.delete_branch("gone")
@@ -169,7 +169,7 @@ def test_a_wrong_row_count_in_a_pin(repository, root):
 
 
 def test_an_id_that_occurs_twice(repository, root):
-    change(repository, {PERSON: Change(append=people("a"))})
+    change(repository, {PERSON: TableWrite(append=people("a"))})
     only(root, f"{PERSON} at version 3", "an id occurs twice")
 
 
@@ -199,7 +199,7 @@ def test_a_version_another_commit_made_without_recorded_transactions(repository,
 
 
 def test_a_dangling_edge(repository, root):
-    change(repository, {KNOWS: Change(append=knows(("a", "nobody"), ("nowhere", "nobody")))})
+    change(repository, {KNOWS: TableWrite(append=knows(("a", "nobody"), ("nowhere", "nobody")))})
     found = problems(root)
     assert len(found) == 2
     assert f"{KNOWS}: 1 edges have a src that is not in {PERSON}" in found
@@ -208,7 +208,7 @@ def test_a_dangling_edge(repository, root):
 
 def test_a_dangling_edge_on_a_branch_only(repository, root):
     repository.create_branch("side")
-    change(repository, {PERSON: Change(delete=["b"])}, branch="side")
+    change(repository, {PERSON: TableWrite(delete=["b"])}, branch="side")
     only(root, KNOWS, "1 edges have a dst")
 
 
@@ -295,7 +295,7 @@ def test_two_commits_of_one_manifest_version(repository, root):
 def test_a_damaged_head_does_not_hide_the_state_of_the_others(repository, root, metadata):
     repository.create_branch("side")
     repository.create_branch("bad")
-    change(repository, {PERSON: Change(append=people("a"))}, branch="side")
+    change(repository, {PERSON: TableWrite(append=people("a"))}, branch="side")
 
     def damage(row):
         if row["object_id"] == "graph_head:bad":
@@ -336,12 +336,12 @@ def test_a_graph_looks_at_its_own_schema(tmp_path):
     graph = og.init(tmp_path / "g", "node Person { name: String? }\nedge Knows: Person -> Person\n", sync=False)
     repository = graph._repository
     row = {"id": ["e"], "src": ["nobody"], "dst": ["nobody"]}
-    change(repository, {KNOWS: Change(append=pa.table(row, schema=KNOWS_SCHEMA))})
+    change(repository, {KNOWS: TableWrite(append=pa.table(row, schema=KNOWS_SCHEMA))})
     assert sorted(one.what for one in graph.verify()) == [
         "1 edges have a dst that is not in node:Person",
         "1 edges have a src that is not in node:Person",
     ]
-    change(repository, {PERSON: Change(append=people("nobody"))})
+    change(repository, {PERSON: TableWrite(append=people("nobody"))})
     assert graph.verify() == []
     write(repository, lambda transaction: transaction.drop_table(KNOWS))
     assert [one.what for one in graph.verify() if "type" in one.what or "table" in one.what]

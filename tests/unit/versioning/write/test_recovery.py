@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write import leases
 from omnigraph.versioning.write.leases import LEASE_S, process_start, writer_identity
@@ -40,7 +40,7 @@ DEAD = {**writer_identity(), "id": "dead", "pid": 2**22 + 1, "started": "1"}
 ELSEWHERE = {"id": "elsewhere", "boot_id": "another kernel", "pid_namespace": "pid:[1]", "pid": 1, "started": "1"}
 CONTAINER = {**writer_identity(), "id": "container", "pid_namespace": "pid:[2]", "pid": 1, "started": "1"}
 """A process of another container on this machine."""
-BOTH = {PERSON: Change(append=people("lost")), KNOWS: Change(append=knows(("lost", "lost")))}
+BOTH = {PERSON: TableWrite(append=people("lost")), KNOWS: TableWrite(append=knows(("lost", "lost")))}
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_several_notes_are_settled_each_by_its_own_truth(repository, root):
     held = notes(root)[0]
     moved = root / "held.json"
     (root / "__recovery" / held).rename(moved)
-    change(repository, {PERSON: Change(delete=["lost"]), KNOWS: Change(delete=["lost-lost"])})
+    change(repository, {PERSON: TableWrite(delete=["lost"]), KNOWS: TableWrite(delete=["lost-lost"])})
     crash(repository, root, "publish.before_commit")
     moved.rename(root / "__recovery" / held)
     assert sorted(outcomes(repository)) == ["rolled_back", "rolled_forward"]

@@ -22,7 +22,7 @@ from omnigraph.errors import (
     hint_for,
 )
 from omnigraph.storage.failpoints import VARIABLE, arm
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import STAMP_KEY
 from omnigraph.versioning.model.manifest_rows import TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
@@ -243,7 +243,10 @@ def test_a_folder_elsewhere_opens_and_is_whole(tmp_path, root, how):
     repository = new_repository(root)
     first = add_people(repository, "a", "b")
     repository.create_branch("side")
-    changes = {PERSON: Change(upsert=people("a", name="new"), delete=["b"]), KNOWS: Change(append=knows(("a", "a")))}
+    changes = {
+        PERSON: TableWrite(upsert=people("a", name="new"), delete=["b"]),
+        KNOWS: TableWrite(append=knows(("a", "a"))),
+    }
     change(repository, changes, branch="side")
     elsewhere = tmp_path / "other place" / "graph"
     elsewhere.parent.mkdir()
@@ -359,7 +362,7 @@ def test_history_survives_a_manifest_that_dropped_its_old_versions(root):
     repository = new_repository(root)
     made = [add_people(repository, "first")]
     for number in range(140):
-        made.append(change(repository, {PERSON: Change(upsert=people("first", name=str(number)))}))
+        made.append(change(repository, {PERSON: TableWrite(upsert=people("first", name=str(number)))}))
     versions = list((root / "__manifest" / "_versions").glob("*.manifest"))
     assert len(versions) < 100
     again = open_repository(root)
@@ -375,7 +378,7 @@ def test_history_survives_a_manifest_that_dropped_its_old_versions(root):
 def test_one_row(root):
     repository = new_repository(root)
     commit = add_people(repository, "o'brien")
-    change(repository, {PERSON: Change(delete=["o'brien"])})
+    change(repository, {PERSON: TableWrite(delete=["o'brien"])})
     assert repository.snapshot().entity(PERSON, "o'brien") is None
     assert repository.snapshot(at=commit.id).entity(PERSON, "o'brien")["name"] == "name of o'brien"
 
@@ -424,7 +427,7 @@ def test_a_graph_without_tables(root):
 def test_many_tables(root):
     specs = [TableSpec("node", f"T{number}", number, number, PERSON_SCHEMA) for number in range(1, 41)]
     repository = Repository.create(root, SCHEMA, specs, sync=False, environ={})
-    change(repository, {spec.key: Change(append=people("a")) for spec in specs})
+    change(repository, {spec.key: TableWrite(append=people("a")) for spec in specs})
     again = open_repository(root)
     assert {key: table.pin.row_count for key, table in again.snapshot().tables.items()} == {s.key: 1 for s in specs}
     assert verify(again) == []

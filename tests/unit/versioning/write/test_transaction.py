@@ -20,7 +20,7 @@ from omnigraph.errors import (
     TypeNotFound,
 )
 from omnigraph.storage.failpoints import NAMES, FailpointError, arm
-from omnigraph.storage.lance.staging import Change
+from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX
 from omnigraph.versioning.model.manifest_rows import (
     SchemaRecord,
@@ -51,7 +51,7 @@ from support.graphs import (
     put_people,
 )
 
-BOTH = {PERSON: Change(append=people("a", "b")), KNOWS: Change(append=knows(("a", "b")))}
+BOTH = {PERSON: TableWrite(append=people("a", "b")), KNOWS: TableWrite(append=knows(("a", "b")))}
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def begin(repository, **options):
 
 def with_person(repository, id_, **options):
     transaction = begin(repository, **options)
-    transaction.change(PERSON, Change(append=people(id_)))
+    transaction.change(PERSON, TableWrite(append=people(id_)))
     return transaction
 
 
@@ -132,12 +132,12 @@ def test_pins_of_untouched_tables_stay(repository):
 
 
 def test_every_kind_of_change_through_a_transaction(repository):
-    change(repository, {PERSON: Change(append=people("a", "b", "c"))})
-    change(repository, {PERSON: Change(upsert=people("a", "d", name="new"), delete=["b"])})
+    change(repository, {PERSON: TableWrite(append=people("a", "b", "c"))})
+    change(repository, {PERSON: TableWrite(upsert=people("a", "d", name="new"), delete=["b"])})
     assert names_of(repository.snapshot()) == {"a": "new", "c": "name of c", "d": "new"}
-    change(repository, {PERSON: Change(overwrite=people("x"))})
+    change(repository, {PERSON: TableWrite(overwrite=people("x"))})
     assert names_of(repository.snapshot()) == {"x": "name of x"}
-    change(repository, {PERSON: Change(overwrite=people())})
+    change(repository, {PERSON: TableWrite(overwrite=people())})
     assert names_of(repository.snapshot()) == {}
     assert [table.pin.row_count for table in repository.snapshot().tables.values()] == [0, 0]
     assert verify(repository) == []
@@ -146,7 +146,7 @@ def test_every_kind_of_change_through_a_transaction(repository):
 def test_table_versions_count_publishes_of_the_table(repository):
     for number in range(3):
         add_people(repository, str(number))
-    change(repository, {KNOWS: Change(append=knows(("0", "1")))})
+    change(repository, {KNOWS: TableWrite(append=knows(("0", "1")))})
     versions = {key: table.pin.table_version for key, table in repository.snapshot().tables.items()}
     assert versions == {PERSON: 4, KNOWS: 2}
 
@@ -161,7 +161,7 @@ def test_a_table_in_many_pieces_is_compacted_on_the_way(repository):
 
 def test_a_table_that_is_not_there(repository):
     with pytest.raises(TypeNotFound, match="'node:None'"):
-        change(repository, {"node:None": Change(append=people("a"))})
+        change(repository, {"node:None": TableWrite(append=people("a"))})
 
 
 # -- no effect -----------------------------------------------------------------------------------------
@@ -171,11 +171,11 @@ def test_a_table_that_is_not_there(repository):
     "changes",
     [
         {},
-        {PERSON: Change()},
-        {PERSON: Change(append=people())},
-        {PERSON: Change(delete=["none"])},
-        {PERSON: Change(upsert=people()), KNOWS: Change(delete=["none"])},
-        {KNOWS: Change(overwrite=knows())},
+        {PERSON: TableWrite()},
+        {PERSON: TableWrite(append=people())},
+        {PERSON: TableWrite(delete=["none"])},
+        {PERSON: TableWrite(upsert=people()), KNOWS: TableWrite(delete=["none"])},
+        {KNOWS: TableWrite(overwrite=knows())},
     ],
 )
 def test_a_write_without_effect_leaves_nothing_at_all(repository, root, changes):
@@ -187,7 +187,7 @@ def test_a_write_without_effect_leaves_nothing_at_all(repository, root, changes)
 
 def test_a_table_without_effect_is_no_part_of_the_commit(repository):
     before = repository.snapshot().tables[KNOWS]
-    commit = change(repository, {PERSON: Change(append=people("a")), KNOWS: Change(delete=["none"])})
+    commit = change(repository, {PERSON: TableWrite(append=people("a")), KNOWS: TableWrite(delete=["none"])})
     assert commit.changed == (PERSON,)
     assert repository.snapshot().tables[KNOWS] == before
 
@@ -244,7 +244,7 @@ def test_a_write_starts_over_on_the_new_head(repository, root):
 
     def prepare(transaction):
         seen.append(ids_of(transaction.snapshot))
-        transaction.change(PERSON, Change(append=people(f"after-{len(seen[-1])}")))
+        transaction.change(PERSON, TableWrite(append=people(f"after-{len(seen[-1])}")))
         if len(seen) <= 3:
             add_people(other, f"rival-{len(seen)}")
 
@@ -264,7 +264,7 @@ def test_a_write_gives_up_after_a_bounded_number_of_lost_races(repository, root,
 
     def prepare(transaction):
         tried.append(1)
-        transaction.change(PERSON, Change(append=people("late")))
+        transaction.change(PERSON, TableWrite(append=people("late")))
         add_people(other, f"rival-{len(tried)}")
 
     with pytest.raises(HeadMoved):
@@ -328,7 +328,7 @@ def test_if_commit_stops_holding_on_the_way_and_is_not_retried(repository, root)
 
     def prepare(transaction):
         tried.append(1)
-        transaction.change(PERSON, Change(append=people("late")))
+        transaction.change(PERSON, TableWrite(append=people("late")))
         add_people(other, "rival")
 
     head = repository.snapshot().commit_id
@@ -360,7 +360,7 @@ def test_an_expected_version_of_a_table_somebody_else_wrote_is_no_longer_right(r
     other = open_repository(root)
 
     def prepare(transaction):
-        transaction.change(KNOWS, Change(append=knows(("a", "b"))))
+        transaction.change(KNOWS, TableWrite(append=knows(("a", "b"))))
         add_people(other, "a")
 
     with pytest.raises(ExpectedVersionMismatch):
@@ -439,7 +439,7 @@ def test_two_at_once_with_one_key_make_one_commit(repository, root):
     made = []
 
     def prepare(transaction):
-        transaction.change(PERSON, Change(append=people("a")))
+        transaction.change(PERSON, TableWrite(append=people("a")))
         if not made:
             made.append(add_people(other, "a", idempotency_key="k", request_hash="h"))
 
@@ -580,7 +580,7 @@ def structural(repository, prepare, **options):
 def test_a_table_is_added(repository, root):
     commit = structural(repository, lambda transaction: transaction.create_table(PLACE))
     assert commit.changed == ("node:Place",)
-    change(repository, {"node:Place": Change(append=people("here"))})
+    change(repository, {"node:Place": TableWrite(append=people("here"))})
     again = open_repository(root)
     assert ids_of(again.snapshot(), "node:Place") == ["here"]
     assert again.snapshot().tables["node:Place"].folder.startswith("nodes/")
@@ -600,7 +600,7 @@ def test_two_branches_that_add_one_name_have_a_table_each(repository):
     for branch, table_id in (("main", 3), ("side", 4)):
         spec = TableSpec("node", "Place", table_id, table_id, PERSON_SCHEMA)
         structural(repository, lambda transaction, spec=spec: transaction.create_table(spec), branch=branch)
-        change(repository, {"node:Place": Change(append=people(branch))}, branch=branch)
+        change(repository, {"node:Place": TableWrite(append=people(branch))}, branch=branch)
     assert ids_of(repository.snapshot("main"), "node:Place") == ["main"]
     assert ids_of(repository.snapshot("side"), "node:Place") == ["side"]
     assert verify(repository) == []
@@ -612,7 +612,7 @@ def test_a_table_is_dropped(repository, root):
     assert commit.changed == (KNOWS,)
     assert list(repository.snapshot().tables) == [PERSON]
     with pytest.raises(TypeNotFound):
-        change(repository, {KNOWS: Change(append=knows(("a", "b")))})
+        change(repository, {KNOWS: TableWrite(append=knows(("a", "b")))})
     assert ids_of(open_repository(root).snapshot(at=before.id), KNOWS) == ["a-b"]
     (stone,) = repository.manifest.scan(repository.state().manifest, "object_type = 'table_tombstone'").to_pylist()
     assert (stone["table_key"], stone["table_version"]) == (KNOWS, 3)
@@ -641,7 +641,7 @@ def test_a_table_is_renamed_with_its_rows_and_history(repository, root):
     assert again.snapshot().tables["node:Human"].folder == folder
     assert ids_of(again.snapshot(), "node:Human") == ["a", "b"]
     assert ids_of(again.snapshot(at=before.id), PERSON) == ["a", "b"]
-    change(again, {"node:Human": Change(append=people("c"))})
+    change(again, {"node:Human": TableWrite(append=people("c"))})
     assert ids_of(again.snapshot(), "node:Human") == ["a", "b", "c"]
     assert verify(again) == []
 
@@ -651,7 +651,7 @@ def test_a_table_is_renamed_and_changed_in_one_commit(repository):
 
     def prepare(transaction):
         transaction.rename_table(PERSON, "node:Human")
-        transaction.change(PERSON, Change(delete=["a"]))
+        transaction.change(PERSON, TableWrite(delete=["a"]))
 
     structural(repository, prepare)
     assert ids_of(repository.snapshot(), "node:Human") == ["b"]

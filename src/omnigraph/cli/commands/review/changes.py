@@ -24,7 +24,7 @@ from omnigraph.text_table import compact
 if TYPE_CHECKING:
     from omnigraph.versioning.compare.changeset import ChangeSet
     from omnigraph.versioning.compare.diff import RowChange
-    from omnigraph.versioning.feed.commit_changes import Block
+    from omnigraph.versioning.feed.commit_changes import CommitBlock
     from omnigraph.versioning.feed.feed import ChangePage
 
 app = typer.Typer(
@@ -227,7 +227,7 @@ def commit_changes_command(
         print(f"page: {block.page}")
 
 
-def _print_block(block: Block) -> None:
+def _print_block(block: CommitBlock) -> None:
     commit = block.commit
     members = {
         "commit": commit.id,
