@@ -34,7 +34,7 @@ from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import SCHEMA as MANIFEST_SCHEMA
-from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 

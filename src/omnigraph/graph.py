@@ -39,7 +39,7 @@ from omnigraph.schema.notebook_view import SchemaText, picture_of
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.compare.rows import to_dicts
-from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.upkeep import maintenance, verify
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected

@@ -27,7 +27,7 @@ from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
 from omnigraph.versioning.feed.feed import MIB, ChangePage, Feed, PageLimits, read_block
 from omnigraph.versioning.feed.row_history import Blame, EntityChange, EntityHistory
 from omnigraph.versioning.model.ancestry import merge_bases
-from omnigraph.versioning.model.manifest_rows import Commit, Head, Tag
+from omnigraph.versioning.model.manifest_objects import Commit, Head, Tag
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.ref_names import check_text
 from omnigraph.versioning.write.repository import At, Point, Repository

@@ -18,7 +18,7 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.storage.files.input_files import writing
 from omnigraph.values import Fetch
 from omnigraph.versioning.feed.commit_changes import ChangeFilter
-from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write.repository import At
 from omnigraph.versioning.write.transaction import WriteOptions
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from omnigraph.notebook.tables import table as html_table
 from omnigraph.text_table import TableStyle, record_table, terminal_width
-from omnigraph.versioning.model.manifest_rows import Commit, Tag
+from omnigraph.versioning.model.manifest_objects import Commit, Tag
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 from omnigraph.errors import BranchExists, BranchNotFound, Damaged
 from omnigraph.storage.lance.indexes import IndexSpec
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.repository import Repository

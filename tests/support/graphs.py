@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.tables import TableStore
-from omnigraph.versioning.model.manifest_rows import Commit, SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import Commit, SchemaRecord, TableSpec
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write

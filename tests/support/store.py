@@ -28,7 +28,7 @@ from omnigraph.storage.failpoints import VARIABLE
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.ids import system_clock
-from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.recovery import Recovered, audit_rows, recover
 from omnigraph.versioning.write.repository import Repository

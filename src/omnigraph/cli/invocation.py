@@ -246,7 +246,7 @@ class Invocation:
         """Open the graph that is meant."""
         with without_collecting():
             from omnigraph.graph import open as open_graph
-            from omnigraph.versioning.model.manifest_rows import MAIN
+            from omnigraph.versioning.model.manifest_objects import MAIN
 
         address = address or self.storage()
         graph = open_graph(

@@ -11,7 +11,7 @@ from pathlib import Path
 from omnigraph.demo.records import NOTES, make_records
 from omnigraph.errors import Conflict, InputError
 from omnigraph.graph import Graph, init
-from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN
 
 HERE = Path(__file__).parent
 SCHEMA, QUERIES, DATA, GRAPH = "station.pg", "station.gq", "station.jsonl", "station.omni"

@@ -12,7 +12,7 @@ from omnigraph.schema.identity import SchemaIR
 from omnigraph.schema.migrate import plan_steps
 from omnigraph.schema.migration_steps import UnsupportedChange
 from omnigraph.versioning.compare.diff import Identity
-from omnigraph.versioning.model.manifest_rows import SchemaRecord
+from omnigraph.versioning.model.manifest_objects import SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 
 TableNames = Mapping[Identity, Mapping[str, str]]

@@ -13,7 +13,7 @@ from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.model.manifest_rows import SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
 from omnigraph.versioning.write.repository import Repository
 
 

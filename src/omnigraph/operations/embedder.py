@@ -17,7 +17,7 @@ from omnigraph.embedding.config import find_config
 from omnigraph.engine.write.fill_vectors import UNCONFIGURED, Embedder, Unconfigured
 from omnigraph.errors import EmbeddingMismatch, InputError
 from omnigraph.schema.catalog import Catalog
-from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
+from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 from omnigraph.versioning.write.transaction import Transaction
 
 ALLOW_MIXED = "OMNIGRAPH_EMBED_ALLOW_MIXED"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from omnigraph.errors import InputError, RecordError
 from omnigraph.text_table import brief_repr
-from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.write.transaction import Transaction
 
 Mode = Literal["overwrite", "append", "merge"]

@@ -24,7 +24,7 @@ from omnigraph.versioning.compare.diff import Identity, by_identity
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.compare.three_way import ConflictDetail, Resolution, Row, VirtualBase, decide_row
 from omnigraph.versioning.model.ancestry import merge_bases, reachable
-from omnigraph.versioning.model.manifest_rows import MAIN, Commit
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write

@@ -39,7 +39,7 @@ from omnigraph.versioning.compare.three_way import (
     override_rows,
     take_changes,
 )
-from omnigraph.versioning.model.manifest_rows import Pin
+from omnigraph.versioning.model.manifest_objects import Pin
 from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
 from omnigraph.versioning.write.transaction import Transaction
 

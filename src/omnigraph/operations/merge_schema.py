@@ -20,7 +20,7 @@ from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.compare.diff import Identity
 from omnigraph.versioning.compare.three_way import ConflictDetail
-from omnigraph.versioning.model.manifest_rows import SchemaRecord
+from omnigraph.versioning.model.manifest_objects import SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 
 

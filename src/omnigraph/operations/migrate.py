@@ -29,7 +29,7 @@ from omnigraph.storage.files import layout
 from omnigraph.storage.lance.garbage import remove_versions
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.table_versions import evolved
-from omnigraph.versioning.model.manifest_rows import MAIN, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write

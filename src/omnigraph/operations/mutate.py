@@ -25,7 +25,7 @@ from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulid
-from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import GeneratedKey, Transaction, WriteOptions, write
 

@@ -31,7 +31,7 @@ from omnigraph.query.plan import ir
 from omnigraph.query.syntax.ast import Param
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.versioning.model.ids import Clock
-from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
+from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _PLANS_MAX = 512

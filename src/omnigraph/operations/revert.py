@@ -15,7 +15,7 @@ from omnigraph.operations.merge import conflict_error, publish_schema_copy
 from omnigraph.operations.merge_plan import MergePlan, plan_snapshots
 from omnigraph.versioning.feed.commit_changes import commit_pair
 from omnigraph.versioning.model.ancestry import reachable
-from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write

@@ -21,7 +21,7 @@ from omnigraph.storage.files.objects import ObjectStore
 from omnigraph.storage.lance.store_pool import pooled_store
 from omnigraph.storage.lance.tables import Table, TableStore
 from omnigraph.values import Fetch
-from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
+from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 
 Mode = Literal["overwrite", "append", "merge"]
 _EMBED_SETTINGS = (

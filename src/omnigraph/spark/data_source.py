@@ -45,7 +45,7 @@ from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.suggestions import did_you_mean
-from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import WriteOptions
 

@@ -23,7 +23,7 @@ from omnigraph.spark.arrow_interop import as_given
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.runner import SparkRunner, use_one_thread
 from omnigraph.storage.files.blob_sources import BlobSources
-from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import WriteOptions
 

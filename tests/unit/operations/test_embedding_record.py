@@ -12,7 +12,7 @@ import pytest
 import omnigraph as og
 from omnigraph import engine_choice
 from omnigraph.errors import EmbeddingMismatch, InputError
-from omnigraph.versioning.model.manifest_rows import EmbeddingSpace
+from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 
 SCHEMA = """
 node Note {

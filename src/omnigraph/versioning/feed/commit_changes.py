@@ -13,7 +13,7 @@ from typing import Any
 from omnigraph.errors import Conflict
 from omnigraph.versioning.compare.diff import Columns, Identity, Op, RowChange, TablePair, diff_pair, table_pairs
 from omnigraph.versioning.compare.rows import to_plain
-from omnigraph.versioning.model.manifest_rows import Commit
+from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 

@@ -26,7 +26,7 @@ from omnigraph.versioning.feed.commit_changes import (
     read_changes,
 )
 from omnigraph.versioning.feed.cursors import is_id, read_token, short_id, write_token
-from omnigraph.versioning.model.manifest_rows import Commit, Head
+from omnigraph.versioning.model.manifest_objects import Commit, Head
 from omnigraph.versioning.write.repository import Repository
 
 MIB = 1024 * 1024

@@ -23,7 +23,7 @@ from omnigraph.storage.lance.row_finder import RowFinder
 from omnigraph.versioning.compare.diff import Identity
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
 from omnigraph.versioning.compare.rows import to_dicts, to_plain
-from omnigraph.versioning.model.manifest_rows import Commit, Pin
+from omnigraph.versioning.model.manifest_objects import Commit, Pin
 from omnigraph.versioning.write.repository import Repository
 
 Row = dict[str, Any]

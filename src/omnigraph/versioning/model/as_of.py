@@ -17,7 +17,8 @@ from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError
 from omnigraph.storage.lance.tables import sql_text
 from omnigraph.storage.manifest.manifest_table import ManifestTable
 from omnigraph.versioning.model.ids import first_ulid
-from omnigraph.versioning.model.manifest_rows import MAIN, Commit, Head, row_to_commit
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head
+from omnigraph.versioning.model.manifest_rows import row_to_commit
 from omnigraph.versioning.model.state import State
 
 

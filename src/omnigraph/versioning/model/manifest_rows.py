@@ -1,16 +1,10 @@
-"""The facts kept in `__manifest`, and their row form.
-
-A pin says which version of which table is visible. A commit and a head both carry all pins of their
-snapshot, so that any point in history is read from one row, whatever was compacted or dropped since.
-"""
+"""Rows of `__manifest`: conversion of the manifest objects to rows and back."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -18,205 +12,18 @@ import pyarrow as pa
 from omnigraph.errors import Damaged, Hint
 from omnigraph.storage.files.layout import is_table_folder
 from omnigraph.storage.manifest.manifest_table import SCHEMA
-from omnigraph.text_table import brief_repr
-
-MAIN = "main"
-RECLAIM_PREFIX = "reclaim:"
-Kind = Literal["node", "edge"]
-
-
-def instant(microseconds: int) -> datetime:
-    """A time in microseconds since 1970 as a datetime in UTC."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
-
-
-@dataclass(frozen=True, slots=True)
-class TableSpec:
-    """A table to be created: its identity, its name, its columns."""
-
-    kind: Kind
-    name: str
-    table_id: int
-    incarnation: int
-    schema: pa.Schema
-
-    @property
-    def key(self) -> str:
-        """`node:Name` or `edge:Name`."""
-        return f"{self.kind}:{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A table that exists: identity and folder; the name is the one it was last published under."""
-
-    table_id: int
-    incarnation: int
-    key: str
-    folder: str
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingSpace:
-    """What made the vectors of a column: vectors of two spaces cannot be compared."""
-
-    provider: str
-    model: str
-    dimensions: int
-
-    def __str__(self) -> str:
-        model = f"model '{self.model}'" if self.model else "no model"
-        return f"provider '{self.provider}', {model}, {self.dimensions} dimensions"
-
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """A visible table version. `table_version` counts publishes on the branch, `lance_version` opens it."""
-
-    table_id: int
-    incarnation: int
-    key: str
-    table_version: int
-    lance_version: int
-    row_count: int
-    transaction: str = ""
-    """The id of the Lance transaction that made the version: it identifies the version where its number does not."""
-    embeddings: tuple[tuple[str, EmbeddingSpace], ...] = ()
-    """Column → what made its vectors, for columns that the graph embeds itself."""
-
-    def to_list(self) -> list[Any]:
-        """The compact JSON form."""
-        return [self.table_id, self.incarnation, self.key, self.table_version, self.lance_version, self.row_count]
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaRecord:
-    """A schema as the manifest keeps it: opaque here."""
-
-    hash: str
-    source: str
-    ir: str
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One step of history."""
-
-    id: str
-    branch: str
-    manifest_version: int
-    parent_id: str | None
-    merged_parent_id: str | None
-    actor: str | None
-    created_us: int
-    message: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    kind: str = "write"
-    changed: tuple[str, ...] = ()
-    schema_hash: str = ""
-    since: int = 0
-    """The manifest version in which its branch was made: a name can have several lives."""
-    fork_commit_id: str | None = None
-    """Where its branch was forked."""
-
-    @property
-    def created_at(self) -> datetime:
-        """The time it was made, in UTC."""
-        return instant(self.created_us)
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """The commits it was made from: none, one, or two for a merge."""
-        return tuple(parent for parent in (self.parent_id, self.merged_parent_id) if parent is not None)
-
-    def to_json(self) -> dict[str, Any]:
-        """The form every surface shows."""
-        return {
-            "graph_commit_id": self.id,
-            "manifest_branch": None if self.branch == MAIN else self.branch,
-            "manifest_version": self.manifest_version,
-            "parent_commit_id": self.parent_id,
-            "merged_parent_commit_id": self.merged_parent_id,
-            "actor_id": self.actor,
-            "created_at": self.created_us,
-            "message": self.message,
-            "metadata": dict(self.metadata),
-            "kind": self.kind,
-            "changed": list(self.changed),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A branch: where it is, where it came from, and which of its name's lives this is."""
-
-    branch: str
-    incarnation: str
-    commit_id: str
-    parent_commit_id: str | None
-    manifest_version: int
-    schema_hash: str
-    created_us: int
-    fork_commit_id: str | None = None
-    fork_branch: str | None = None
-    since: int = 0
-    """The manifest version in which the branch was made."""
-    owner: str | None = None
-    pins: tuple[Pin, ...] = ()
-
-    def __repr__(self) -> str:
-        return brief_repr(
-            self, ("incarnation", "parent_commit_id", "manifest_version", "schema_hash", "created_us", "since", "pins")
-        )
-
-    @property
-    def created_at(self) -> datetime:
-        """The time it was made, in UTC."""
-        return instant(self.created_us)
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A name for one commit, which keeps what the commit pins from being cleaned up."""
-
-    name: str
-    commit_id: str
-    created_us: int
-    actor: str | None = None
-    message: str | None = None
-    pins: tuple[Pin, ...] = ()
-
-    def __repr__(self) -> str:
-        return brief_repr(self, ("created_us", "pins"))
-
-    @property
-    def created_at(self) -> datetime:
-        """The time it was made, in UTC."""
-        return instant(self.created_us)
-
-    def to_json(self) -> dict[str, Any]:
-        """The form every surface shows."""
-        return {
-            "name": self.name,
-            "graph_commit_id": self.commit_id,
-            "created_at": self.created_us,
-            "actor_id": self.actor,
-            "message": self.message,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Reclaim:
-    """A fence around table versions that a cleanup removes: folder → versions, or None for a whole folder."""
-
-    token: str
-    tables: Mapping[str, frozenset[int] | None]
-
-    @property
-    def object_id(self) -> str:
-        """The id of its row."""
-        return f"{RECLAIM_PREFIX}{self.token}"
-
+from omnigraph.versioning.model.manifest_objects import (
+    MAIN,
+    RECLAIM_PREFIX,
+    Commit,
+    EmbeddingSpace,
+    Head,
+    Pin,
+    Reclaim,
+    SchemaRecord,
+    TableRow,
+    Tag,
+)
 
 Row = dict[str, Any]
 

@@ -11,7 +11,7 @@ from omnigraph.errors import Damaged, TypeNotFound
 from omnigraph.storage.lance.tables import Table
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.compare.rows import to_dicts
-from omnigraph.versioning.model.manifest_rows import MAIN, Commit, EmbeddingSpace, Pin, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, EmbeddingSpace, Pin, SchemaRecord
 
 if TYPE_CHECKING:
     from omnigraph.versioning.write.repository import Repository

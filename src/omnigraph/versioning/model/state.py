@@ -17,16 +17,10 @@ import pyarrow.compute as pc
 from omnigraph.errors import BranchNotFound, Damaged, Hint
 from omnigraph.storage.manifest.manifest_table import ManifestVersion
 from omnigraph.suggestions import did_you_mean
+from omnigraph.versioning.model.manifest_objects import MAIN, RECLAIM_PREFIX, Head, Pin, Reclaim, TableRow, Tag
 from omnigraph.versioning.model.manifest_rows import (
     IDENTITY_OBJECT_ID,
-    MAIN,
-    RECLAIM_PREFIX,
-    Head,
-    Pin,
-    Reclaim,
     Row,
-    TableRow,
-    Tag,
     head_object_id,
     read_metadata,
     row_to_head,

@@ -29,7 +29,7 @@ from omnigraph.storage.lance.indexes import IndexSpec, PendingIndex, stage_index
 from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.ids import system_clock
-from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.upkeep.reclaim import Garbage, reclaim
 from omnigraph.versioning.upkeep.retention import TableId, live_versions

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import reach
 from omnigraph.versioning.model.ids import new_ulid
-from omnigraph.versioning.model.manifest_rows import Reclaim, reclaim_to_row, row_to_commit_and_pins
+from omnigraph.versioning.model.manifest_objects import Reclaim
+from omnigraph.versioning.model.manifest_rows import reclaim_to_row, row_to_commit_and_pins
 from omnigraph.versioning.model.state import Publication, State
 from omnigraph.versioning.upkeep.retention import TableId, pinned_versions
 from omnigraph.versioning.write.repository import Repository

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from omnigraph.versioning.model.ancestry import meeting_points
-from omnigraph.versioning.model.manifest_rows import Commit, Pin
+from omnigraph.versioning.model.manifest_objects import Commit, Pin
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.repository import Repository
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.versioning.model.manifest_rows import Commit, Head, Pin, Tag, read_metadata, row_to_commit
+from omnigraph.versioning.model.manifest_objects import Commit, Head, Pin, Tag
+from omnigraph.versioning.model.manifest_rows import read_metadata, row_to_commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.upkeep.file_check import Digests

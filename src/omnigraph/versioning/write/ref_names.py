@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from omnigraph.errors import InputError
-from omnigraph.versioning.model.manifest_rows import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN
 
 _SEGMENT = re.compile(r"[^\W_][\w.-]*|_[\w.-]*")
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")

@@ -41,14 +41,8 @@ from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import only_reachable, reachable
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Pin, SchemaRecord, TableRow, TableSpec
 from omnigraph.versioning.model.manifest_rows import (
-    MAIN,
-    Commit,
-    Head,
-    Pin,
-    SchemaRecord,
-    TableRow,
-    TableSpec,
     commit_to_row,
     head_object_id,
     head_to_row,

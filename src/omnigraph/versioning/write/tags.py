@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from omnigraph.errors import TagExists, TagNotFound
 from omnigraph.suggestions import did_you_mean
-from omnigraph.versioning.model.manifest_rows import Tag, tag_object_id, tag_to_row
+from omnigraph.versioning.model.manifest_objects import Tag
+from omnigraph.versioning.model.manifest_rows import tag_object_id, tag_to_row
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import Publication, State
 from omnigraph.versioning.write.ref_names import check_tag_name, check_text

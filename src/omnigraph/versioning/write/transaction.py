@@ -38,16 +38,18 @@ from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.storage.lance.tables import Table
 from omnigraph.values import is_unicode
 from omnigraph.versioning.model.ids import new_ulid
-from omnigraph.versioning.model.manifest_rows import (
+from omnigraph.versioning.model.manifest_objects import (
     MAIN,
     Commit,
     EmbeddingSpace,
     Head,
     Pin,
-    Row,
     SchemaRecord,
     TableRow,
     TableSpec,
+)
+from omnigraph.versioning.model.manifest_rows import (
+    Row,
     commit_to_row,
     head_to_row,
     idempotency_object_id,

@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import Damaged
 from omnigraph.storage.manifest.manifest_table import SCHEMA
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Pin, SchemaRecord, TableRow, TableSpec
 from omnigraph.versioning.model.manifest_rows import (
-    MAIN,
-    Commit,
-    Head,
-    Pin,
-    SchemaRecord,
-    TableRow,
-    TableSpec,
     abort_to_row,
     commit_to_row,
     head_to_row,

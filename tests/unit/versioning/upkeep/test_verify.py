@@ -14,7 +14,7 @@ from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.indexes import IndexSpec
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest import manifest_table as manifest_module
-from omnigraph.versioning.model.manifest_rows import Pin
+from omnigraph.versioning.model.manifest_objects import Pin
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, verify
 from omnigraph.versioning.write.transaction import write

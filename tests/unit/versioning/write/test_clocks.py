@@ -12,7 +12,7 @@ import pytest
 from omnigraph.errors import Damaged, OmniGraphError, StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.versioning.model.ids import system_clock
-from omnigraph.versioning.model.manifest_rows import TableSpec
+from omnigraph.versioning.model.manifest_objects import TableSpec
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify

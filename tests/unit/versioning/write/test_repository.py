@@ -24,7 +24,7 @@ from omnigraph.errors import (
 from omnigraph.storage.failpoints import VARIABLE, arm
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import STAMP_KEY
-from omnigraph.versioning.model.manifest_rows import TableSpec
+from omnigraph.versioning.model.manifest_objects import TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.recovery import recover

@@ -22,13 +22,8 @@ from omnigraph.errors import (
 from omnigraph.storage.failpoints import NAMES, FailpointError, arm
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX
-from omnigraph.versioning.model.manifest_rows import (
-    SchemaRecord,
-    TableSpec,
-    abort_to_row,
-    idempotency_to_row,
-    unscoped_idempotency_object_id,
-)
+from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_rows import abort_to_row, idempotency_to_row, unscoped_idempotency_object_id
 from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write import transaction as transaction_module

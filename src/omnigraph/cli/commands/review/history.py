@@ -18,7 +18,7 @@ from omnigraph.text_table import cell
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-    from omnigraph.versioning.model.manifest_rows import Commit
+    from omnigraph.versioning.model.manifest_objects import Commit
 
 app = typer.Typer(cls=Group, no_args_is_help=True, help="List and show commits.", rich_markup_mode=None)
 app.command("changes")(commit_changes_command)

@@ -17,7 +17,7 @@ from omnigraph.text_table import table_lines
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-    from omnigraph.versioning.model.manifest_rows import Commit
+    from omnigraph.versioning.model.manifest_objects import Commit
 
 _BRANCHES_SHOWN = 20
 
