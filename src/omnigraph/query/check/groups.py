@@ -62,7 +62,7 @@ class _OnRows(Scope):
     """A scope that sees what rows do, and more."""
 
     def __init__(self, rows: Scope, words: Mapping[str, ir.Expr | None] | None = None) -> None:
-        super().__init__(rows.own, rows.since, rows.clause, rows.outer, rows.mentioned, rows.hidden, words)
+        super().__init__(rows.block, rows.clause, words)
         self._rows = rows
 
     @property

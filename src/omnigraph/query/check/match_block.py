@@ -22,7 +22,7 @@ from omnigraph.query.check.operators import check_condition
 from omnigraph.query.check.paths import check_path
 from omnigraph.query.check.property_patterns import check_match
 from omnigraph.query.check.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional, ResolvedPath
-from omnigraph.query.check.scopes import Scope, Variable
+from omnigraph.query.check.scopes import BlockVariables, Scope, Variable
 from omnigraph.query.check.unions import Route, any_edge, bound_type
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
@@ -34,29 +34,22 @@ _Position = tuple[int, int]
 
 
 @dataclass(slots=True)
-class _Block:
-    """The block being checked."""
+class _Block(BlockVariables):
+    """The block being checked: its variables, and the clauses resolved so far."""
 
-    outer: Scope | None
-    own: dict[str, Variable] = field(default_factory=dict)
-    since: dict[str, int] = field(default_factory=dict)
-    """Own variable → number of the clause that introduces it."""
     bindings: list[ResolvedBinding] = field(default_factory=list)
     hops: dict[_Position, ResolvedHop] = field(default_factory=dict)
     paths: list[ResolvedPath] = field(default_factory=list)
     conditions: list[ir.Condition] = field(default_factory=list)
     negations: list[ResolvedBlock] = field(default_factory=list)
     optionals: list[ResolvedOptional] = field(default_factory=list)
-    mentioned: dict[str, None] = field(default_factory=dict)
-    hidden: set[str] = field(default_factory=set)
-    """Names that only the `not` blocks seen so far know."""
 
     def find(self, name: str) -> Variable | None:
         return self.own.get(name) or (self.outer.find(name) if self.outer else None)
 
     def scope_at(self, clause: float) -> Scope:
         """What a clause can see; everything is introduced before clause infinity."""
-        return Scope(self.own, self.since, clause, self.outer, self.mentioned, self.hidden)
+        return Scope(self, clause)
 
     def touch(self, variable: Variable) -> None:
         self.mentioned[variable.ir_name] = None

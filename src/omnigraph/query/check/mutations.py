@@ -19,7 +19,7 @@ from omnigraph.query.check.expressions import ExpressionChecker
 from omnigraph.query.check.literals import compatible, fit_literal
 from omnigraph.query.check.operators import check_condition
 from omnigraph.query.check.returning import NamedRows
-from omnigraph.query.check.scopes import Scope
+from omnigraph.query.check.scopes import BlockVariables, Scope
 from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import is_null
 from omnigraph.query.syntax import ast
@@ -298,9 +298,9 @@ def row_scope(type_: NodeType | EdgeType) -> Scope:
     words: dict[str, ir.Expr | None] = {p.name: ir.Prop(ir.ROW, p.name, p.type) for p in type_.properties.values()}
     if isinstance(type_, EdgeType):
         words |= {end: ir.Prop(ir.ROW, column, _ID) for end, column in _ENDS.items()}
-    return Scope({}, {}, 0, None, {}, words=words, row=type_)
+    return Scope(BlockVariables(), words=words, row=type_)
 
 
 def no_row_scope(type_: NodeType | EdgeType) -> Scope:
     """What the value of an insert can see: parameters only, for there is no row yet."""
-    return Scope({}, {}, 0, None, {}, row=type_)
+    return Scope(BlockVariables(), row=type_)

@@ -247,8 +247,7 @@ class Results:
     def scope_with_aliases(self) -> Scope:
         """What a sort key can see: the variables, and in an expression the returned items by their aliases."""
         words = {alias: None if index is None else self.meant(index) for alias, index in self.aliases.items()}
-        scope = self.scope
-        return Scope(scope.own, scope.since, scope.clause, scope.outer, scope.mentioned, scope.hidden, words)
+        return Scope(self.scope.block, self.scope.clause, words)
 
     def meant(self, index: int) -> ir.Expr:
         """What a column shows; one that repeats another shows what that does."""

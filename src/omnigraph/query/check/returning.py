@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.query.check.errors import Silenced, type_fault
-from omnigraph.query.check.scopes import Scope, Variable, dollar_hint
+from omnigraph.query.check.scopes import BlockVariables, Scope, Variable, dollar_hint
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
@@ -98,7 +98,7 @@ class _ReturnScope(Scope):
     """The named rows, all of them visible."""
 
     def __init__(self, variables: dict[str, Variable]) -> None:
-        super().__init__(variables, dict.fromkeys(variables, 0), 1, None, {})
+        super().__init__(BlockVariables(own=variables, since=dict.fromkeys(variables, 0)), clause=1)
 
     def unbound(self, name: Name) -> Fault:
         """T40: no statement names its rows so."""

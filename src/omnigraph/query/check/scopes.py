@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 from omnigraph.errors import Hint
@@ -40,41 +40,56 @@ class Variable:
     """What a path holds, once that is known."""
 
 
-class Scope:
-    """What an expression can see: the variables introduced above it in its block, and the outer blocks'.
+@dataclass(slots=True)
+class BlockVariables:
+    """The variables of a block, and those of the blocks around it."""
 
-    `since` tells which clause introduced a variable, `clause` which one is being looked at,
-    `mentioned` collects the variables that were looked up, and `hidden` are names that only the `not`
-    blocks further up know. `words` are the bare names that mean something, None when what they name had a
-    mistake; `row` is the type whose properties they are in a mutation.
+    outer: Scope | None = None
+    own: dict[str, Variable] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
+    """Own variable → number of the clause that introduces it."""
+    mentioned: dict[str, None] = field(default_factory=dict)
+    """The variables that were looked up, in order, under their names in the plan."""
+    hidden: set[str] = field(default_factory=set)
+    """The variables of `not` blocks, which are visible only inside them."""
+
+
+class Scope:
+    """The names that an expression can use: the variables introduced above it in its block and in the outer blocks.
+
+    `clause` is the number of the clause that is being checked. `words` maps bare names to their values; a value of None
+    means that the definition of the name has an error. In a mutation, `row` is the type whose properties `words` names.
     """
 
     def __init__(
         self,
-        own: Mapping[str, Variable],
-        since: Mapping[str, int],
-        clause: float,
-        outer: Scope | None,
-        mentioned: dict[str, None],
-        hidden: Collection[str] = (),
+        block: BlockVariables,
+        clause: float = 0,
         words: Mapping[str, ir.Expr | None] | None = None,
         row: NodeType | EdgeType | None = None,
     ) -> None:
-        self.own = own
-        self.since = since
+        self.block = block
         self.clause = clause
-        self.outer = outer
-        self.mentioned = mentioned
-        self.hidden = hidden
         self.words = words or {}
         self.row = row
 
+    @property
+    def own(self) -> Mapping[str, Variable]:
+        """The variables of the block itself."""
+        return self.block.own
+
+    @property
+    def outer(self) -> Scope | None:
+        """The scope around the block."""
+        return self.block.outer
+
     def find(self, name: str) -> Variable | None:
-        """The variable of this name, if it is visible."""
-        variable = self.own.get(name)
-        if variable is not None and self.since[name] < self.clause:
+        """Return the variable of this name if it is visible."""
+        block = self.block
+        variable = block.own.get(name)
+        if variable is not None and block.since[name] < self.clause:
             return variable
-        return self.outer.find(name) if self.outer else None
+        return block.outer.find(name) if block.outer else None
 
     @property
     def rows(self) -> Scope:
@@ -98,7 +113,7 @@ class Scope:
 
     def names(self) -> list[str]:
         """Every visible name."""
-        own = [name for name in self.own if self.since[name] < self.clause]
+        own = [name for name in self.own if self.block.since[name] < self.clause]
         return own + self.outer.names() if self.outer else own
 
     def get(self, name: Name) -> Variable:
@@ -106,7 +121,7 @@ class Scope:
         variable = self.find(name.text)
         if variable is None:
             raise self.unbound(name)
-        self.mentioned[variable.ir_name] = None
+        self.block.mentioned[variable.ir_name] = None
         return variable
 
     def unbound(self, name: Name) -> Fault:
@@ -126,7 +141,7 @@ class Scope:
         while scope is not None:
             if name in scope.own:
                 return f"'${name}' is introduced further down: move this below it"
-            if name in scope.hidden:
+            if name in scope.block.hidden:
                 return f"'${name}' is known only inside its 'not' block"
             scope = scope.outer
         return dollar_hint(name, [*also, *self.names()])
@@ -135,14 +150,14 @@ class Scope:
         """Whether no block has a variable of this name, and no name is near it."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.own or name in scope.hidden:
+            if name in scope.own or name in scope.block.hidden:
                 return False
             scope = scope.outer
         near = len(name) > 1 and closest(name, [*also, *self.names()]) is not None
         return name != ast.ANONYMOUS and not near
 
 
-NO_SCOPE = Scope({}, {}, 0, None, {})
+NO_SCOPE = Scope(BlockVariables())
 
 
 def pass_value(name: str) -> Hint:
