@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.adjacency import algorithms
-from omnigraph.engine.adjacency.adjacency import Adjacency
+from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.algorithms import EdgeList, Floats
 from omnigraph.engine.cache.table_cache import DataCache, Numbers
 from omnigraph.engine.write.constraints import check_delta
@@ -240,7 +240,7 @@ def _edge_list(
     sources, targets, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for edge in edges:
         data = cache.table(snapshot.table(edge.table_key))
-        src, dst = Adjacency(data, tables[edge.from_type], tables[edge.to_type], cache).ends()
+        src, dst = EdgeAdjacency(data, tables[edge.from_type], tables[edge.to_type], cache).ends()
         sources.append(src + first[edge.from_type])
         targets.append(dst + first[edge.to_type])
         if weight is not None:

@@ -19,71 +19,71 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.adjacency.csr import (
     I32,
+    Csr,
     EdgeRows,
-    Neighbours,
     build,
     build_edge_rows,
     contains,
     high,
     low,
 )
-from omnigraph.engine.adjacency.csr_overlay import Layered
+from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.adjacency.incremental import (
-    CARRIED,
-    LAYERED,
+    ENDS_SHARE,
     NEW_MIN,
+    OVERLAY_SHARE,
+    AdjacencyChanges,
     Arrays,
-    Changes,
-    Made,
-    carried_ends,
-    changes,
+    BuiltAdjacency,
+    build_overlay,
+    changes_since,
     dangling,
-    grow,
+    mapped_ends,
     removed_pairs,
 )
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.row_mapping import Layout
-from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
+from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.exec.cancellation import checkpoint, say
 from omnigraph.engine.exec.native import stoppable
 from omnigraph.query.plan.ir import Direction
 
-AnyNeighbours = Neighbours | Layered
+AnyCsr = Csr | CsrOverlay
 Ends = tuple[I32, I32]
 
 _Ends = TypeVar("_Ends", Numbers, I32)
 
 _KEPT_MIN = 50_000
 """Adjacency of fewer edges is built faster than it is found on disk."""
-_USES_BEFORE_WHOLE = 4
+_SCANS_BEFORE_COMPACTION = 4
 _log = logging.getLogger(__name__)
-_TOLD_FROM = 2_000_000
+_LOGGED_FROM = 2_000_000
 """Building for this many edges takes long enough to say so."""
 
 
-class Hops(Protocol):
+class Adjacency(Protocol):
     """What the edges of a hop answer, whether they are of one type or of several.
 
     Edges of several types have no edge rows: a variable is bound to edges of one type only.
     """
 
-    def neighbours(self, direction: Direction) -> AnyNeighbours:
+    def neighbours(self, direction: Direction) -> AnyCsr:
         """Far ends by walking the edges out, in, or both ways."""
 
-    def whole(self, direction: Direction) -> Neighbours:
+    def compacted(self, direction: Direction) -> Csr:
         """The same in one layer, for loops over much of it."""
 
-    def for_all(self, direction: Direction) -> AnyNeighbours:
+    def for_scan(self, direction: Direction) -> AnyCsr:
         """The same for a question about all nodes."""
 
-    def linked(self, direction: Direction, nodes: int) -> Mask:
+    def has_neighbours(self, direction: Direction, nodes: int) -> Mask:
         """Which nodes have a far end at all."""
 
     def loops(self, direction: Direction) -> Numbers:
         """The nodes with an edge to themselves, ascending."""
 
 
-class Adjacency:
+class EdgeAdjacency:
     """One edge table between two node tables, all at pinned versions."""
 
     def __init__(self, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> None:
@@ -109,38 +109,34 @@ class Adjacency:
     # -- what it gives ---------------------------------------------------------------------------
 
     @classmethod
-    def of(cls, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> Adjacency:
+    def of(cls, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> EdgeAdjacency:
         """The adjacency of these versions: one object for all who ask."""
-        key = (sources.key, targets.key)
-        found: Adjacency | None = edges.companions.get(key)
-        if found is None:
-            found = edges.companions.setdefault(key, cls(edges, sources, targets, cache))
-        return found
+        name = f"adjacency:{sources.key}:{targets.key}"
+        return edges.derived(name, lambda: cls(edges, sources, targets, cache))
 
-    def neighbours(self, direction: Direction) -> AnyNeighbours:
+    def neighbours(self, direction: Direction) -> AnyCsr:
         """Far ends by walking the edges out, in, or both ways."""
         return self._walk(direction)[0]
 
-    def whole(self, direction: Direction) -> Neighbours:
+    def compacted(self, direction: Direction) -> Csr:
         """The same in one layer, for loops over much of it."""
         walked = self.neighbours(direction)
-        if isinstance(walked, Neighbours):
+        if isinstance(walked, Csr):
             return walked
-        return self.edges.derived(self._names["whole", direction], walked.whole)
+        return self.edges.derived(self._names["compacted", direction], walked.compacted)
 
-    def linked(self, direction: Direction, nodes: int) -> Mask:
+    def has_neighbours(self, direction: Direction, nodes: int) -> Mask:
         """Which nodes have a far end at all."""
         name = self._names["linked", direction]
         return self.edges.derived(name, lambda: self.neighbours(direction).degrees(np.arange(nodes)) > 0)
 
-    def for_all(self, direction: Direction) -> AnyNeighbours:
+    def for_scan(self, direction: Direction) -> AnyCsr:
         """The same for a question about all nodes: in one layer, once that has been asked often enough to pay."""
         walked = self.neighbours(direction)
-        if isinstance(walked, Neighbours):
+        if isinstance(walked, Csr):
             return walked
-        uses = self.edges.derived(self._names["uses", direction], lambda: [0])
-        uses[0] += 1
-        return walked if uses[0] < _USES_BEFORE_WHOLE else self.whole(direction)
+        uses = self.edges.derived(self._names["uses", direction], UseCounter)
+        return walked if uses.increment() < _SCANS_BEFORE_COMPACTION else self.compacted(direction)
 
     def loops(self, direction: Direction) -> Numbers:
         """The nodes with an edge to themselves, ascending."""
@@ -156,75 +152,75 @@ class Adjacency:
 
     # -- how it is made --------------------------------------------------------------------------
 
-    def _walk(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
+    def _walk(self, direction: Direction) -> tuple[AnyCsr, Numbers]:
         return self.edges.derived(self._names["neighbours", direction], lambda: self._neighbours(direction))
 
-    def _neighbours(self, direction: Direction) -> tuple[AnyNeighbours, Numbers]:
+    def _neighbours(self, direction: Direction) -> tuple[AnyCsr, Numbers]:
         """On top of what was made before, in this process or an earlier one, if they have enough in common."""
-        made = self._made(direction)
-        grown = self._grown(made, direction) if made is not None else None
+        made = self._base(direction)
+        grown = self._overlaid(made, direction) if made is not None else None
         if grown is not None:
             return grown
         src, dst = self.ends()
-        near, far = _turned(src, dst, direction)
-        with self._telling(f"arranging {len(src):,} edges by node"):
+        near, far = _oriented(src, dst, direction)
+        with self._logged(f"arranging {len(src):,} edges by node"):
             built = build(near, far, self._near(direction).row_count)
         loops = np.unique(src[src == dst]).astype(np.int64)
-        self._keep(direction, (built.offsets, built.targets, loops))
+        self._save(direction, (built.offsets, built.targets, loops))
         return built, loops
 
-    def _grown(self, made: Made, direction: Direction) -> tuple[AnyNeighbours, Numbers] | None:
-        found = self._changes(made, LAYERED)
+    def _overlaid(self, made: BuiltAdjacency, direction: Direction) -> tuple[AnyCsr, Numbers] | None:
+        found = self._changes(made, OVERLAY_SHARE)
         if found is None:
             return None
         offsets, targets, loops = made.arrays
-        base = Neighbours(offsets, targets)
+        base = Csr(offsets, targets)
         count = self._near(direction).row_count
         moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
         if not len(found.src) and not len(found.lost) and moved == (None, None) and base.count == count:
             return base, loops
         removed = np.zeros(0, np.uint64)
         if len(found.lost):
-            ends = self._made("ends")
-            if ends is None or not ends.is_of(made):
+            ends = self._base("ends")
+            if ends is None or not ends.built_from_same(made):
                 return None
             src, dst = ends.arrays
             gone = found.lost if direction != "both" else np.concatenate([found.lost, found.lost + len(src)])
-            near, far = _turned(src, dst, direction)
+            near, far = _oriented(src, dst, direction)
             removed = removed_pairs(near, far, gone, parallel=len(near) != len(base.targets))
             loops = loops[~contains(low(removed)[high(removed) == low(removed)], loops)]
         if found.sources is not None:
-            loops = np.sort(found.sources.now[loops])
+            loops = np.sort(found.sources.new_of[loops])
             loops = loops[loops >= 0]
-        gained_near, gained_far = _turned(found.src, found.dst, direction)
-        grown = grow(base, (gained_near, moved[0], count), (gained_far, moved[1]), removed)
+        gained_near, gained_far = _oriented(found.src, found.dst, direction)
+        grown = build_overlay(base, (gained_near, moved[0], count), (gained_far, moved[1]), removed)
         return grown, np.union1d(loops, found.src[found.src == found.dst])
 
     def _ends(self) -> Ends:
-        made = self._made("ends")
-        found = self._changes(made, CARRIED) if made is not None else None
+        made = self._base("ends")
+        found = self._changes(made, ENDS_SHARE) if made is not None else None
         if made is not None and found is not None:
-            carried = carried_ends(made, self.edges, found)
+            carried = mapped_ends(made, self.edges, found)
             if carried is not None:
-                if len(found.src) + len(found.lost) > LAYERED * len(carried[0]) + NEW_MIN:
-                    self._keep("ends", carried)
+                if len(found.src) + len(found.lost) > OVERLAY_SHARE * len(carried[0]) + NEW_MIN:
+                    self._save("ends", carried)
                 return carried
-        with self._telling(f"numbering the ends of {self.edges.row_count:,} edges"):
+        with self._logged(f"numbering the ends of {self.edges.row_count:,} edges"):
             ends = (
                 _numbers(self.edges.read("src"), self._source_nodes.column("id"), self.edges),
                 _numbers(self.edges.read("dst"), self._target_nodes.column("id"), self.edges),
             )
-        self._keep("ends", ends)
+        self._save("ends", ends)
         return ends
 
     def _edge_rows(self, direction: Direction) -> EdgeRows:
         src, dst = self.ends()
         rows = np.arange(len(src), dtype=np.int32)
-        near, far = _turned(src, dst, direction)
+        near, far = _oriented(src, dst, direction)
         if direction == "both":
             once = np.concatenate([np.ones(len(src), bool), src != dst])
             near, far, rows = near[once], far[once], np.concatenate([rows, rows])[once]
-        with self._telling(f"arranging {len(src):,} edge rows by node"):
+        with self._logged(f"arranging {len(src):,} edge rows by node"):
             return build_edge_rows(near, far, rows, self._near(direction).row_count)
 
     def _near(self, direction: Direction) -> TableData:
@@ -232,22 +228,22 @@ class Adjacency:
 
     # -- what was made before --------------------------------------------------------------------
 
-    def _made(self, kind: str) -> Made | None:
+    def _base(self, kind: str) -> BuiltAdjacency | None:
         what = self._what(kind)
-        made: Made | None = self._cache.base(what)
+        made: BuiltAdjacency | None = self._cache.base(what)
         if made is None:
             discard = self._cache.keep_in is not None
-            made = disk_cache.load(self._cache.folder, what, lambda kept: _read_made(kept, kind), discard=discard)
+            made = disk_cache.load(self._cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard)
             if made is None:
                 return None
             self._cache.set_base(what, made)
         return made
 
-    def _keep(self, kind: str, arrays: Arrays) -> None:
+    def _save(self, kind: str, arrays: Arrays) -> None:
         layouts = tuple(map(Layout.of, (self.edges, self._source_nodes, self._target_nodes)))
         edges, sources, targets = layouts
         what = self._what(kind)
-        self._cache.set_base(what, Made(edges, sources, targets, arrays))
+        self._cache.set_base(what, BuiltAdjacency(edges, sources, targets, arrays))
         if self.edges.row_count >= _KEPT_MIN:
             about: dict[str, Any] = {}
             kept = dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True))
@@ -255,18 +251,18 @@ class Adjacency:
                 layout.write(name, about, kept)
             disk_cache.save(self._cache.keep_in, what, about, kept)
 
-    def _changes(self, made: Made, share: float) -> Changes | None:
-        return changes(made, self.edges, self._source_nodes, self._target_nodes, share)
+    def _changes(self, made: BuiltAdjacency, share: float) -> AdjacencyChanges | None:
+        return changes_since(made, self.edges, self._source_nodes, self._target_nodes, share)
 
     def _what(self, kind: str) -> disk_cache.What:
         return ("adjacency", self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, kind)
 
     @contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+    def _logged(self, what: str) -> Iterator[None]:
         """Say what takes long, before and after."""
         checkpoint()
         say(what)
-        told = self.edges.row_count >= _TOLD_FROM
+        told = self.edges.row_count >= _LOGGED_FROM
         started = time.perf_counter()
         if told:
             _log.info("%s: %s …", self.edges.folder, what)
@@ -275,20 +271,20 @@ class Adjacency:
             _log.info("%s: %s: %.1f s", self.edges.folder, what, time.perf_counter() - started)
 
 
-_KINDS = ("neighbours", "whole", "uses", "edge_rows", "ends", "linked")
+_KINDS = ("neighbours", "compacted", "uses", "edge_rows", "ends", "linked")
 _TABLES = ("edges", "sources", "targets")
 _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
 """What is kept of neighbours, and of ends."""
 
 
-def _read_made(kept: disk_cache.Kept, kind: str) -> Made:
+def _read_built(kept: disk_cache.Kept, kind: str) -> BuiltAdjacency:
     """An entry of the disk cache; `disk_cache.BadEntry` if a number in it is out of range.
 
     Compiled kernels use these arrays without bounds checks.
     """
     edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
     arrays = tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"])
-    made = Made(edges, sources, targets, arrays)
+    made = BuiltAdjacency(edges, sources, targets, arrays)
     if kind == "ends":
         src, dst = arrays
         disk_cache.check(len(src) == len(dst) == edges.row_count, "'ends' has another number of edges")
@@ -303,7 +299,7 @@ def _read_made(kept: disk_cache.Kept, kind: str) -> Made:
     return made
 
 
-def _turned(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:
+def _oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:
     """(near, far) ends of walking the edges in a direction."""
     if direction == "both":
         return np.concatenate([src, dst]), np.concatenate([dst, src])

@@ -16,9 +16,9 @@ from omnigraph.engine import kernels
 from omnigraph.engine.adjacency.csr import (
     NONE,
     U64,
+    Csr,
     Neighbours,
     Room,
-    Walkable,
     contains,
     distinct,
     high,
@@ -27,7 +27,7 @@ from omnigraph.engine.adjacency.csr import (
     pack,
     unbounded,
 )
-from omnigraph.engine.adjacency.csr_overlay import Layered
+from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.native import gather, slices, stoppable
@@ -43,7 +43,7 @@ _LAST_MARK = np.iinfo(np.int32).max
 
 
 def reach(
-    neighbours: Walkable,
+    neighbours: Neighbours,
     loops: Numbers,
     sources: Numbers,
     least: int,
@@ -66,7 +66,7 @@ def reach(
     return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
 
 
-def new_far(neighbours: Walkable, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
+def new_far(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
     """The far ends of a frontier that are new, ascending, each once; `new` says which of some are."""
     parts: list[Numbers] = []
     for some in slices(neighbours.degrees(frontier), _NODE_STEPS_AT_ONCE):
@@ -78,7 +78,7 @@ def new_far(neighbours: Walkable, frontier: Numbers, new: Callable[[Numbers], Ma
 
 
 def reach_rows(
-    neighbours: Walkable,
+    neighbours: Neighbours,
     loops: Numbers,
     sources: Numbers,
     least: int,
@@ -102,7 +102,7 @@ def reach_rows(
 
 
 def reach_counts(
-    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, *, backward: bool = False
+    neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, most: int, *, backward: bool = False
 ) -> Numbers:
     """For each source how many nodes `reach` finds."""
     counts = np.zeros(len(sources), np.int64)
@@ -113,7 +113,7 @@ def reach_counts(
 
 
 def _in_turn(
-    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
+    neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
 ) -> Iterator[tuple[int, Numbers, Numbers]]:
     """`reach` for some sources after others: (the first of them, position from there, node).
 
@@ -140,7 +140,7 @@ def _in_turn(
 
 
 def _reach_some(
-    neighbours: Walkable, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
+    neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
 ) -> tuple[Numbers, Numbers, int] | None:
     """`reach` for some sources at once, and its longest step: what was seen is an ordered set of (source, node).
 
@@ -173,7 +173,7 @@ def _reach_some(
 
 
 def reach_from(
-    neighbours: Walkable, loops: Numbers, source: int, least: int, most: int, *, backward: bool = False, room: Room
+    neighbours: Neighbours, loops: Numbers, source: int, least: int, most: int, *, backward: bool = False, room: Room
 ) -> Numbers:
     """`reach` for one source, in no promised order.
 
@@ -205,7 +205,7 @@ def reach_from(
     return np.concatenate(found) if found else NONE
 
 
-def levels_from(neighbours: Walkable, source: int, most: int, asked: Mask | None = None) -> list[Numbers]:
+def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | None = None) -> list[Numbers]:
     """The nodes at distance 1, 2, … up to `most` from one; no further than to the last of those that are asked for."""
     marks = _marks(neighbours.count)
     mark = marks.next()
@@ -223,7 +223,7 @@ def levels_from(neighbours: Walkable, source: int, most: int, asked: Mask | None
     return levels
 
 
-def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+def _step(neighbours: Neighbours, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
     """The far ends of a frontier that were not met before, each once."""
     if len(frontier) <= _FEW:
         return _step_at_once(neighbours, frontier, marks, mark)
@@ -234,14 +234,14 @@ def _step(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> 
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _step_at_once(neighbours: Walkable, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
     loops = kernels.find("bfs_kernels")
-    if loops is not None and isinstance(neighbours, Neighbours):
+    if loops is not None and isinstance(neighbours, Csr):
         found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, NONE, marks.stamp, mark)
         return found
-    if loops is not None and isinstance(neighbours, Layered):
-        base, (known, others) = neighbours.base, neighbours.apart(frontier)
-        moved = NONE if neighbours.far_moved is None else neighbours.far_moved.now
+    if loops is not None and isinstance(neighbours, CsrOverlay):
+        base, (known, others) = neighbours.base, neighbours.split_unchanged(frontier)
+        moved = NONE if neighbours.far_renumbered is None else neighbours.far_renumbered.new_of
         found = loops.step(base.offsets, base.targets, known, moved, marks.stamp, mark)
         return np.concatenate([found, _unmet(neighbours.far(others), marks, mark)]) if len(others) else found
     if len(frontier) <= _FEW:

@@ -1,7 +1,7 @@
 """CSR adjacency: the neighbours of node `n` are `targets[offsets[n]:offsets[n + 1]]`.
 
-`Neighbours` is a complete adjacency, built once. `csr_overlay` holds variants with the same interface. Each neighbour
-of a node occurs once; in `Neighbours` they are in ascending order.
+`Csr` is a complete adjacency, built once. `csr_overlay` holds variants with the same interface. Each neighbour
+of a node occurs once; in `Csr` they are in ascending order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def unbounded(rows: int) -> None:
     """Room for any number of rows."""
 
 
-class Walkable(Protocol):
+class Neighbours(Protocol):
     """What every form of adjacency answers."""
 
     @property
@@ -54,7 +54,7 @@ class Walkable(Protocol):
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Csr:
     """The far ends of every node."""
 
     offsets: Numbers
@@ -62,7 +62,7 @@ class Neighbours:
 
     @property
     def count(self) -> int:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         return len(self.offsets) - 1
 
     @property
@@ -71,7 +71,7 @@ class Neighbours:
         return int(self.offsets.nbytes + self.targets.nbytes)
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         if len(sources) == 1:
             ends = self.far(sources, room)
             return np.zeros(len(ends), np.int64), ends
@@ -89,12 +89,12 @@ class Neighbours:
             targets[begin:end] = self.targets[places]
         return positions, targets
 
-    def everything(self) -> tuple[Numbers, Numbers]:
+    def all_pairs(self) -> tuple[Numbers, Numbers]:
         """`expand` of every node."""
         return np.repeat(np.arange(self.count), np.diff(self.offsets)), self.targets.astype(np.int64)
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         if len(sources) == 1:
             ends = self._row(sources[0])
             room(len(ends))
@@ -112,11 +112,11 @@ class Neighbours:
         return targets
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         return self.offsets[sources + 1] - self.offsets[sources]
 
     def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         if values is None:
             return np.diff(self.offsets)
         running = np.zeros(len(self.targets) + 1, np.int64)
@@ -125,17 +125,17 @@ class Neighbours:
         return sums
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         if not len(sources) or not len(self.targets):
             return np.zeros(len(sources), bool)
         if len(sources) == 1 or (sources == sources[0]).all():
             return contains(self._row(sources[0]), targets.astype(np.int32))
-        places = self.places(sources, targets)
+        places = self.positions_of(sources, targets)
         inside = np.minimum(places, len(self.targets) - 1)
         found: Mask = (places < self.offsets[sources + 1]) & (self.targets[inside] == targets)
         return found
 
-    def places(self, sources: Numbers, targets: Numbers | I32) -> Numbers:
+    def positions_of(self, sources: Numbers, targets: Numbers | I32) -> Numbers:
         """Where in `targets` each pair is, or would be: all are looked for at once, each in its source's row."""
         start, end = self.offsets[sources], self.offsets[sources + 1]
         last = len(self.targets) - 1
@@ -180,10 +180,10 @@ class EdgeRows:
 # -- making them -------------------------------------------------------------------------------------
 
 
-def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Neighbours:
+def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Csr:
     """Compressed rows of some pairs, in any order and however often each is there."""
     pairs = stoppable(lambda: distinct(pack(near, far)), len(near))
-    return Neighbours(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
+    return Csr(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
 
 
 def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:

@@ -1,7 +1,8 @@
-"""Adjacency that grows: what was made once, and what commits have added and removed since.
+"""Variants of `Csr` for incremental maintenance.
 
-`Few` is a small adjacency, which costs what it holds. `Layered` is a whole one and two small ones, what was added to it
-and what was removed. Both answer what `Neighbours` answers.
+`SparseCsr` holds the neighbours of a few nodes; its size depends on its pairs, not on the number of nodes.
+`CsrOverlay` combines a complete CSR with two sparse ones: pairs added and pairs removed since it was built. Both
+implement `Neighbours`.
 """
 
 from __future__ import annotations
@@ -11,45 +12,45 @@ from functools import cached_property
 
 import numpy as np
 
-from omnigraph.engine.adjacency.csr import NONE, Neighbours, Room, build, unbounded
+from omnigraph.engine.adjacency.csr import NONE, Csr, Room, build, unbounded
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 
 
 @dataclass(frozen=True)
-class Few:
+class SparseCsr:
     """The far ends of a few nodes, of however many there are."""
 
     count: int
     sources: Numbers
     """Those that have any, ascending."""
-    rows: Neighbours
+    rows: Csr
     """Their far ends, by place in `sources`."""
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         at, places = self._find(sources)
         positions, targets = self.rows.expand(places, room)
         return at[positions], targets
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         return self.rows.far(self._find(sources)[1], room)
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         at, places = self._find(sources)
         degrees = np.zeros(len(sources), np.int64)
         degrees[at] = self.rows.degrees(places)
         return degrees
 
     def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         totals = np.zeros(self.count, np.int64)
         totals[self.sources] = self.rows.totals(values)
         return totals
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         at, places = self._find(sources)
         found = np.zeros(len(sources), bool)
         found[at] = self.rows.connected(places, targets[at])
@@ -64,88 +65,92 @@ class Few:
 
 
 @dataclass(frozen=True)
-class Renumbered:
+class Renumbering:
     """The nodes at one end, which had other numbers when an adjacency was made; -1 is a node that was not there."""
 
-    now: Numbers
-    """Then → now."""
-    then: Numbers
-    """Now → then."""
+    new_of: Numbers
+    """Old number → new number; -1 if the node no longer exists."""
+    old_of: Numbers
+    """New number → old number; -1 if the node is new."""
 
 
 @dataclass(frozen=True)
-class Layered:
+class CsrOverlay:
     """The far ends as they were, without those removed since, with those added: a commit costs what it changed.
 
     The base and what was removed of it speak of nodes by the numbers they had then, `added` by those they have now.
     """
 
-    base: Neighbours
-    added: Few
-    removed: Few | None = None
-    near_moved: Renumbered | None = None
-    far_moved: Renumbered | None = None
+    base: Csr
+    added: SparseCsr
+    removed: SparseCsr | None = None
+    near_renumbered: Renumbering | None = None
+    far_renumbered: Renumbering | None = None
 
     @property
     def count(self) -> int:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         return self.added.count
 
     @cached_property
-    def _touched(self) -> Mask:
+    def _changed(self) -> Mask:
         """Which nodes have not simply the far ends they had. Most questions are about others, and cost little more."""
         touched = np.zeros(self.count, bool)
         touched[self.added.sources] = True
-        if self.near_moved is None:
+        if self.near_renumbered is None:
             touched[self.base.count :] = True
         else:
-            touched |= self.near_moved.then < 0
+            touched |= self.near_renumbered.old_of < 0
         if self.removed is not None:
-            lost = self.removed.sources if self.near_moved is None else self.near_moved.now[self.removed.sources]
+            lost = (
+                self.removed.sources
+                if self.near_renumbered is None
+                else self.near_renumbered.new_of[self.removed.sources]
+            )
             touched[lost[lost >= 0]] = True
         return touched
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Walkable`."""
-        touched = self._touched[sources]
+        """As in `Neighbours`."""
+        touched = self._changed[sources]
         if not touched.any():
-            positions, targets = self.base.expand(self._near_then(sources), room)
-            return positions, self._far_now(targets)
+            positions, targets = self.base.expand(self._near_old(sources), room)
+            return positions, self._far_new(targets)
         plain, others = np.flatnonzero(~touched), np.flatnonzero(touched)
-        more, added = self._expand_touched(sources[others])
-        positions, targets = self.base.expand(self._near_then(sources[plain]), lambda rows: room(rows + len(added)))
-        return np.concatenate([plain[positions], others[more]]), np.concatenate([self._far_now(targets), added])
+        more, added = self._expand_changed(sources[others])
+        positions, targets = self.base.expand(self._near_old(sources[plain]), lambda rows: room(rows + len(added)))
+        return np.concatenate([plain[positions], others[more]]), np.concatenate([self._far_new(targets), added])
 
-    def _expand_touched(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+    def _expand_changed(self, sources: Numbers) -> tuple[Numbers, Numbers]:
         positions, targets = self._old(sources)
         more, others = self.added.expand(sources)
         return np.concatenate([positions, more]), np.concatenate([targets, others])
 
-    def apart(self, sources: Numbers) -> tuple[Numbers, Numbers]:
+    def split_unchanged(self, sources: Numbers) -> tuple[Numbers, Numbers]:
         """(the sources that have the far ends they had, by the numbers they had; the others)."""
-        touched = self._touched[sources]
+        touched = self._changed[sources]
         if not touched.any():
-            return self._near_then(sources), NONE
-        return self._near_then(sources[~touched]), sources[touched]
+            return self._near_old(sources), NONE
+        return self._near_old(sources[~touched]), sources[touched]
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Walkable`."""
-        if self._touched[sources].any():
+        """As in `Neighbours`."""
+        if self._changed[sources].any():
             return self.expand(sources, room)[1]
-        return self._far_now(self.base.far(self._near_then(sources), room))
+        return self._far_new(self.base.far(self._near_old(sources), room))
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Walkable`."""
-        touched = self._touched[sources]
+        """As in `Neighbours`."""
+        touched = self._changed[sources]
         if not touched.any():
-            return self.base.degrees(self._near_then(sources))
+            return self.base.degrees(self._near_old(sources))
         plain, others = np.flatnonzero(~touched), sources[touched]
         degrees = np.empty(len(sources), np.int64)
-        degrees[plain] = self.base.degrees(self._near_then(sources[plain]))
-        degrees[touched] = self._degrees_touched(others)
+        degrees[plain] = self.base.degrees(self._near_old(sources[plain]))
+        degrees[touched] = self._degrees_changed(others)
         return degrees
 
-    def _degrees_touched(self, sources: Numbers) -> Numbers:
+    def _degrees_changed(self, sources: Numbers) -> Numbers:
         degrees = self.added.degrees(sources)
         old, known = self._known(sources)
         before = self.base.degrees(known)
@@ -154,68 +159,68 @@ class Layered:
         degrees[slice(None) if old is None else old] += before
         return degrees
 
-    def _near_then(self, sources: Numbers) -> Numbers:
+    def _near_old(self, sources: Numbers) -> Numbers:
         """The numbers nodes had that are not touched."""
-        return sources if self.near_moved is None else self.near_moved.then[sources]
+        return sources if self.near_renumbered is None else self.near_renumbered.old_of[sources]
 
-    def _far_now(self, targets: Numbers) -> Numbers:
-        return targets if self.far_moved is None else self.far_moved.now[targets]
+    def _far_new(self, targets: Numbers) -> Numbers:
+        return targets if self.far_renumbered is None else self.far_renumbered.new_of[targets]
 
     def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Walkable`."""
+        """As in `Neighbours`."""
         then = values
-        if values is not None and self.far_moved is not None:
-            there = self.far_moved.now >= 0
+        if values is not None and self.far_renumbered is not None:
+            there = self.far_renumbered.new_of >= 0
             then = np.zeros(len(there), values.dtype)
-            then[there] = values[self.far_moved.now[there]]
+            then[there] = values[self.far_renumbered.new_of[there]]
         before = self.base.totals(then)
         if self.removed is not None:
             before = before - self.removed.totals(then)
         totals = self.added.totals(values)
-        if self.near_moved is None:
+        if self.near_renumbered is None:
             totals[: self.base.count] += before
         else:
-            known = np.flatnonzero(self.near_moved.then >= 0)
-            totals[known] += before[self.near_moved.then[known]]
+            known = np.flatnonzero(self.near_renumbered.old_of >= 0)
+            totals[known] += before[self.near_renumbered.old_of[known]]
         return totals
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Walkable`."""
-        touched = self._touched[sources]
+        """As in `Neighbours`."""
+        touched = self._changed[sources]
         if touched.all():
-            return self._connected_touched(sources, targets)
+            return self._connected_changed(sources, targets)
         plain = np.flatnonzero(~touched)
-        ends = targets[plain] if self.far_moved is None else self.far_moved.then[targets[plain]]
+        ends = targets[plain] if self.far_renumbered is None else self.far_renumbered.old_of[targets[plain]]
         found = np.empty(len(sources), bool)
-        found[plain] = self.base.connected(self._near_then(sources[plain]), ends)
+        found[plain] = self.base.connected(self._near_old(sources[plain]), ends)
         if len(plain) < len(sources):
-            found[touched] = self._connected_touched(sources[touched], targets[touched])
+            found[touched] = self._connected_changed(sources[touched], targets[touched])
         return found
 
-    def _connected_touched(self, sources: Numbers, targets: Numbers) -> Mask:
+    def _connected_changed(self, sources: Numbers, targets: Numbers) -> Mask:
         found = self.added.connected(sources, targets)
         old, known = self._known(sources)
         ends = targets if old is None else targets[old]
-        if self.far_moved is not None:
-            ends = self.far_moved.then[ends]
+        if self.far_renumbered is not None:
+            ends = self.far_renumbered.old_of[ends]
         before = self.base.connected(known, ends)
         if self.removed is not None:
             before &= ~self.removed.connected(known, ends)
         found[slice(None) if old is None else old] |= before
         return found
 
-    def whole(self) -> Neighbours:
+    def compacted(self) -> Csr:
         """All layers in one, as if it had been made so."""
-        if self.removed is not None or self.near_moved is not None or self.far_moved is not None:
+        if self.removed is not None or self.near_renumbered is not None or self.far_renumbered is not None:
             return build(*self.expand(np.arange(self.count)), self.count)
         base, few = self.base, self.added.rows
         near = np.repeat(self.added.sources, np.diff(few.offsets))
         offsets = np.full(self.count + 1, len(base.targets), np.int64)
         offsets[: base.count + 1] = base.offsets
-        places = Neighbours(offsets, base.targets).places(near, few.targets)
+        places = Csr(offsets, base.targets).positions_of(near, few.targets)
         grown = np.insert(base.targets, places, few.targets)
         offsets[1:] += np.cumsum(np.bincount(near, minlength=self.count))
-        return Neighbours(offsets, grown)
+        return Csr(offsets, grown)
 
     def _old(self, sources: Numbers) -> tuple[Numbers, Numbers]:
         """What is left of the base: (position in `sources`, far end)."""
@@ -224,12 +229,12 @@ class Layered:
         if self.removed is not None:
             kept = ~self.removed.connected(known[positions], targets)
             positions, targets = positions[kept], targets[kept]
-        return positions if old is None else old[positions], self._far_now(targets)
+        return positions if old is None else old[positions], self._far_new(targets)
 
     def _known(self, sources: Numbers) -> tuple[Numbers | None, Numbers]:
         """(which of the sources the base knows, by what number); None when it knows them all."""
-        if self.near_moved is not None:
-            then = self.near_moved.then[sources]
+        if self.near_renumbered is not None:
+            then = self.near_renumbered.old_of[sources]
             old = np.flatnonzero(then >= 0)
             return old, then[old]
         if not len(sources) or int(sources.max()) < self.base.count:
@@ -238,7 +243,7 @@ class Layered:
         return old, sources[old]
 
 
-def build_few(near: Numbers, far: Numbers, count: int) -> Few:
+def build_sparse(near: Numbers, far: Numbers, count: int) -> SparseCsr:
     """Compressed rows of a few pairs."""
     sources, places = np.unique(near, return_inverse=True)
-    return Few(count, sources, build(places, far, len(sources)))
+    return SparseCsr(count, sources, build(places, far, len(sources)))

@@ -18,21 +18,21 @@ from omnigraph.engine.adjacency.csr import (
     I32,
     NONE,
     U64,
-    Neighbours,
+    Csr,
     contains,
     distinct,
     high,
     low,
     pack,
 )
-from omnigraph.engine.adjacency.csr_overlay import Layered, Renumbered, build_few
+from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, build_sparse
 from omnigraph.engine.cache.id_index import find_all
 from omnigraph.engine.cache.row_mapping import Layout, carry, lost, lost_places
 from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
 from omnigraph.errors import Damaged
 
 NEW_MIN = 50_000
-LAYERED, CARRIED = 0.01, 0.25
+OVERLAY_SHARE, ENDS_SHARE = 0.01, 0.25
 """The share of the edges that may have changed, beyond the number above: for layers, which every walk pays for, and
 for ends, which are put in their places once."""
 
@@ -40,7 +40,7 @@ Arrays = tuple[np.ndarray[Any, Any], ...]
 
 
 @dataclass(frozen=True)
-class Made:
+class BuiltAdjacency:
     """Something that was made in full, and how the rows of the tables lay that it was made from."""
 
     edges: Layout
@@ -54,14 +54,14 @@ class Made:
         layouts = self.edges.nbytes + self.sources.nbytes + self.targets.nbytes
         return layouts + sum(array.nbytes for array in self.arrays if not is_mapped(array))
 
-    def is_of(self, other: Made) -> bool:
+    def built_from_same(self, other: BuiltAdjacency) -> bool:
         """Whether it was made from the same versions as another."""
         mine, others = (self.edges, self.sources, self.targets), (other.edges, other.sources, other.targets)
         return all(a.pieces == b.pieces for a, b in zip(mine, others, strict=True))
 
 
 @dataclass(frozen=True)
-class Changes:
+class AdjacencyChanges:
     """The difference between then and now."""
 
     src: Numbers
@@ -69,11 +69,13 @@ class Changes:
     """The ends of the edges gained, by their numbers now."""
     lost: Numbers
     """The edges lost, by their rows then."""
-    sources: Renumbered | None
-    targets: Renumbered | None
+    sources: Renumbering | None
+    targets: Renumbering | None
 
 
-def changes(made: Made, edges: TableData, sources: TableData, targets: TableData, share: float) -> Changes | None:
+def changes_since(
+    made: BuiltAdjacency, edges: TableData, sources: TableData, targets: TableData, share: float
+) -> AdjacencyChanges | None:
     """What changed since; None when it is more than a share of the edges, or cannot be told."""
     known = {files for files, _, _ in made.edges.pieces}
     new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
@@ -88,14 +90,16 @@ def changes(made: Made, edges: TableData, sources: TableData, targets: TableData
     except _Unrelated:
         return None
     added = edges.read_pieces(["src", "dst"], new)
-    return Changes(_find(added["src"], sources, edges), _find(added["dst"], targets, edges), gone, moved, moved_targets)
+    return AdjacencyChanges(
+        _find(added["src"], sources, edges), _find(added["dst"], targets, edges), gone, moved, moved_targets
+    )
 
 
 class _Unrelated(Exception):
     """Two versions share too little."""
 
 
-def renumbered(earlier: Layout, nodes: TableData) -> Renumbered | None:
+def renumbered(earlier: Layout, nodes: TableData) -> Renumbering | None:
     """The numbers of nodes then and now; None when they are the same."""
     if nodes.extends(earlier.pieces):
         return None
@@ -117,7 +121,7 @@ def renumbered(earlier: Layout, nodes: TableData) -> Renumbered | None:
     then = np.full(nodes.row_count, -1, np.int64)
     here = np.flatnonzero(now >= 0)
     then[now[here]] = here
-    return Renumbered(now, then)
+    return Renumbering(now, then)
 
 
 def _lost_ids(earlier: Layout, nodes: TableData) -> tuple[pa.Array, Numbers]:
@@ -137,22 +141,22 @@ def _lost_ids(earlier: Layout, nodes: TableData) -> tuple[pa.Array, Numbers]:
     return pa.concat_arrays(parts), numbers
 
 
-def grow(
-    base: Neighbours, near: tuple[Numbers, Renumbered | None, int], far: tuple[Numbers, Renumbered | None], removed: U64
-) -> Layered:
+def build_overlay(
+    base: Csr, near: tuple[Numbers, Renumbering | None, int], far: tuple[Numbers, Renumbering | None], removed: U64
+) -> CsrOverlay:
     """The base with what changed; of each end those of the edges gained, and its new numbers; how many are near."""
-    gained_near, near_moved, count = near
-    gained_far, far_moved = far
-    few = build_few(high(removed), low(removed), base.count) if len(removed) else None
-    left = Layered(base, build_few(NONE, NONE, count), few, near_moved, far_moved)
-    if near_moved is not None:
-        gone = np.flatnonzero(near_moved.now < 0)
+    gained_near, near_renumbered, count = near
+    gained_far, far_renumbered = far
+    few = build_sparse(high(removed), low(removed), base.count) if len(removed) else None
+    left = CsrOverlay(base, build_sparse(NONE, NONE, count), few, near_renumbered, far_renumbered)
+    if near_renumbered is not None:
+        gone = np.flatnonzero(near_renumbered.new_of < 0)
         dangling = int(base.degrees(gone).sum()) - (int(few.degrees(gone).sum()) if few is not None else 0)
         if dangling:
             raise Damaged(f"{dangling} edges end at nodes that do not exist", code="dangling_edge")
     fresh = ~left.connected(gained_near, gained_far)
-    added = build_few(gained_near[fresh], gained_far[fresh], count)
-    return Layered(base, added, few, near_moved, far_moved)
+    added = build_sparse(gained_near[fresh], gained_far[fresh], count)
+    return CsrOverlay(base, added, few, near_renumbered, far_renumbered)
 
 
 def removed_pairs(near: Numbers | I32, far: Numbers | I32, gone: Numbers, parallel: bool) -> U64:
@@ -167,7 +171,7 @@ def removed_pairs(near: Numbers | I32, far: Numbers | I32, gone: Numbers, parall
     return pairs[~contains(distinct(pack(near[rows], far[rows])), pairs)]
 
 
-def carried_ends(made: Made, edges: TableData, found: Changes) -> tuple[I32, I32] | None:
+def mapped_ends(made: BuiltAdjacency, edges: TableData, found: AdjacencyChanges) -> tuple[I32, I32] | None:
     """The ends of all edges of the later version, in row order; None when that cannot be told."""
     related = carry(made.edges, edges)
     if related is None:
@@ -178,7 +182,7 @@ def carried_ends(made: Made, edges: TableData, found: Changes) -> tuple[I32, I32
         if moved is None and not len(gained) and related.known_of is None:
             ends.append(before)
             continue
-        known = before if moved is None else moved.now[before]
+        known = before if moved is None else moved.new_of[before]
         every = np.concatenate([known, gained])
         ends.append((every if related.known_of is None else every[related.known_of]).astype(np.int32))
     return ends[0], ends[1]

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from omnigraph.engine.adjacency.adjacency import Hops
+from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import reach_counts
-from omnigraph.engine.adjacency.multi_edge import Mixed
+from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.exec.binding_table import Frame
@@ -25,7 +25,7 @@ from omnigraph.schema.catalog import union_name
 
 _NEAR, _FAR = "_#near", "_#far"
 
-Walk = Callable[[ir.Expand, Frame, Hops, TableData], Frame]
+Walk = Callable[[ir.Expand, Frame, Adjacency, TableData], Frame]
 """Follows a hop between nodes its edges know."""
 
 
@@ -67,7 +67,7 @@ def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None
     return counts
 
 
-def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Hops]:
+def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Adjacency]:
     """What the nodes are numbered by at the near and at the far end, and who is next to whom."""
     edges = [work.catalog.edges[name] for name in op.edge_types]
     ends = {(edge.from_type, edge.to_type) for edge in edges}
@@ -79,7 +79,7 @@ def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Hops]:
     begins = _begins(work, space)
     parts = [work.adjacency(edge.name) for edge in edges]
     starts = [(begins[edge.from_type], begins[edge.to_type]) for edge in edges]
-    return space, space, Mixed(parts, starts, work.table(f"node:{space}"))
+    return space, space, UnionAdjacency(parts, starts, work.table(f"node:{space}"))
 
 
 def _renumbered(work: Work, frame: Frame, name: str, given: str, wanted: str, new: str) -> Frame:

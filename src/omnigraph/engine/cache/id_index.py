@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.cache.row_mapping import Layout, carry
-from omnigraph.engine.cache.table_cache import Numbers, TableData
+from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
 from omnigraph.types import PropertyType
 
 KEY = "places:id"
@@ -128,9 +128,8 @@ def find(data: TableData, id_: str) -> int | None:
     """The number of the row with this id."""
     places: Places | None = data.cache.find((*data.key, KEY))
     if places is None:
-        uses = data.derived("uses:id", lambda: [0])
-        uses[0] += 1
-        if uses[0] <= _LOOKUPS_BEFORE_INDEX and data.cache.newest(data, KEY) is None:
+        uses = data.derived("uses:id", UseCounter).increment()
+        if uses <= _LOOKUPS_BEFORE_INDEX and data.cache.newest(data, KEY) is None:
             place = pc.index(data.column("id"), pa.scalar(id_, pa.utf8())).as_py()
             return None if place < 0 else int(place)
         places = data.derived(KEY, lambda: _make(data))

@@ -85,6 +85,18 @@ def _coded(column: pa.Array) -> _Coded:
     return _Coded(Codes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows))
 
 
+@dataclass
+class UseCounter:
+    """Counts how often a structure was used, to decide when building an index pays."""
+
+    count: int = 0
+
+    def increment(self) -> int:
+        """Count one use; return the new count."""
+        self.count += 1
+        return self.count
+
+
 class TableData:
     """The columns of one table at one version."""
 
@@ -103,8 +115,6 @@ class TableData:
         self.key = (table.folder, table.identity)
         """Identifies the version; its number does not, once a copy of the graph was restored."""
         self._keys: dict[str, str] = {}
-        self.companions: dict[Any, Any] = {}
-        """What others keep beside it, by what it is of; small things only."""
 
     @cached_property
     def row_count(self) -> int:

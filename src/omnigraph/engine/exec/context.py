@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from omnigraph.engine.adjacency.adjacency import Adjacency, Hops
-from omnigraph.engine.adjacency.multi_edge import Several
+from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
+from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.exec.cancellation import Cancellation, Watch
@@ -66,7 +66,7 @@ class Profile:
         self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))
 
 
-_Known = tuple[dict[str, TableData], dict[str, Adjacency], dict[tuple[str, ...], Several]]
+_Known = tuple[dict[str, TableData], dict[str, EdgeAdjacency], dict[tuple[str, ...], MultiEdgeAdjacency]]
 """Tables and adjacencies of a snapshot that somebody has asked for."""
 
 
@@ -100,23 +100,23 @@ class Work:
         assert isinstance(union, UnionType)
         return UnionTable(union, [self.table(f"node:{member}") for member in union.members], self._cache)
 
-    def adjacency(self, edge_type: str) -> Adjacency:
+    def adjacency(self, edge_type: str) -> EdgeAdjacency:
         """The edges of a type, by the nodes at their ends."""
         found = self._adjacencies.get(edge_type)
         if found is None:
             edge = self.catalog.edges[edge_type]
             ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
-            found = self._adjacencies[edge_type] = Adjacency.of(self.table(edge.table_key), *ends, self._cache)
+            found = self._adjacencies[edge_type] = EdgeAdjacency.of(self.table(edge.table_key), *ends, self._cache)
         return found
 
-    def hops(self, edge_type: str, also: tuple[str, ...] = ()) -> Hops:
+    def hops(self, edge_type: str, also: tuple[str, ...] = ()) -> Adjacency:
         """The far ends by edges of a type, or of several types between the same ones."""
         if not also:
             return self.adjacency(edge_type)
         types = (edge_type, *also)
         found = self._several.get(types)
         if found is None:
-            found = self._several[types] = Several([self.adjacency(one) for one in types])
+            found = self._several[types] = MultiEdgeAdjacency([self.adjacency(one) for one in types])
         return found
 
     def room(self, rows: int, columns: int = 2) -> None:

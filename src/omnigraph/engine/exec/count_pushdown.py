@@ -45,7 +45,7 @@ def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, liv
         sources = frame.bound[op.src_var]
         adjacency = work.hops(op.edge_type, op.also)
         many = frame.count * 4 >= sources.data.row_count
-        neighbours = adjacency.for_all(op.direction) if many else adjacency.neighbours(op.direction)
+        neighbours = adjacency.for_scan(op.direction) if many else adjacency.neighbours(op.direction)
         return _times(frame, neighbours.degrees(sources.numbers)), 1
     if _only_onward(op, frame, live[place]):
         return _onward(work, op, frame), 1
@@ -83,7 +83,7 @@ def _only_onward(op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
 
 def _onward(work: Work, op: ir.Expand, frame: Frame) -> Frame:
     sources = frame.bound[op.src_var]
-    back = work.hops(op.edge_type, op.also).for_all(BACK[op.direction])
+    back = work.hops(op.edge_type, op.also).for_scan(BACK[op.direction])
     each_once = sources.whole and frame.weight is None
     rows = None if each_once else added_up(sources.numbers, frame.weight, sources.data.row_count)
     counts = stoppable(lambda: back.totals(rows), work.table(f"edge:{op.edge_type}").row_count)
@@ -120,8 +120,8 @@ def _times_closed(work: Work, op: ir.Expand, after: ir.Expand, required: bool, f
         (after.src_var, after.direction) if after.dst_var == far else (after.dst_var, BACK[after.direction])
     )
     walkers, closers = frame.bound[op.src_var].numbers, frame.bound[other].numbers
-    walked = work.hops(op.edge_type, op.also).whole(op.direction)
-    closed = work.hops(after.edge_type, after.also).whole(direction)
+    walked = work.hops(op.edge_type, op.also).compacted(op.direction)
+    closed = work.hops(after.edge_type, after.also).compacted(direction)
     degrees = walked.degrees(walkers)
     work.check()
     size = work.table(f"node:{op.dst_type}").row_count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from omnigraph.engine import kernels
-from omnigraph.engine.adjacency.csr import Neighbours
+from omnigraph.engine.adjacency.csr import Csr
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.native import slices
 
@@ -19,9 +19,7 @@ _WORTH_LOADING = 20_000_000
 """From so many steps on, loading the compiled loops takes less time than doing without them."""
 
 
-def common_counts(
-    walked: Neighbours, walkers: Numbers, closed: Neighbours, closers: Numbers, *, steps: int, size: int
-) -> Numbers:
+def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, *, steps: int, size: int) -> Numbers:
     """For each pair (walker, closer) how many far ends of the walker are also far ends of the closer.
 
     `steps` is the sum of the walkers' degrees, `size` the number of nodes that can be far ends.
@@ -51,9 +49,7 @@ def common_counts(
     return back
 
 
-def common_counts_twin(
-    walked: Neighbours, walkers: Numbers, closed: Neighbours, closers: Numbers, size: int
-) -> Numbers:
+def common_counts_twin(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, size: int) -> Numbers:
     """`common_counts` in numpy, for closers in ascending order: some closers at a time mark their far ends."""
     counts = np.zeros(len(walkers), np.int64)
     starts = np.flatnonzero(np.concatenate([[True], closers[1:] != closers[:-1]])) if len(closers) else closers

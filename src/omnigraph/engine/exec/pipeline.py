@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from omnigraph.engine.adjacency.adjacency import Hops
+from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import reach_rows
-from omnigraph.engine.adjacency.csr import NONE, Neighbours, Room
+from omnigraph.engine.adjacency.csr import NONE, Csr, Room
 from omnigraph.engine.adjacency.union_expand import across
 from omnigraph.engine.cache.id_index import find, spelt
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
@@ -50,7 +50,7 @@ class Match:
         if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
             return None
         bound = frame.bound[op.src_var]
-        linked = self._work.hops(op.edge_type, op.also).linked(op.direction, bound.data.row_count)
+        linked = self._work.hops(op.edge_type, op.also).has_neighbours(op.direction, bound.data.row_count)
         return linked if bound.whole else linked[bound.numbers]
 
     def _pipeline(self, pipeline: ir.Pipeline, frame: Frame, live: Sequence[frozenset[str]] | None = None) -> Frame:
@@ -141,20 +141,20 @@ class Match:
         keep = self._passing(op.dst_var, found.bound[op.dst_var], op.dst_filters)
         return found if keep is None else found.keep(keep)
 
-    def _walk(self, op: ir.Expand, frame: Frame, adjacency: Hops, far: TableData) -> Frame:
+    def _walk(self, op: ir.Expand, frame: Frame, adjacency: Adjacency, far: TableData) -> Frame:
         bound = frame.bound[op.src_var]
         sources = bound.numbers
         if op.max_hops < op.min_hops:
             return self._nothing(op, frame, far)
         if op.edge_var is not None:
             return self._expand_edges(op, frame, far)
-        neighbours = adjacency.for_all(op.direction) if bound.whole else adjacency.neighbours(op.direction)
+        neighbours = adjacency.for_scan(op.direction) if bound.whole else adjacency.neighbours(op.direction)
         if (op.min_hops, op.max_hops) == (1, 1):
             if op.dst_bound:
                 return frame.keep(neighbours.connected(sources, frame.bound[op.dst_var].numbers))
-            if bound.whole and isinstance(neighbours, Neighbours):
+            if bound.whole and isinstance(neighbours, Csr):
                 self._room(frame)(len(neighbours.targets))
-                positions, targets = stoppable(neighbours.everything, len(neighbours.targets))
+                positions, targets = stoppable(neighbours.all_pairs, len(neighbours.targets))
             else:
                 positions, targets = neighbours.expand(sources, self._room(frame))
         else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine.adjacency.bfs import levels_from, new_far
-from omnigraph.engine.adjacency.csr import Walkable
+from omnigraph.engine.adjacency.csr import Neighbours
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.paths.path_table import Floats
@@ -67,7 +67,9 @@ class Measured:
     weights: Floats | None = None
 
 
-def distances(onward: Walkable, backward: Walkable, sources: Numbers, wanted: Wanted, most: int) -> Iterator[Measured]:
+def distances(
+    onward: Neighbours, backward: Neighbours, sources: Numbers, wanted: Wanted, most: int
+) -> Iterator[Measured]:
     """The least numbers of edges from each source to what is asked of it."""
     few = wanted.few(len(sources))
     if few is not None:
@@ -96,7 +98,7 @@ class Meeting:
     left: np.ndarray[Any, np.dtype[np.int32]]
 
 
-def meeting(onward: Walkable, backward: Walkable, source: int, target: int, most: int) -> Meeting | None:
+def meeting(onward: Neighbours, backward: Neighbours, source: int, target: int, most: int) -> Meeting | None:
     """Where steps from the source and back from the target meet, the shorter ones first; None when they do not."""
     if source == target:
         return None

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow.compute as pc
 
-from omnigraph.engine.adjacency.csr import EdgeRows, Walkable
-from omnigraph.engine.adjacency.multi_edge import Mixed
+from omnigraph.engine.adjacency.csr import EdgeRows, Neighbours
+from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.adjacency.union_expand import moved
 from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.exec.context import Work
@@ -74,7 +74,7 @@ class Terrain:
                 )
         return ways
 
-    def neighbours(self, step: ir.PathStep, direction: ir.Direction) -> Walkable:
+    def neighbours(self, step: ir.PathStep, direction: ir.Direction) -> Neighbours:
         """Who is next to whom by the edges a step may take."""
         if len(self.nodes.types) == 1:
             first, *also = step.edge_types
@@ -82,7 +82,7 @@ class Terrain:
         edges = [self._work.catalog.edges[name] for name in step.edge_types]
         starts = [(self.nodes.start(edge.from_type), self.nodes.start(edge.to_type)) for edge in edges]
         space = self._work.table(f"node:{self._name}")
-        return Mixed([self._work.adjacency(edge.name) for edge in edges], starts, space).neighbours(direction)
+        return UnionAdjacency([self._work.adjacency(edge.name) for edge in edges], starts, space).neighbours(direction)
 
 
 @dataclass(frozen=True)

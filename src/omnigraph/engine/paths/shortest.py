@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from omnigraph.engine.adjacency.csr import NONE, Walkable, in_slices, offsets_of
+from omnigraph.engine.adjacency.csr import NONE, Neighbours, in_slices, offsets_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.native import ROWS_AT_ONCE, batches, stoppable
@@ -68,7 +68,7 @@ class Shortest:
         every: bool,
         from_end: bool,
         weights: Floats | None,
-        both: Callable[[], tuple[Walkable, Walkable]],
+        both: Callable[[], tuple[Neighbours, Neighbours]],
     ) -> None:
         self._work = work
         self._trails = trails

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
-from omnigraph.engine.adjacency.adjacency import Adjacency, Hops
+from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
 from omnigraph.engine.adjacency.bfs import reach, reach_counts
-from omnigraph.engine.adjacency.csr import EdgeRows, Neighbours
-from omnigraph.engine.adjacency.csr_overlay import Few, Layered, Renumbered, build_few
-from omnigraph.engine.adjacency.multi_edge import Mixed, Several
+from omnigraph.engine.adjacency.csr import Csr, EdgeRows
+from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, SparseCsr, build_sparse
+from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency, UnionAdjacency
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.write.where import RowsData
 from omnigraph.errors import Damaged
@@ -26,16 +26,16 @@ SCHEMA = "node A { name: String @key }\nnode B { name: String @key }\nedge Loop:
 Pairs = list[tuple[int, int]]
 
 
-def compressed(pairs: Pairs, count: int) -> Neighbours:
+def compressed(pairs: Pairs, count: int) -> Csr:
     """Neighbours made the slow way."""
     rows = [sorted({b for a, b in pairs if a == number}) for number in range(count)]
     offsets = np.cumsum([0, *map(len, rows)])
-    return Neighbours(offsets, np.array([target for row in rows for target in row], np.int32))
+    return Csr(offsets, np.array([target for row in rows for target in row], np.int32))
 
 
-def few(pairs: Pairs, count: int) -> Few:
+def few(pairs: Pairs, count: int) -> SparseCsr:
     near, far = np.array(pairs, np.int64).reshape(-1, 2).T
-    return build_few(near, far, count)
+    return build_sparse(near, far, count)
 
 
 def some_pairs(random: Random, count: int) -> Pairs:
@@ -93,10 +93,10 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
     count = known + random.randrange(4)
     before, added = some_pairs(random, known), some_pairs(random, count)
     fresh = [pair for pair in added if pair not in before]
-    layered = Layered(compressed(before, known), few(fresh, count))
+    layered = CsrOverlay(compressed(before, known), few(fresh, count))
     whole = compressed(before + added, count)
-    assert layered.whole().offsets.tolist() == whole.offsets.tolist()
-    assert layered.whole().targets.tolist() == whole.targets.tolist()
+    assert layered.compacted().offsets.tolist() == whole.offsets.tolist()
+    assert layered.compacted().targets.tolist() == whole.targets.tolist()
     sources = np.arange(count)
     assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
     assert layered.degrees(sources).tolist() == whole.degrees(sources).tolist()
@@ -126,7 +126,7 @@ def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled, monkeypa
     gone = {number for number in range(known) if random.random() < 0.2}
     now = [-1 if number in gone else place for number, place in enumerate(places)]
     then = [now.index(place) if place in now else -1 for place in range(count)]
-    moved = Renumbered(np.array(now), np.array(then))
+    moved = Renumbering(np.array(now), np.array(then))
     before = sorted(set(some_pairs(random, known)))
     lost = [pair for pair in before if gone & set(pair) or random.random() < 0.2]
     left = [(now[a], now[b]) for a, b in before if (a, b) not in lost]
@@ -134,7 +134,7 @@ def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled, monkeypa
     added = [(random.choice(alive), random.choice(alive)) for _ in range(3)] if alive else []
     fresh = sorted({pair for pair in added if pair not in left})
     removed = few(lost, known) if lost else None
-    layered = Layered(compressed(before, known), few(fresh, count), removed, moved, moved)
+    layered = CsrOverlay(compressed(before, known), few(fresh, count), removed, moved, moved)
     whole = compressed(left + fresh, count)
     sources = np.array([random.choice(alive) for _ in range(6)] if alive else [], np.int64)
     assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
@@ -157,9 +157,9 @@ def refuse(rows: int) -> None:
 
 
 def test_when_all_far_ends_are_gone_nothing_is_left_to_count():
-    gone = Renumbered(np.full(2, -1), np.zeros(0, np.int64))
+    gone = Renumbering(np.full(2, -1), np.zeros(0, np.int64))
     removed = few([(0, 1), (1, 0)], 2)
-    layered = Layered(compressed([(0, 1), (1, 0)], 2), few([], 2), removed, far_moved=gone)
+    layered = CsrOverlay(compressed([(0, 1), (1, 0)], 2), few([], 2), removed, far_renumbered=gone)
     assert layered.totals(np.zeros(0, np.int64)).tolist() == [0, 0]
 
 
@@ -182,13 +182,13 @@ def test_reach(seed):
     loops = np.array(sorted({a for a, b in pairs if a == b}), np.int64)
     expected = related(pairs, count, least, most)
     forward, inward = compressed(pairs, count), compressed([(b, a) for a, b in pairs], count)
-    everything = np.arange(count)
-    assert as_pairs(everything, *reach(forward, loops, everything, least, most)) == sorted(expected)
+    all_pairs = np.arange(count)
+    assert as_pairs(all_pairs, *reach(forward, loops, all_pairs, least, most)) == sorted(expected)
     # Walked from where the hop ends, the same pairs come out, only the other way round.
     turned = sorted((b, a) for a, b in expected)
-    assert as_pairs(everything, *reach(inward, loops, everything, least, most, backward=True)) == turned
+    assert as_pairs(all_pairs, *reach(inward, loops, all_pairs, least, most, backward=True)) == turned
     counts = [sum(a == number for a, _ in expected) for number in range(count)]
-    assert reach_counts(forward, loops, everything, least, most).tolist() == counts
+    assert reach_counts(forward, loops, all_pairs, least, most).tolist() == counts
     for number in range(count):  # One source has a way of its own.
         source = np.array([number])
         assert as_pairs(source, *reach(forward, loops, source, least, most)) == sorted(
@@ -208,7 +208,9 @@ def test_reach_from_nowhere():
 # -- from tables -------------------------------------------------------------------------------------
 
 
-def adjacency(graph: Graph, edge_type: str, cache: DataCache, **where: str) -> tuple[Adjacency, list[str], list[str]]:
+def adjacency(
+    graph: Graph, edge_type: str, cache: DataCache, **where: str
+) -> tuple[EdgeAdjacency, list[str], list[str]]:
     """The adjacency of an edge type, and the ids of its ends by number."""
     snapshot = graph.snapshot(**where)
     ends = graph.catalog(**where).edges[edge_type]
@@ -217,7 +219,7 @@ def adjacency(graph: Graph, edge_type: str, cache: DataCache, **where: str) -> t
         for key in (f"edge:{edge_type}", f"node:{ends.from_type}", f"node:{ends.to_type}")
     )
     names = [data.column("id").to_pylist() for data in (sources, targets)]
-    return Adjacency(edges, sources, targets, cache), names[0], names[1]
+    return EdgeAdjacency(edges, sources, targets, cache), names[0], names[1]
 
 
 def walked(graph: Graph, edge_type: str, direction: str, cache: DataCache, **where: str) -> list[tuple[str, str]]:
@@ -296,13 +298,13 @@ def test_an_edge_to_a_node_that_is_not_there_is_damage(graph):
         walked(graph, "To", "out", DataCache())
 
 
-HOPS = ("for_all", "linked", "loops", "neighbours", "whole")
+PROTOCOL = ("compacted", "for_scan", "has_neighbours", "loops", "neighbours")
 
 
-@pytest.mark.parametrize("of", [Several, Mixed])
+@pytest.mark.parametrize("of", [MultiEdgeAdjacency, UnionAdjacency])
 def test_edges_of_several_types_have_no_method_that_they_cannot_answer(of):
-    assert tuple(sorted(name for name in dir(of) if not name.startswith("_"))) == HOPS
-    assert set(HOPS) <= set(dir(Hops))
+    assert tuple(sorted(name for name in dir(of) if not name.startswith("_"))) == PROTOCOL
+    assert set(PROTOCOL) <= set(dir(Adjacency))
 
 
 @pytest.mark.parametrize("direction", ["out", "in", "both"])
@@ -310,15 +312,15 @@ def test_edges_of_several_types(graph, direction):
     tables = {name: DataCache().table(graph.snapshot().table(f"node:{name}")) for name in ("A", "B")}
     cache = DataCache()
     loop, to = (cache.table(graph.snapshot().table(f"edge:{name}")) for name in ("Loop", "To"))
-    own = Adjacency(loop, tables["A"], tables["A"], cache)
-    other = Adjacency(to, tables["A"], tables["B"], cache)
-    several = Several([own, own])
+    own = EdgeAdjacency(loop, tables["A"], tables["A"], cache)
+    other = EdgeAdjacency(to, tables["A"], tables["B"], cache)
+    several = MultiEdgeAdjacency([own, own])
     count, size = tables["A"].row_count, tables["A"].row_count + tables["B"].row_count
-    expected = own.whole(direction)
-    for found in (several.neighbours(direction), several.whole(direction), several.for_all(direction)):
+    expected = own.compacted(direction)
+    for found in (several.neighbours(direction), several.compacted(direction), several.for_scan(direction)):
         assert found.targets.tolist() == expected.targets.tolist()
     assert several.loops(direction).tolist() == own.loops(direction).tolist()
-    assert several.linked(direction, count).tolist() == own.linked(direction, count).tolist()
+    assert several.has_neighbours(direction, count).tolist() == own.has_neighbours(direction, count).tolist()
 
     class Space(RowsData):
         """All nodes, those of A first."""
@@ -326,7 +328,7 @@ def test_edges_of_several_types(graph, direction):
         folder = "A|B"
 
     space = Space(pa.table({"id": [*tables["A"].column("id").to_pylist(), *tables["B"].column("id").to_pylist()]}))
-    mixed = Mixed([own, other], [(0, 0), (0, count)], space)
+    mixed = UnionAdjacency([own, other], [(0, 0), (0, count)], space)
     out = [
         (a, b + shift)
         for part, shift in ((own, 0), (other, count))
@@ -334,8 +336,8 @@ def test_edges_of_several_types(graph, direction):
     ]
     pairs = {"out": {*out}, "in": {(b, a) for a, b in out}}
     pairs["both"] = pairs["out"] | pairs["in"]
-    positions, targets = mixed.whole(direction).everything()
+    positions, targets = mixed.compacted(direction).all_pairs()
     assert set(zip(positions.tolist(), targets.tolist(), strict=True)) == pairs[direction]
     linked = {a for a, _ in pairs[direction]}
-    assert np.flatnonzero(mixed.linked(direction, size)).tolist() == sorted(linked)
+    assert np.flatnonzero(mixed.has_neighbours(direction, size)).tolist() == sorted(linked)
     assert mixed.loops(direction).tolist() == own.loops(direction).tolist()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from omnigraph.engine.adjacency import adjacency as module
-from omnigraph.engine.adjacency.adjacency import Adjacency
+from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.bfs import reach
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.graph import Graph
@@ -60,7 +60,7 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
     ends = graph.catalog().edges[edge_type]
     keys = (f"edge:{edge_type}", f"node:{ends.from_type}", f"node:{ends.to_type}")
     edges, sources, targets = (cache.table(snapshot.table(key)) for key in keys)
-    of = Adjacency(edges, sources, targets, cache)
+    of = EdgeAdjacency(edges, sources, targets, cache)
     names = [data.column("id").to_pylist() for data in (sources, targets)]
     stored = graph.to_arrow(edge_type).to_pylist()
     src, dst = of.ends()
@@ -74,15 +74,15 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
         turned = {(b, a) for a, b in pairs}
         expected = sorted({"out": pairs, "in": turned, "both": pairs | turned}[direction])
         neighbours = of.neighbours(direction)
-        everything = np.arange(len(near))
+        all_pairs = np.arange(len(near))
         assert neighbours.count == len(near)
-        for found in (neighbours.expand(everything), of.whole(direction).expand(everything)):
+        for found in (neighbours.expand(all_pairs), of.compacted(direction).expand(all_pairs)):
             assert (
                 sorted((near[a], far[b]) for a, b in zip(*(part.tolist() for part in found), strict=True)) == expected
             )
         degrees = [sum(a == name for a, _ in expected) for name in near]
-        assert neighbours.degrees(everything).tolist() == neighbours.totals(None).tolist() == degrees
-        assert sorted(neighbours.far(everything).tolist()) == sorted(neighbours.expand(everything)[1].tolist())
+        assert neighbours.degrees(all_pairs).tolist() == neighbours.totals(None).tolist() == degrees
+        assert sorted(neighbours.far(all_pairs).tolist()) == sorted(neighbours.expand(all_pairs)[1].tolist())
         values = np.arange(len(far)) + 1
         totals = [sum(far.index(b) + 1 for a, b in expected if a == name) for name in near]
         assert neighbours.totals(values).tolist() == totals
@@ -91,7 +91,7 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
             assert [far[at] for at in np.flatnonzero(hits)] == [b for b in far if (name, b) in expected]
         if ends.from_type == ends.to_type:
             assert {near[number] for number in of.loops(direction)} == loops
-            reached = reach(neighbours, of.loops(direction), everything, 1, 2)
+            reached = reach(neighbours, of.loops(direction), all_pairs, 1, 2)
             assert len(reached[0]) == len(set(zip(*(part.tolist() for part in reached), strict=True)))
 
 
