@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import engine_choice
-from omnigraph.pipeline.orphan_jobs import Note, sweep
+from omnigraph.pipeline.orphan_jobs import JobLease, sweep
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.files.objects import bucket_store, object_store
 from omnigraph.versioning.upkeep import maintenance
@@ -48,7 +48,7 @@ def test_jobs_are_judged_by_the_time_of_the_store(s3, monkeypatch):
     repository = graph._repository
     store = object_store(repository.location)
     assert abs(store.now() - datetime.now(UTC)) < timedelta(hours=1)
-    with Note(repository, "01RUNNING"):
+    with JobLease(repository, "01RUNNING"):
         repository.clock = lambda: int((datetime.now(UTC) + timedelta(days=1)).timestamp() * 1_000_000)
         assert sweep(repository).removed == []
     assert store.list("__staging/01RUNNING") == []

@@ -41,7 +41,7 @@ def test_a_graph_loads_exports_and_loads_again(tmp_path, spark):
     path = write_jsonl(tmp_path / "x.jsonl", [shelf("b"), shelf("a", note="new"), beside("a", "b")])
     result = graph.load(path, mode="merge", engine="spark", spark=spark, job_id="j", watch=told.append)
     assert result.tables == (("edge:Beside", 1), ("node:Shelf", 2))
-    assert {progress.step for progress in told} >= {"read", "check", "settle"}
+    assert {progress.step for progress in told} >= {"read", "check", "finalize"}
     assert "start Spark" not in {progress.step for progress in told}
     again = graph.load(path, mode="merge", engine="spark", job_id="j", watch=told.append)
     assert again.commit_id == result.commit_id

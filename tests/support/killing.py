@@ -10,7 +10,7 @@ from typing import Any
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Split
-from omnigraph.pipeline.stage_task import Staged, stage
+from omnigraph.pipeline.stage_task import StagedSplit, stage
 
 ONCE = "die-once"
 """In the graph's folder: who is to die, and whoever removes this file sees to it.
@@ -19,7 +19,7 @@ Empty is the worker itself, `executor` the JVM it works for, a number a process 
 """
 
 
-def stage_and_die(job: Job, split: Split) -> Staged:
+def stage_and_die(job: Job, split: Split) -> StagedSplit:
     """Stage a split; the first time, leave no answer."""
     staged = stage(job, split)
     assert job.location.path is not None

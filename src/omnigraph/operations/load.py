@@ -43,7 +43,7 @@ Tables = dict[str, list[RecordSet]]
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordSource:
     """An input: `read` gives its records by table, `originals` some of them as they were given, by their errors."""
 
     read: Callable[[Catalog, Faults], Tables]
@@ -85,7 +85,7 @@ def load(
         faults = Faults(collect=set_aside)
         renew = checked == "overwrite"
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog, renew=renew) if embedder else None
-        reader = _Reader(catalog, faults, lambda count: new_ulids(repository.clock(), count), fetch, checked, keep)
+        reader = _RowBuilder(catalog, faults, lambda count: new_ulids(repository.clock(), count), fetch, checked, keep)
         tables = reader.tables(source.read(catalog, faults))
         for key, rows in tables.items():
             if checked == "merge":
@@ -148,12 +148,12 @@ def ensure_branch(repository: Repository, options: WriteOptions, from_branch: st
 # -- sources -----------------------------------------------------------------------------------------
 
 
-def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = None) -> Source:
+def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = None) -> RecordSource:
     """What to read: paths or globs, a stream of record dicts, or a table per type name."""
     if isinstance(data, str | os.PathLike):
         return _files([os.fspath(data)], environ, delimiter)
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):
-        return Source(partial(_by_type, data), partial(_table_originals, data))
+        return RecordSource(partial(_by_type, data), partial(_table_originals, data))
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
         return _files([os.fspath(item) for item in data], environ, delimiter)
     if _is_table(data):
@@ -167,7 +167,7 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
             hint="give a path, a list of paths, an iterable of records, or a table for each type name",
         )
     kept = list(data)  # A write that has to start over reads its records again.
-    return Source(
+    return RecordSource(
         lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()},
         lambda _, errors: [kept[error.line - 1] if error.line else None for error in errors],
     )
@@ -183,7 +183,7 @@ class ExceedsMemory(Exception):
     """The tables of an input are larger than their files, and too large to be read in one go."""
 
 
-def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | None) -> Source:
+def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | None) -> RecordSource:
     files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
 
     def read(catalog: Catalog, faults: Faults) -> Tables:
@@ -215,7 +215,7 @@ def _files(patterns: list[str], environ: Mapping[str, str], delimiter: str | Non
                 found[name] = part_records(parts, wanted)
         return (found.get(error.source, {}).get(error.line or 0) for error in errors)
 
-    return Source(read, originals)
+    return RecordSource(read, originals)
 
 
 def file_kind(name: str) -> Literal["jsonl", "table"] | None:
@@ -254,7 +254,7 @@ def _table_originals(data: Mapping[str, Any], catalog: Catalog, errors: Sequence
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _RowBuilder:
     """Makes rows of records, as the mode of a load needs them."""
 
     catalog: Catalog
@@ -468,7 +468,7 @@ def _change(table: pa.Table, mode: str) -> TableWrite:
     return TableWrite(append=table) if mode == "append" else TableWrite(upsert=table)
 
 
-def _rejects(faults: Faults, source: Source, catalog: Catalog) -> tuple[Reject, ...]:
+def _rejects(faults: Faults, source: RecordSource, catalog: Catalog) -> tuple[Reject, ...]:
     """What was set aside, file by file in the order of lines, with the records as they were given."""
     found = sorted(faults.found, key=lambda error: (error.source or "", error.line or 0))
     if found:

@@ -20,7 +20,7 @@ from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.errors import InputError
 from omnigraph.operations.column_mapping import document, names_in
 from omnigraph.operations.conflict_rules import Rules
-from omnigraph.operations.merge_schema import Layout, SchemaMerge, decide_schema
+from omnigraph.operations.merge_schema import MergedTable, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
@@ -235,14 +235,16 @@ class _Planner:
             message = f"the {who} dropped the type, the {other} changed {count} of its rows"
             self.plan.conflicts.append(ConflictDetail(kept.pin.key, None, "schema_conflict", message))
 
-    def _add(self, layout: Layout, s: PinnedTable) -> None:
+    def _add(self, layout: MergedTable, s: PinnedTable) -> None:
         """A table only the source has."""
         self.plan.new[layout.key] = (replace(s.pin, key=layout.key), s.pin.row_count)
         judged = self.schema.judged(layout)
         rows = self.theirs.open(s).read(judged.names)
         self.deltas[layout.key] = TableDelta(in_columns(rows, judged))
 
-    def _merge(self, layout: Layout, identity: Identity, b: PinnedTable | None, t: PinnedTable, s: PinnedTable) -> None:
+    def _merge(
+        self, layout: MergedTable, identity: Identity, b: PinnedTable | None, t: PinnedTable, s: PinnedTable
+    ) -> None:
         """A table both sides have."""
         key, columns = layout.key, layout.columns
         base_version = b.pin.lance_version if b is not None else None

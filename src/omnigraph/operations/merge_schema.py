@@ -25,7 +25,7 @@ from omnigraph.versioning.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class Layout:
+class MergedTable:
     """A table of the merged graph: its key and its columns."""
 
     key: str
@@ -50,13 +50,13 @@ class SchemaMerge:
         return catalog_of(self.ir)
 
     @cached_property
-    def layouts(self) -> dict[Identity, Layout]:
+    def layouts(self) -> dict[Identity, MergedTable]:
         """Every table, by identity."""
         columns = {type_.table_key: table_schema(type_) for type_ in self.catalog.tables()}
         keys = {identity: f"{type_.kind}:{type_.name}" for identity, type_ in tables_of(self.ir).items()}
-        return {identity: Layout(key, columns[key]) for identity, key in keys.items()}
+        return {identity: MergedTable(key, columns[key]) for identity, key in keys.items()}
 
-    def judged(self, layout: Layout) -> pa.Schema:
+    def judged(self, layout: MergedTable) -> pa.Schema:
         """The columns of a table that rules look at."""
         kind, _, name = layout.key.partition(":")
         type_ = self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]

@@ -27,12 +27,12 @@ from omnigraph.versioning.write.repository import Repository
 
 SUMMARY = "_diff.json"
 Side = tuple[str, int, str] | None
-"""The folder and version of a table; None where a side has none."""
+"""The folder, version and transaction of a table; None if a side does not have the table."""
 
 
 @dataclass(frozen=True)
 class DiffWork:
-    """One range of one table, and the file its changes go to."""
+    """One id range of one table, and the file for its changes."""
 
     key: str
     before: Side
@@ -46,7 +46,7 @@ class DiffWork:
 
 @dataclass(frozen=True)
 class DiffResult:
-    """How much changed: rows by table key and kind of change, and the files that say what."""
+    """Counts of a diff: rows by table key and kind of change, and the files with the changes."""
 
     out: str
     tables: dict[str, dict[str, int]]
@@ -54,7 +54,7 @@ class DiffResult:
 
     @property
     def changes(self) -> int:
-        """How many rows in all."""
+        """Total number of changed rows."""
         return sum(sum(counts.values()) for counts in self.tables.values())
 
 
@@ -69,9 +69,9 @@ def diff_files(
     wanted: Callable[[str], bool] = lambda _: True,
     rows_max: int = ROWS_MAX,
 ) -> DiffResult:
-    """Write what changed between two snapshots to a new folder; `wanted` chooses tables by their keys."""
-    place = locate(out, environ or {})
-    files = object_store(place)
+    """Write the changes between two snapshots to a new folder. `wanted` selects tables by key."""
+    target = locate(out, environ or {})
+    files = object_store(target)
     if not files.is_empty():
         raise InputError(f"'{out}' is not empty", code="not_empty", hint="write a diff to a new folder")
     job = Job(new_ulid(repository.clock()), repository.location, after.schema.ir, {})
@@ -83,7 +83,7 @@ def diff_files(
             for low, high in split_ids(sides, rows_max) if sides else ():
                 name = f"{pair.key.replace(':', '-')}.{len(work):05}.jsonl"
                 ends = (_side(pair.before), _side(pair.after))
-                work.append(DiffWork(pair.key, *ends, columns.get(pair.identity), low, high, place, name))
+                work.append(DiffWork(pair.key, *ends, columns.get(pair.identity), low, high, target, name))
     tables: dict[str, dict[str, int]] = {}
     names: list[str] = []
     for one, counts in zip(work, runner.run("diff", diff_range, job, work), strict=True):
@@ -99,7 +99,7 @@ def diff_files(
 
 
 def diff_range(job: Job, work: DiffWork) -> dict[str, int]:
-    """Compare one range and write what changed; rows inserted, updated and deleted."""
+    """Compare one range and write its changes. Return the number of rows inserted, updated and deleted."""
     before, after = (job.store.open(*side) if side is not None else None for side in (work.before, work.after))
     changes = TableDiff(work.key, before, after, work.names).changes(IdRange(work.low, work.high))
     counts = {
@@ -118,7 +118,7 @@ def _side(table: PinnedTable | None) -> Side:
 
 
 def _spelt(value: Any) -> str:
-    """What JSON has no form for."""
+    """Encode a value that has no JSON form."""
     if isinstance(value, bytes):
         return "base64:" + base64.b64encode(value).decode()
     if isinstance(value, datetime):

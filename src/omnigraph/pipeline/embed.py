@@ -1,7 +1,7 @@
-"""Offline embedding: a task per split puts vectors into its lines, the driver puts the parts together.
+"""Offline embedding: one task per split adds vectors to its lines, the driver joins the results.
 
-No graph is opened. Lines keep their order, what is not acted on is copied to the letter, and the output appears whole
-or not at all; it may be the input itself.
+No graph is opened. Lines keep their order, and other lines are copied byte for byte. The output appears complete or not
+at all. It may replace the input.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from omnigraph.errors import InputError, StorageError
 from omnigraph.pipeline.job import embed_settings
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Split, cut_lines, own_lines
-from omnigraph.pipeline.violations import Raised
+from omnigraph.pipeline.violations import PackedError
 from omnigraph.storage.files.input_files import DataFile
 
 Connect = Callable[[Mapping[str, str]], EmbeddingClient]
 
 
 def connect(settings: Mapping[str, str]) -> EmbeddingClient:
-    """The client of this process, the same for all tasks it runs."""
+    """The client of this process, shared by all tasks that it runs."""
     return _client(tuple(sorted(settings.items())))
 
 
@@ -53,7 +53,7 @@ def _client(settings: tuple[tuple[str, str], ...]) -> EmbeddingClient:
 
 @dataclass(frozen=True)
 class EmbedJob:
-    """What all tasks know; they leave their lines in the folder `parts`, beside the output."""
+    """The constants of an embedding job. Tasks write their lines to the folder `parts`, next to the output."""
 
     specification: Specification
     mode: RequestedMode
@@ -65,26 +65,28 @@ class EmbedJob:
     parts: Path
 
     def client(self) -> EmbeddingClient | None:
-        """Who embeds; cleaning needs nobody."""
+        """The embedding client; None in mode `clean`, which embeds nothing."""
         return None if self.mode == "clean" else self.connect(self.settings)
 
     def rewriting(self) -> Rewriting:
-        """A pass over some lines."""
+        """A new pass over some lines."""
         return Rewriting(self.specification, self.client(), self.mode, self.types, self.selectors)
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """What became of a split: how many lines it has, what was done, or what is wrong with which line."""
+    """Result of a split: the number of lines, the counts, the file of its lines, or the number and error of a wrong
+    line.
+    """
 
     lines: int
     counts: Counts
     part: str
-    wrong: tuple[int, Raised] | None = None
+    wrong: tuple[int, PackedError] | None = None
 
 
 def embed_split(job: EmbedJob, split: Split) -> Embedded:
-    """Put vectors into the lines of one split."""
+    """Add vectors to the lines of one split."""
     text = own_lines(split)
     rewriting = job.rewriting()
     part = f"{split.number:05}-{uuid4().hex}"
@@ -94,7 +96,7 @@ def embed_split(job: EmbedJob, split: Split) -> Embedded:
             for line in rewriting.run(io.BytesIO(text), at_start=split.start == 0):
                 file.write(line.encode() + b"\n")
     except WrongLine as error:
-        wrong = error.line, Raised.of(error.error)
+        wrong = error.line, PackedError.of(error.error)
     return Embedded(text.count(b"\n"), rewriting.counts, part, wrong)
 
 
@@ -113,10 +115,10 @@ def embed_lines(
 ) -> EmbedReport:
     """Write a JSONL file with vectors.
 
-    Raises `InputError` with a line number for a bad row and `ModelMismatch` before anything is embedded; whatever is
-    raised, an existing output stays as it was. `connect` gives a process its client.
+    Raises `InputError` with a line number for a bad row, and `ModelMismatch` before anything is embedded. On an error
+    an existing output is unchanged. `connect` creates the client of a process.
     """
-    target = Path(os.path.abspath(output))  # noqa: PTH100 (lexically: links stay)
+    target = Path(os.path.abspath(output))  # noqa: PTH100 (lexical: links are kept)
     parts = target.with_name(f".{target.name}.{uuid4().hex}.parts")
     settings, at_once = share_settings(embed_settings(environ), runner.parallelism)
     job = EmbedJob(specification, mode, frozenset(types), tuple(selectors), settings, connect, target, parts)
@@ -124,7 +126,7 @@ def embed_lines(
     check_model(specification, client)
     temporary = target.with_name(f"{target.name}.tmp")
     if file.location.path is not None and temporary.exists() and temporary.samefile(file.location.path):
-        raise InputError(f"'{file.name}' is the name the unfinished output will have; choose another output")
+        raise InputError(f"'{file.name}' is also the temporary name of the output", hint="choose another output")
     with _writing(output):
         target.parent.mkdir(parents=True, exist_ok=True)
         parts.mkdir()
@@ -141,7 +143,7 @@ def embed_lines(
 
 
 def _checked(file: DataFile, done: Iterator[Embedded]) -> Iterator[Embedded]:
-    """The splits, unless one has a wrong line; then that line of the file."""
+    """Yield the results of the splits; raise the first wrong line, numbered within the file."""
     before = 0
     for one in done:
         if one.wrong is not None:
@@ -152,7 +154,7 @@ def _checked(file: DataFile, done: Iterator[Embedded]) -> Iterator[Embedded]:
 
 
 def _join(parts: Sequence[Path], temporary: Path, target: Path) -> None:
-    """Put the parts together; the output appears when it is whole."""
+    """Concatenate the parts and rename the result to the output."""
     with temporary.open("wb") as file:
         for part in parts:
             with part.open("rb") as lines:
@@ -165,7 +167,7 @@ def _join(parts: Sequence[Path], temporary: Path, target: Path) -> None:
 
 @contextmanager
 def _writing(output: Path) -> Iterator[None]:
-    """Turns what goes wrong around the output into an error that names it."""
+    """Convert an `OSError` on the output to a `StorageError` that names the output."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Export as a job: a task per stored piece writes a file that loads back.
+"""Export as a job: one task per stored fragment writes a file that can be loaded.
 
-Files are named for their type (`Person.00003.parquet`), so that a folder of them is an input as it is. A last file,
-which no load takes for data, says what the export is of: where it is missing, the export did not finish.
+Files are named after their type (`Person.00003.parquet`), so that their folder can be loaded as it is. The summary is
+written last, under a name that a load ignores. An export without a summary did not finish.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TIMES = {
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written where: rows by table key, and files relative to `out`."""
+    """Result of an export: rows by table key, and files relative to `out`."""
 
     out: str
     format: Format
@@ -51,11 +51,11 @@ class ExportResult:
 
     @property
     def rows(self) -> int:
-        """How many rows in all."""
+        """Total number of rows."""
         return sum(rows for _, rows in self.tables)
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show, and the summary beside the files."""
+        """The JSON form, also written as the summary."""
         return {
             "format": self.format,
             "commit_id": self.commit_id,
@@ -66,10 +66,10 @@ class ExportResult:
 
 @dataclass(frozen=True)
 class ExportWork:
-    """Pieces of a table that become one file."""
+    """Fragments of a table that become one file."""
 
     table_key: str
-    pieces: tuple[int, ...]
+    fragments: tuple[int, ...]
     out: Location
     name: str
     format: Format
@@ -87,12 +87,12 @@ def export_files(
     partitioned: bool = True,
     environ: Mapping[str, str] | None = None,
 ) -> ExportResult:
-    """Write a snapshot to a new folder: a file per piece of a table, or, not partitioned, one per table."""
+    """Write a snapshot to a new folder: one file per fragment if partitioned, else one per table."""
     if format not in FORMATS:
         raise InputError(f"there is no format '{format}'", hint=f"the formats are {', '.join(FORMATS)}")
     chosen = chosen_types(catalog, types)
-    place = locate(out, environ or {})
-    files = object_store(place)
+    target = locate(out, environ or {})
+    files = object_store(target)
     if not files.is_empty():
         raise InputError(f"'{out}' is not empty", code="not_empty", hint="export to a new folder")
     job = Job(
@@ -101,7 +101,7 @@ def export_files(
         schema=snapshot.schema.ir,
         pins={key: table.open_args for key, table in snapshot.tables.items()},
     )
-    work = [work for type_ in chosen for work in _plan(job, type_, place, format, partitioned)]
+    work = [work for type_ in chosen for work in _plan(job, type_, target, format, partitioned)]
     counts: dict[str, int] = {type_.table_key: 0 for type_ in chosen}
     try:
         for one, rows in zip(work, runner.run("export", export, job, work), strict=True):
@@ -120,25 +120,25 @@ def export_files(
 def _plan(
     job: Job, type_: NodeType | EdgeType, out: Location, format: Format, partitioned: bool
 ) -> Iterator[ExportWork]:
-    pieces = tuple(piece for piece, _ in stored_fragments(job.table(type_.table_key)))
-    # A graph may have a node and an edge type of one name.
+    fragments = tuple(fragment for fragment, _ in stored_fragments(job.table(type_.table_key)))
+    # A graph may have a node type and an edge type of the same name.
     base = f"{type_.name}.edges" if type_.kind == "edge" and type_.name in job.catalog.nodes else type_.name
-    if partitioned and pieces:
-        for number, piece in enumerate(pieces):
-            yield ExportWork(type_.table_key, (piece,), out, f"{base}.{number:05}.{format}", format)
+    if partitioned and fragments:
+        for number, fragment in enumerate(fragments):
+            yield ExportWork(type_.table_key, (fragment,), out, f"{base}.{number:05}.{format}", format)
     else:
-        yield ExportWork(type_.table_key, pieces, out, f"{base}.{format}", format)
+        yield ExportWork(type_.table_key, fragments, out, f"{base}.{format}", format)
 
 
 def export(job: Job, work: ExportWork) -> int:
-    """Write one file, rows by id; how many there are. Writing it twice changes nothing."""
+    """Write one file with rows ordered by id. Return the number of rows. The task can be repeated."""
     kind, _, name = work.table_key.partition(":")
     type_ = job.catalog.nodes[name] if kind == "node" else job.catalog.edges[name]
     table = job.table(work.table_key)
     names = table.schema.names
-    batches = [batch for piece in work.pieces for batch in read_stored(table, piece, names)]
+    batches = [batch for fragment in work.fragments for batch in read_stored(table, fragment, names)]
     rows = pa.Table.from_batches(batches, table.schema) if batches else table.schema.empty_table()
-    # Blobs cannot be sorted along; a sorted order of places can.
+    # Sort indices: blob columns cannot be sorted.
     order = pc.sort_indices(rows["id"])
     data = _WRITERS[work.format](type_, rows.take(order))
     object_store(work.out).write(work.name, data)
@@ -158,7 +158,7 @@ def _parquet(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
 
 
 def _named(type_: NodeType | EdgeType, rows: pa.Table) -> pa.Table:
-    """The columns under the names and types a load expects."""
+    """The columns under the names and types that a load expects."""
     rows = rows.select(["id", *(("src", "dst") if type_.kind == "edge" else ()), *type_.properties])
     fields = [pa.field(field.name, _TIMES.get(field.type, field.type), field.nullable) for field in rows.schema]
     ends = {"src": "from", "dst": "to"} if type_.kind == "edge" else {}
@@ -188,7 +188,7 @@ def _csv(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
 
 
 def _spelling(type_: NodeType | EdgeType, name: str) -> Callable[[Any], str]:
-    """How a cell is written so that it reads back."""
+    """Return the function that formats a cell so that a load reads it back."""
     property_type = type_.properties[name].type
     if property_type.is_list or property_type.scalar == "Vector":
         return lambda value: json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What all tasks of a job know, and what a process keeps between them."""
+"""The constants that all tasks of a job share, and the objects that a process caches between tasks."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _EMBED_SETTINGS = (
     "OPENAI_",
     "OPENROUTER_API_KEY",
 )
-"""How the variables begin that settle embeddings; nothing else of the driver's environment travels."""
+"""Prefixes of the environment variables that configure embeddings. Tasks receive no other variables."""
 
 
-NOTE = "job.json"
-"""The file in the folder of a job that exists while the job is open."""
+LEASE_FILE = "job.json"
+"""Name of the lease in the folder of a job. It exists while the job is open."""
 
 
 def embed_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that travels to the tasks."""
+    """Select the environment variables that tasks receive."""
     return {name: value for name, value in environ.items() if name.startswith(_EMBED_SETTINGS)}
 
 
 @dataclass(frozen=True)
 class Job:
-    """The constants of a job; it travels to every task.
+    """The constants of a job, sent to every task.
 
-    `pins` holds for each table its folder, its version and the transaction that made the version; `environ` holds the
-    settings of embeddings and nothing else of the driver's environment.
+    `pins` has, for each table, its folder, its version and the transaction that made the version. `environ` has the
+    settings of embeddings and no other variable of the driver.
     """
 
     id: str
@@ -58,22 +58,22 @@ class Job:
     pins: Mapping[str, tuple[str, int, str]]
     mode: Mode = "merge"
     keep: bool = True
-    """Whether a property that is absent from a record keeps its value in a merge."""
+    """True if a property that is absent from a record keeps its value in a merge."""
     collect: bool = False
     buckets: int = 1
     aliases: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     embed: bool = True
     at_once: int | None = None
-    """How many workers may read at a time, where they share a limit of the provider."""
+    """Maximum number of concurrent workers, where they share a limit of the provider."""
     spaces: Mapping[tuple[str, str], EmbeddingSpace] = field(default_factory=dict)
-    """(table key, column) → what made the vectors that are there."""
+    """(table key, column) → the model that made the existing vectors."""
     fetch: Fetch | None = None
-    """Follows the references of blobs."""
+    """Resolves references to blobs."""
 
     @property
     def catalog(self) -> Catalog:
-        """What the schema means."""
+        """The catalog of the schema."""
         return _catalog(self.schema)
 
     @property
@@ -83,21 +83,21 @@ class Job:
 
     @property
     def folder(self) -> str:
-        """Where the job keeps its files, relative to the graph's root."""
+        """The folder of the job, relative to the graph's root."""
         return layout.staging_folder(self.id)
 
     @property
     def files(self) -> ObjectStore:
-        """The store its files are in."""
+        """The object store of the graph."""
         return self.store.objects
 
     def check_open(self) -> None:
         """Raise `Conflict` if the job has ended, and remove its folder, which a late task may have created again.
 
-        The note of a job is the first file its removal deletes. A task that still finds the note after its own files
-        are noted leaves them to that removal.
+        Removing a job deletes its lease first. A task that still finds the lease after listing its files leaves them to
+        that removal.
         """
-        if self.files.read(f"{self.folder}/{NOTE}") is None:
+        if self.files.read(f"{self.folder}/{LEASE_FILE}") is None:
             self.files.delete_folder(self.folder)
             raise Conflict("the load of this task has ended; its files are removed", hint="load the rows again")
 
@@ -107,21 +107,21 @@ class Job:
         return pooled_store(self.location)
 
     def table(self, key: str) -> Table:
-        """A table at its pin."""
+        """Open a table at its pin."""
         return self.store.open(*self.pins[key])
 
     def new_name(self, kind: str) -> str:
-        """A name no other task, and no other attempt of this one, will use."""
+        """A unique file name: no other task and no other attempt of this task uses it."""
         return f"{self.folder}/{kind}-{uuid4().hex}"
 
     def embedder(self) -> GraphEmbedder | None:
-        """The embeddings of this process; None when vectors are left out."""
+        """The embedder of this process; None if vectors are not filled."""
         if not self.embed:
             return None
         return _embedder(tuple(sorted(self.environ.items())))
 
     def column_embedder(self) -> ColumnEmbedder | None:
-        """The same, for the columns of the graph: it refuses another model than the recorded one."""
+        """The embedder of the graph's columns. It refuses a model that differs from the recorded one."""
         embedder = self.embedder()
         if embedder is None:
             return None

@@ -1,8 +1,8 @@
-"""The story of a bulk load, told by the process that publishes it.
+"""Driver of a bulk load.
 
-Staged once, judged on every snapshot the load is tried on: if the branch moved meanwhile, only what depends on the
-committed rows is done again. Whatever happens, the job's files are gone afterwards; if this process dies, the
-next one to look finds its note and cleans up (`sweep`).
+The input is staged once and validated on every snapshot that the load is tried on. If the branch moved, only the work
+that depends on committed rows is repeated. The job's files are removed at the end. If the driver dies, the next `sweep`
+finds the expired lease and removes them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load import ensure_branch, on_new_branch
 from omnigraph.operations.load_result import LoadResult, Reject, check_mode, finished, load_notes, note_result
-from omnigraph.pipeline.finalize_task import LoseWork, SettleWork, Thinned, finish
+from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
 from omnigraph.pipeline.job import Job, Mode, embed_settings
-from omnigraph.pipeline.orphan_jobs import Note, announce, sweep
+from omnigraph.pipeline.orphan_jobs import JobLease, announce, sweep
 from omnigraph.pipeline.runner import Runner, shares
-from omnigraph.pipeline.shuffle import numbers_in
+from omnigraph.pipeline.shuffle import bucket_numbers
 from omnigraph.pipeline.splits import SPLIT_BYTES
-from omnigraph.pipeline.staged_input import Source, Staging, stage_input
-from omnigraph.pipeline.validation_driver import Judging, Outcome
+from omnigraph.pipeline.staged_input import InputSource, StagedInput, stage_input
+from omnigraph.pipeline.validation_driver import Outcome, Validation
 from omnigraph.pipeline.violations import split_of
 from omnigraph.storage.lance.fragments import NewFragment, PreparedFragments
 from omnigraph.storage.lance.staging import TableWrite
@@ -35,21 +35,21 @@ from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 BUCKET_BYTES = 2 * SPLIT_BYTES
-"""How much text the keys of one bucket stand for, about: a judge then needs no more memory than a reader."""
+"""Approximate amount of input per bucket. With it, validating a bucket needs no more memory than reading a split."""
 
 BUCKET_BYTES_MIN = 8 << 20
-"""Nobody is given less to judge just to keep others busy: a second worker costs more to start."""
+"""Minimum amount of input per bucket. Starting another worker costs more than validating less."""
 
 BUCKETS_MAX = 4096
 _KEY_BYTES = 64
 _BUCKETS_UNKNOWN = 64
-"""For an input whose size nobody knows beforehand."""
+"""Number of buckets for an input of unknown size."""
 
 
 def load_source(
     repository: Repository,
     runner: Runner,
-    source: Source,
+    source: InputSource,
     mode: str,
     options: WriteOptions,
     *,
@@ -84,9 +84,9 @@ def begin_job(
     missing: str = "keep",
     seconds_max: float,
 ) -> Job:
-    """A job whose input others will stage before some process, not this one, publishes it.
+    """Create a job whose input is staged by other processes and published by a later call of `load_source`.
 
-    If that does not happen within `seconds_max`, its files are anybody's to remove.
+    The lease is valid for `seconds_max`. After that, any process may remove the job's files.
     """
     snapshot = repository.snapshot(branch)
     job = Job(
@@ -108,7 +108,7 @@ class _BulkLoad:
         self,
         repository: Repository,
         runner: Runner,
-        source: Source,
+        source: InputSource,
         mode: Mode,
         options: WriteOptions,
         keep: bool,
@@ -130,62 +130,61 @@ class _BulkLoad:
         self.fetch = fetch
         self.begun = begun
         self.id = begun.id if begun is not None else new_ulid(repository.clock())
-        self.note = Note(repository, self.id)
+        self.lease = JobLease(repository, self.id)
         self.result: LoadResult | None = None
         self.attempt: Transaction | None = None
-        self._staging: Staging | None = None
+        self._staging: StagedInput | None = None
 
     def __enter__(self) -> None:
-        self.note.__enter__()
+        self.lease.__enter__()
 
     def __exit__(self, *error: Any) -> None:
-        self.note.__exit__(*error)
+        self.lease.__exit__(*error)
 
     def prepare(self, transaction: Transaction) -> None:
-        """Say what to publish on this snapshot."""
+        """Prepare the changes to publish on this snapshot."""
         if self._is_fenced():
             self._start_over()
         try:
             self._prepare(transaction)
         except Exception as error:
-            # Files of a fenced job disappear while it works: the cause is the fence, whatever failed first.
+            # The files of a fenced job disappear while it runs, so the fence is the cause of any error.
             if self._is_fenced():
-                raise HeadMoved(
-                    "this load was taken for dead and given up; nothing was written", hint="try again"
-                ) from error
+                raise HeadMoved("a recovery aborted this load; nothing was written", hint="try again") from error
             raise
 
     def _is_fenced(self) -> bool:
         return self.repository.state().is_aborted(self.id)
 
     def _start_over(self) -> None:
-        """Continue as a new job: a recovery took this one for dead and removed its files."""
+        """Continue as a new job: a recovery fenced this one and removed its files."""
         if self.begun is not None:
             raise Conflict(
-                "the rows of this load were taken for abandoned and removed; nothing was written",
+                "the staged rows of this load expired and were removed; nothing was written",
                 hint="write them again",
             )
-        self.note.__exit__(None, None, None)
+        self.lease.__exit__(None, None, None)
         self.id = new_ulid(self.repository.clock())
-        self.note = Note(self.repository, self.id)
-        self.note.__enter__()
+        self.lease = JobLease(self.repository, self.id)
+        self.lease.__enter__()
         self._staging = None
 
     def _prepare(self, transaction: Transaction) -> None:
         self.attempt = transaction
         snapshot = transaction.snapshot
         transaction.bind_job(self.id)
-        self.note.keep(())
+        self.lease.keep(())
         if self._staging is None or self._staging.job.schema != snapshot.schema.ir:
             self._staging = stage_input(self.runner, self.source, self._job(snapshot))
         try:
-            self._settle(transaction, self._staging)
+            self._finalize(transaction, self._staging)
         except Damaged as error:
-            # A cleanup took the version away; it only does so when the branch has long moved on.
+            # A cleanup removed the version. It does so only long after the branch moved.
             head = self.repository.state().get_head(self.options.branch)
             if error.code == "version_reclaimed" and head.commit_id != snapshot.commit_id:
                 raise HeadMoved(
-                    f"branch '{self.options.branch}' moved on and was cleaned up; nothing was written", hint="try again"
+                    f"branch '{self.options.branch}' moved and a cleanup removed its old version; nothing was written",
+                    hint="try again",
                 ) from error
             raise
 
@@ -219,63 +218,66 @@ class _BulkLoad:
         settings, at_once = share_settings(self.environ, self.runner.parallelism)
         return replace(job, environ=settings, at_once=at_once)
 
-    def _settle(self, transaction: Transaction, before: Staging) -> None:
+    def _finalize(self, transaction: Transaction, before: StagedInput) -> None:
         job = replace(self._job(transaction.snapshot), aliases=before.job.aliases, buckets=before.job.buckets)
         staging = before.copy(job)
-        outcome = Judging(staging, transaction.snapshot).run()
+        outcome = Validation(staging, transaction.snapshot).run()
         failed = [done.unembedded for done in staging.splits.values()] + [done.unembedded for done in outcome.completed]
         for raised in failed:
             if raised is not None:
                 raise raised.error()
         self._publish(transaction, staging, outcome)
 
-    def _publish(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
+    def _publish(self, transaction: Transaction, staging: StagedInput, outcome: Outcome) -> None:
         job = staging.job
         final: dict[str, list[NewFragment]] = {key: [] for key in staging.tables}
-        work: list[SettleWork | LoseWork] = []
+        work: list[FinalizeWork | DeleteWork] = []
         for key, rows in staging.tables.items():
             excluded: dict[int, list[int]] = {}
             for position in rows.excluded:
                 excluded.setdefault(split_of(position), []).append(position)
             made = [
-                SettleWork(key, pieces, excluded.get(split, []), rows.firsts[split])
-                for split, pieces in rows.pieces.items()
+                FinalizeWork(key, fragments, excluded.get(split, []), rows.firsts[split])
+                for split, fragments in rows.fragments.items()
             ]
             every = sorted(rows.excluded)
             made += [
-                SettleWork(key, done.tables[key].pieces, every, placed=done.tables[key].placed)
+                FinalizeWork(key, done.tables[key].fragments, every, origins=done.tables[key].origins)
                 for done in outcome.completed
                 if key in done.tables
             ]
-            for settling in made:
-                if settling.excluded and settling.pieces:
-                    work.append(settling)
+            for new in made:
+                if new.excluded and new.fragments:
+                    work.append(new)
                 else:
-                    final[key] += settling.pieces
-        for key, names in outcome.lost().items():
+                    final[key] += new.fragments
+        for key, names in outcome.replaced().items():
             every = sorted(staging.tables[key].excluded)
-            numbers = sorted(numbers_in(job, names))
-            work += [LoseWork(key, list(some), names, every) for some in shares(numbers, self.runner)]
+            numbers = sorted(bucket_numbers(job, names))
+            work += [DeleteWork(key, list(some), names, every) for some in shares(numbers, self.runner)]
         changed: dict[str, list[str]] = {}
         removed: dict[str, list[int]] = {}
-        for one, done in zip(work, self.runner.run("settle", finish, job, work), strict=True):
-            if isinstance(done, Thinned):
+        for one, done in zip(work, self.runner.run("finalize", finalize, job, work), strict=True):
+            if isinstance(done, ChangedFragments):
                 changed.setdefault(one.table_key, []).extend(done.changed)
                 removed.setdefault(one.table_key, []).extend(done.removed)
             else:
                 final[one.table_key] += done
-        # From here on a version may refer to them, published or not; what no version pins goes as versions go.
-        self.note.keep(file for pieces in final.values() for piece in pieces for file in piece.files)
-        for key, pieces in final.items():
+        # From here on a version may refer to these files, published or not. Garbage collection removes unpinned
+        # versions.
+        self.lease.keep(file for fragments in final.values() for fragment in fragments for file in fragment.files)
+        for key, fragments in final.items():
             change = PreparedFragments(
-                tuple(pieces), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"
+                tuple(fragments), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"
             )
             transaction.change(key, TableWrite(prepared=change))
         self._record_embeddings(transaction, staging, outcome)
         self._report(transaction, staging, outcome)
 
-    def _record_embeddings(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
-        """Record what made the vectors of the load; the head may have moved since its tasks checked it."""
+    def _record_embeddings(self, transaction: Transaction, staging: StagedInput, outcome: Outcome) -> None:
+        """Record the models of the embedded columns. Checks them again, because the head may have moved since the tasks
+        ran.
+        """
         catalog = staging.job.catalog
         renew = self.mode == "overwrite"
         embedding = ColumnEmbedder(GraphEmbedder(self.environ), transaction.snapshot.embedding, catalog, renew=renew)
@@ -286,7 +288,7 @@ class _BulkLoad:
                 embedding.check_model(name, target, embed.model)
         embedding.record(transaction)
 
-    def _report(self, transaction: Transaction, staging: Staging, outcome: Outcome) -> None:
+    def _report(self, transaction: Transaction, staging: StagedInput, outcome: Outcome) -> None:
         loaded = tuple(sorted((key, rows.rows - len(rows.excluded)) for key, rows in staging.tables.items()))
         rejects = sorted(staging.rejects, key=lambda error: (error.source or "", error.line or 0))
         if rejects:

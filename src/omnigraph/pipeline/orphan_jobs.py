@@ -1,11 +1,11 @@
-"""The note of a running bulk job, and the removal of jobs whose driver died.
+"""The lease of a running bulk job, and the removal of jobs whose driver died.
 
-A job keeps its files in a folder of its own below `__staging`. While it runs, its driver renews a note there. A job
-without a live driver is fenced in the manifest first, so that a driver that was only slow fails at its publish and
-starts over. Then the files its tasks wrote beside the tables are removed, and the folder.
+A job keeps its files in a folder below `__staging`. While it runs, its driver renews a lease there. A job without a
+live driver is first fenced in the manifest, so that a slow driver fails at its publish and starts over. Then the files
+that its tasks wrote to the tables are removed, and the folder.
 
-Notes are untrusted input: they may be torn by a crash, or come with a folder from elsewhere. A name counts only if it
-is a plain data file of a table the manifest knows, and if no version of the table refers to the file.
+Files of a job are untrusted input: a crash may truncate them, or the folder may have been copied from elsewhere. A
+listed name is used only if it is a plain data file of a table in the manifest and no version of the table refers to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.pipeline.job import NOTE
+from omnigraph.pipeline.job import LEASE_FILE
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.fragments import delete_files
@@ -29,37 +29,37 @@ from omnigraph.versioning.write.leases import Lease, is_alive
 from omnigraph.versioning.write.recovery import Recovered
 from omnigraph.versioning.write.repository import Repository
 
-_KEPT = "kept.json"
+_KEPT_FILE = "kept.json"
 _SILENT = timedelta(hours=1)
-"""How long a job without a readable note must not have written anything before it is removed."""
+"""Time without writes after which a job without a readable lease is removed."""
 
 _DATA_FILE = re.compile(r"data/[0-9A-Za-z_-]+\.lance")
 
-PIECES = "/pieces-"
-"""The prefix of the notes in which tasks list the files they wrote."""
+FILE_LIST = "/pieces-"
+"""Prefix of the files in which tasks list the data files that they wrote."""
 
 
 class _Damaged(ValueError):
-    """A note that is not what a job writes."""
+    """A file of a job has unexpected contents."""
 
 
 @dataclass
 class Swept:
-    """Result of a sweep: the ids of removed jobs, and the notes that were ignored."""
+    """Result of a sweep: the ids of removed jobs, and the files that were ignored."""
 
     removed: list[str] = field(default_factory=list)
     problems: list[Recovered] = field(default_factory=list)
 
 
-class Note:
-    """The note of a running job. Leaving the block removes the job's folder, and the files it does not keep."""
+class JobLease:
+    """The lease of a running job. Leaving the block removes the job's folder and the data files that are not kept."""
 
     def __init__(self, repository: Repository, job_id: str) -> None:
         self._repository = repository
         self._files = object_store(repository.location, sync=repository.tables.sync)
         self._kept: set[str] = set()
         self.folder = layout.staging_folder(job_id)
-        self._lease = Lease(self._files, f"{self.folder}/{NOTE}", {})
+        self._lease = Lease(self._files, f"{self.folder}/{LEASE_FILE}", {})
 
     def __enter__(self) -> Self:
         self._lease.start()
@@ -72,9 +72,9 @@ class Note:
         _remove_job(self._repository, self._files, self.folder, self._kept, [])
 
     def keep(self, files: Iterable[str]) -> None:
-        """From now on these files may be in use, and no others."""
+        """Keep these data files, and no others, when the job is removed."""
         self._kept = set(files)
-        self._files.write(f"{self.folder}/{_KEPT}", json.dumps(sorted(self._kept)).encode())
+        self._files.write(f"{self.folder}/{_KEPT_FILE}", json.dumps(sorted(self._kept)).encode())
 
 
 def sweep(repository: Repository) -> Swept:
@@ -111,45 +111,45 @@ def _sweep_job(
 
 
 def _is_running(files: ObjectStore, folder: str, written_at: datetime, now: datetime, problems: list[str]) -> bool:
-    name = f"{folder}/{NOTE}"
+    name = f"{folder}/{LEASE_FILE}"
     try:
-        note = _read(files, name)
+        lease = _read(files, name)
     except _Damaged as error:
-        problems.append(f"'{NOTE}' {error}")
-        note = None
-    if note is None:
-        # The note is damaged, or the job was removed and a task of it still wrote: its files tell whether it lives.
+        problems.append(f"'{LEASE_FILE}' {error}")
+        lease = None
+    if lease is None:
+        # The lease is damaged, or the job was removed while a task still wrote. The time of its last write decides.
         return now - written_at < _SILENT
-    if not isinstance(note, Mapping):
-        problems.append(f"'{NOTE}' is not the note of a job")
+    if not isinstance(lease, Mapping):
+        problems.append(f"'{LEASE_FILE}' is not the lease of a job")
         return now - written_at < _SILENT
     renewed_at = files.written_at(name)
-    return renewed_at is None or is_alive(note, renewed_at, now)
+    return renewed_at is None or is_alive(lease, renewed_at, now)
 
 
 def announce(repository: Repository, job_id: str, seconds_max: float) -> None:
-    """Write the note of a job whose publisher starts later; it is valid for `seconds_max`."""
+    """Write the lease of a job whose publisher starts later. It is valid for `seconds_max`."""
     files = object_store(repository.location, sync=repository.tables.sync)
-    files.write(f"{layout.staging_folder(job_id)}/{NOTE}", json.dumps({"lease_s": seconds_max}).encode())
+    files.write(f"{layout.staging_folder(job_id)}/{LEASE_FILE}", json.dumps({"lease_s": seconds_max}).encode())
 
 
 def discard(repository: Repository, job_id: str) -> None:
-    """Remove a job that will not be published, and all it wrote."""
+    """Remove a job that will not be published, and all its files."""
     files, folder = object_store(repository.location, sync=False), layout.staging_folder(job_id)
     _remove_job(repository, files, folder, _kept_files(files, folder, []), [])
 
 
 def _kept_files(files: ObjectStore, folder: str, problems: list[str]) -> Collection[str] | None:
-    """The files a job was about to publish; None when its list is damaged."""
+    """The data files that a job was about to publish; None if the list is damaged."""
     try:
-        kept = _read(files, f"{folder}/{_KEPT}")
+        kept = _read(files, f"{folder}/{_KEPT_FILE}")
     except _Damaged as error:
-        problems.append(f"'{_KEPT}' {error}")
+        problems.append(f"'{_KEPT_FILE}' {error}")
         return None
     if kept is None:
         return ()
     if not isinstance(kept, list) or not all(isinstance(file, str) for file in kept):
-        problems.append(f"'{_KEPT}' is not a list of files")
+        problems.append(f"'{_KEPT_FILE}' is not a list of files")
         return None
     return frozenset(kept)
 
@@ -157,33 +157,33 @@ def _kept_files(files: ObjectStore, folder: str, problems: list[str]) -> Collect
 def _remove_job(
     repository: Repository, files: ObjectStore, folder: str, kept: Collection[str] | None, problems: list[str]
 ) -> None:
-    """Remove the unused files that tasks of a job wrote beside the tables, then the job's folder.
+    """Remove the unused data files that tasks of a job wrote to the tables, then the job's folder.
 
-    The note of the job goes first: a task that is still running then removes its own files (`Job.check_open`).
+    The lease is deleted first, so that a task that is still running removes its own files (`Job.check_open`).
     """
-    files.delete(f"{folder}/{NOTE}")
+    files.delete(f"{folder}/{LEASE_FILE}")
     if kept is not None:
         known = {row.folder for row in repository.state().tables.values()}
         written: dict[str, set[str]] = {}
         for name in files.list(folder):
-            if PIECES in name:
+            if FILE_LIST in name:
                 try:
-                    table, data = _pieces(_read(files, name), known)
+                    table, data = _listed_files(_read(files, name), known)
                     written.setdefault(table, set()).update(data)
                 except _Damaged as error:
                     problems.append(f"'{name.rpartition('/')[2]}' {error}")
-        for table, noted in written.items():
-            unused = noted.difference(kept)
+        for table, listed in written.items():
+            unused = listed.difference(kept)
             if unused:
                 delete_files(repository.tables, table, sorted(unused - referenced_files(repository.tables, table)))
     files.delete_folder(folder)
 
 
-def _pieces(note: Any, known: Collection[str]) -> tuple[str, list[str]]:
-    """The table and the files that the note of a task names."""
-    if not isinstance(note, Mapping):
-        raise _Damaged("is not the note of a task")
-    table, data = note.get("table"), note.get("files")
+def _listed_files(listing: Any, known: Collection[str]) -> tuple[str, list[str]]:
+    """The table and the data files that a task listed."""
+    if not isinstance(listing, Mapping):
+        raise _Damaged("is not a list of files")
+    table, data = listing.get("table"), listing.get("files")
     if not isinstance(table, str) or table not in known:
         raise _Damaged("names a table that the manifest does not know")
     if not isinstance(data, list) or not all(isinstance(one, str) and _DATA_FILE.fullmatch(one) for one in data):
@@ -192,7 +192,7 @@ def _pieces(note: Any, known: Collection[str]) -> tuple[str, list[str]]:
 
 
 def _read(files: ObjectStore, name: str) -> Any:
-    """The JSON of a note; None when there is none."""
+    """Read a JSON file; None if it does not exist."""
     data = files.read(name)
     if data is None:
         return None

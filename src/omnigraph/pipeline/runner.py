@@ -1,4 +1,4 @@
-"""Who executes the tasks of a job."""
+"""Runners execute the tasks of a job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Done = TypeVar("Done")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a step of a job is."""
+    """Progress of one step of a job."""
 
     step: str
     done: int
@@ -28,11 +28,11 @@ Watch = Callable[[Progress], None]
 
 
 class Runner(Protocol):
-    """Executes tasks, each at least once, and gives their results in the order of the work."""
+    """Executes each task at least once and returns the results in the order of the work."""
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at a time."""
+        """Number of tasks that run concurrently."""
 
     def run(
         self,
@@ -43,25 +43,27 @@ class Runner(Protocol):
         *,
         at_once: int | None = None,
     ) -> Iterator[Done]:
-        """One result for each piece of work; `step` is what people call it.
+        """Yield one result for each unit of work. `step` is the name that progress reports show.
 
-        With `at_once`, so many processes at most do all of it.
+        `at_once` limits the number of processes.
         """
 
 
 def shares(items: Sequence[Work], runner: Runner) -> list[Sequence[Work]]:
-    """The items in order, a share for each task that can run at a time: for work that is small beside its start."""
+    """Divide the items, in order, into one share per concurrent task: for work that is cheap compared to starting a
+    task.
+    """
     step = max(1, -(-len(items) // runner.parallelism))
     return [items[first : first + step] for first in range(0, len(items), step)]
 
 
 def give_back_memory() -> None:
-    """Return to the system what a task freed, or a process that runs many grows for a while yet."""
+    """Return unused memory to the operating system. Without this, a process that runs many tasks keeps growing."""
     pa.default_memory_pool().release_unused()
 
 
 class InlineRunner:
-    """A loop in this process: for unit tests, and for who wants no cluster."""
+    """Runs tasks in a loop in this process."""
 
     parallelism = 1
 
@@ -77,7 +79,7 @@ class InlineRunner:
         *,
         at_once: int | None = None,  # noqa: ARG002 (there is one process)
     ) -> Iterator[Done]:
-        """See `Runner`."""
+        """Run the tasks one after the other and report progress after each."""
         for number, piece in enumerate(work, 1):
             check_cancelled()
             yield task(job, piece)

@@ -1,7 +1,7 @@
-"""Inputs cut into splits, and splits read as records.
+"""Division of an input into splits, and reading of splits as records.
 
-A split of JSONL is a range of bytes and owns the lines whose first byte lies in it, so any cut is a good one, and
-nobody has to look for line ends beforehand. Compressed files cannot be cut.
+A split of JSONL is a byte range. It contains the lines whose first byte is in the range, so any division is valid and
+no line ends have to be found in advance. Compressed files are not divided.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ SPLIT_BYTES = 64 << 20
 SPLIT_BYTES_MIN = 8 << 20
 _LOOK_BYTES = 64 << 10
 _INFLATION = 6
-"""How much larger compressed text is presumed to be once it is read."""
+"""Assumed compression ratio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of the input: a range of bytes of JSONL, or a stretch of a table; `label` is what errors call the file."""
+    """A part of the input: a byte range of JSONL, or a stretch of a table. `label` names the file in errors."""
 
     number: int
     file: DataFile
@@ -36,13 +36,13 @@ class Split:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the bytes are gzip."""
+        """True if the file is gzip."""
         return is_compressed(self.file.base)
 
 
 @dataclass(frozen=True)
 class Input:
-    """All of an input, cut; `bytes` is its size once it is read."""
+    """An input, divided into splits. `bytes` is its estimated uncompressed size."""
 
     splits: tuple[Split, ...]
     bytes: int
@@ -56,7 +56,7 @@ def plan_input(
     split_bytes: int | None = None,
     delimiter: str | None = None,
 ) -> Input:
-    """Find the files of an input and cut them, by default into as many splits as keep everybody busy."""
+    """Find the files of an input and divide them, by default into enough splits to occupy all workers."""
     files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
     total = sum(file.size for file in files)
     size = split_bytes or _split_bytes(total, parallelism)
@@ -77,7 +77,7 @@ def plan_input(
 
 
 def cut_lines(file: DataFile, parallelism: int, *, split_bytes: int | None = None) -> list[Split]:
-    """The splits of one file of lines."""
+    """Divide one JSONL file."""
     return _ranges(file, None, split_bytes or _split_bytes(file.size, parallelism), 0)
 
 
@@ -93,8 +93,8 @@ def _ranges(file: DataFile, label: str | None, size: int, first: int) -> list[Sp
 
 
 @dataclass
-class Reading:
-    """A split on its way through a task; `lines` counts what was read so far."""
+class SplitReader:
+    """Reads the records of a split. `lines` counts the lines read so far."""
 
     job: Job
     split: Split
@@ -102,7 +102,9 @@ class Reading:
     lines: int = 0
 
     def chunks(self) -> Iterator[dict[str, list[RecordSet]]]:
-        """Table key → records, of parts that fit memory; lines of JSONL are numbered within the split, from 1."""
+        """Yield table key → records, in chunks that fit in memory. Lines of JSONL are numbered within the split, from
+        1.
+        """
         if self.split.stretch is not None:
             for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.stretch):
                 yield {key: [part]}
@@ -114,27 +116,27 @@ class Reading:
 
 
 def texts_of(split: Split) -> Iterable[bytes]:
-    """The text of a split of JSONL, in pieces of whole lines that fit memory."""
+    """The text of a JSONL split, in chunks of whole lines that fit in memory."""
     return inflate(split.file, line_bytes_max=LINE_BYTES_MAX) if split.is_compressed else [own_lines(split)]
 
 
 def count_lines(text: bytes) -> int:
-    """The number of lines; the last one may lack its end."""
+    """The number of lines, including an unterminated last line."""
     return text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
 
 
 def own_lines(split: Split) -> bytes:
-    """The lines that begin within the split; where they do is found first, so that the text is in memory once."""
+    """The lines that begin in the split. Their range is found first, so that the text is in memory only once."""
     first, last = _line_from(split.file, split.start), _line_from(split.file, split.end)
     return split.file.read(first, last) if first < last else b""
 
 
-def _line_from(file: DataFile, place: int) -> int:
-    """Where the first line begins from a place on; the end of the file if none does."""
-    if place == 0:
+def _line_from(file: DataFile, offset: int) -> int:
+    """The offset of the first line that begins at or after an offset; the end of the file if there is none."""
+    if offset == 0:
         return 0
-    # From the byte before: if that ends a line, the next one begins at the place itself.
-    for start in range(place - 1, file.size, _LOOK_BYTES):
+    # Start at the previous byte: if it ends a line, the next line begins at the offset itself.
+    for start in range(offset - 1, file.size, _LOOK_BYTES):
         end = file.read(start, start + _LOOK_BYTES).find(b"\n")
         if end >= 0:
             return start + end + 1

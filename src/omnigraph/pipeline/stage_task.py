@@ -1,7 +1,7 @@
-"""The task that reads: a split becomes pieces of tables, dealt keys, and a list of what is wrong.
+"""The task that stages a split: it writes fragments, shuffles keys and lists wrong records.
 
-What a record must be by itself (shape, types, ids, `@range`, `@check`, enums) is decided here. What records mean
-together is left to `judge`, which gets the columns it needs by way of deals.
+Rules about a single record (shape, types, ids, `@range`, `@check`, enums) are checked here. `validate` checks the rules
+that compare records; it gets the required columns from the shuffles.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, Sto
 from omnigraph.operations.load import renamed, rows_of
 from omnigraph.operations.originals import line_records, part_records
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.shuffle import Deal, write_deal
-from omnigraph.pipeline.splits import Reading, Split, count_lines, texts_of
-from omnigraph.pipeline.violations import Fault, Finding, Raised, position_of
+from omnigraph.pipeline.shuffle import Shuffle, write_shuffle
+from omnigraph.pipeline.splits import Split, SplitReader, count_lines, texts_of
+from omnigraph.pipeline.violations import LocatedViolation, PackedError, RecordFault, position_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import NewFragment, delete_files, write_new_fragments
 from omnigraph.versioning.model.ids import new_ulids, system_clock
 
 WRITTEN = "written"
 RECORDS = "records"
-"""Whole records of a merge, by id."""
+"""Shuffle kind: whole records of a merge, by id."""
 LOOSE = "loose"
-"""Whole edge records of a merge that have no id, by the tuple that identifies them."""
+"""Shuffle kind: whole edge records of a merge without an id, by the tuple that identifies them."""
 GIVEN_IDS = "ids"
-"""The ids of the records of a merge."""
+"""Shuffle kind: the ids of the records of a merge."""
 POSITION = "position"
 MASK = "given:"
-"""Prefix of the columns that say which records give a property."""
-PIECE_ROWS = 262_144
-"""From how many rows on a table gets a piece."""
+"""Prefix of the mask columns that mark the records that give a property."""
+FRAGMENT_ROWS = 262_144
+"""Number of held rows at which a fragment is written."""
 _HELD_BYTES = 64 << 20
-"""From how many bytes on a table gets a piece, however few rows they are."""
+"""Number of held bytes at which a fragment is written."""
 _FETCHED_ROWS = 64
 _FETCHED_BYTES = 64 << 20
-"""About how much is in memory of what references stand for; how large those are is known once they are followed."""
+"""Approximate limits of resolved blobs in memory. Their size is known only after a reference is resolved."""
 
 
 @dataclass
@@ -55,65 +55,68 @@ class StagedTable:
     """The rows of one table in one split."""
 
     rows: int = 0
-    pieces: list[NewFragment] = field(default_factory=list)
+    fragments: list[NewFragment] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
-    """The place of the first row of each piece among the split's rows of the table."""
+    """For each fragment, the number of its first row among the split's rows of the table."""
     fresh: bool = True
     adds_again: bool = False
     embedded: int = 0
     waiting: int = 0
     aliases: list[tuple[str, str, int]] = field(default_factory=list)
-    """Old spellings of ids, each with the id and the row it was found in."""
+    """(old spelling of an id, id, position of the row)."""
 
 
 @dataclass
-class Staged:
-    """What became of a split.
+class StagedSplit:
+    """Result of staging a split.
 
-    `shape` is the first record that is none; `values` the first wrong one of each table; when wrong records are set
-    aside, all of them are in `faults` instead. `failed` is an error that is not about a record.
+    `shape` is the first input that is not a record, or an error that concerns no record. `values` has the first wrong
+    record of each table. If wrong records are set aside, `faults` has all of them instead. `unembedded` is the first
+    error of the embedding provider.
     """
 
     split: int
     lines: int = 0
     tables: dict[str, StagedTable] = field(default_factory=dict)
-    deals: dict[Deal, list[str]] = field(default_factory=dict)
-    shape: Fault | Raised | None = None
-    values: dict[str, Fault] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    shuffles: dict[Shuffle, list[str]] = field(default_factory=dict)
+    shape: RecordFault | PackedError | None = None
+    values: dict[str, RecordFault] = field(default_factory=dict)
+    faults: list[RecordFault] = field(default_factory=list)
+    violations: list[LocatedViolation] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    unembedded: Raised | None = None
+    unembedded: PackedError | None = None
 
 
-def deals_of(type_: AnyType, *, fresh: bool) -> Iterator[tuple[Deal, list[str]]]:
-    """How the rows of a type are dealt, and which of their columns go along; made-up ids meet nobody."""
+def shuffles_of(type_: AnyType, *, fresh: bool) -> Iterator[tuple[Shuffle, list[str]]]:
+    """Yield the shuffles of a type and the columns of each. Generated ids match nothing, so `fresh` rows are not
+    shuffled by id.
+    """
     key = type_.table_key
     if not fresh:
-        yield Deal(WRITTEN, key, ("id",)), ["id"]
+        yield Shuffle(WRITTEN, key, ("id",)), ["id"]
     named = ["src", "dst"] if isinstance(type_, EdgeType) else []
     for columns in type_.unique:
-        yield Deal(WRITTEN, key, columns), list(dict.fromkeys(["id", *columns, *named]))
+        yield Shuffle(WRITTEN, key, columns), list(dict.fromkeys(["id", *columns, *named]))
     if isinstance(type_, EdgeType):
-        yield Deal(WRITTEN, key, ("src",)), ["src"]
-        yield Deal(WRITTEN, key, ("dst",)), ["dst"]
+        yield Shuffle(WRITTEN, key, ("src",)), ["src"]
+        yield Shuffle(WRITTEN, key, ("dst",)), ["dst"]
 
 
-def stage(job: Job, split: Split) -> Staged:
-    """Read a split, check each record, write what is sound."""
-    reading = Reading(job, split, Faults(collect=job.collect))
+def stage(job: Job, split: Split) -> StagedSplit:
+    """Read a split, check each record and write the valid ones."""
+    reading = SplitReader(job, split, Faults(collect=job.collect))
     return stage_chunks(job, split.number, reading.faults, reading.chunks(), lambda: reading.lines)
 
 
-def stage_rows(job: Job, number: int, type_name: str, batches: Iterable[pa.RecordBatch]) -> Staged:
-    """The same for rows of one type that come as Arrow batches; they are numbered as they come, from 1."""
+def stage_rows(job: Job, number: int, type_name: str, batches: Iterable[pa.RecordBatch]) -> StagedSplit:
+    """Stage Arrow batches with rows of one type, numbered from 1."""
     faults = Faults(collect=job.collect)
     rows = 0
 
     def chunks() -> Iterator[dict[str, list[RecordSet]]]:
         nonlocal rows
         type_ = find_type(type_name, job.catalog)
-        # No rows at all are a load, too: the table is named.
+        # Without rows the table is still part of the load.
         yield {type_.table_key: [Records(type_, None)]}
         for batch in batches:
             table = pa.Table.from_batches([batch])
@@ -124,26 +127,26 @@ def stage_rows(job: Job, number: int, type_name: str, batches: Iterable[pa.Recor
 
 
 def locate(job: Job, work: tuple[Split, str, Sequence[int], Collection[int]]) -> dict[int, tuple[str | None, int]]:
-    """Place → the file and the line within the split of some rows of a table: the split is read once more.
+    """Map some rows of a table to their file and line within the split, by reading the split again.
 
-    The lines that were wrong are known, so no value is looked at again, and no reference followed.
+    The wrong lines are known, so values are not checked again and references are not resolved.
     """
     split, key, wanted, wrong = work
-    reading = Reading(job, split, Faults(collect=job.collect))
+    reading = SplitReader(job, split, Faults(collect=job.collect))
     found: dict[int, tuple[str | None, int]] = {}
     before = 0
     for parts in reading.chunks():
         for part in parts.get(key, ()):
             lines = [line for line in part.lines if line not in wrong] if wrong else part.lines
-            for place in wanted:
-                if before <= place < before + len(lines):
-                    found[place] = (part.source, int(lines[place - before]))
+            for row in wanted:
+                if before <= row < before + len(lines):
+                    found[row] = (part.source, int(lines[row - before]))
             before += len(lines)
     return found
 
 
 def originals(job: Job, work: tuple[Split, Collection[int]]) -> dict[int, Any]:
-    """Line → record, of some lines of a split as they were given."""
+    """Line → original record, for some lines of a split."""
     split, wanted = work
     if split.stretch is not None:
         read = read_table_file(split.file, job.catalog, Faults(collect=True), split.stretch)
@@ -158,9 +161,9 @@ def originals(job: Job, work: tuple[Split, Collection[int]]) -> dict[int, Any]:
 
 def stage_chunks(
     job: Job, number: int, faults: Faults, chunks: Iterable[dict[str, list[RecordSet]]], lines: Callable[[], int]
-) -> Staged:
-    """Stage records as they are read; `lines` says how many there were in the end."""
-    staging = _Staging(job, number)
+) -> StagedSplit:
+    """Stage chunks of records. `lines` returns the number of lines read."""
+    staging = _SplitStager(job, number)
     done = staging.done
     try:
         for parts in chunks:
@@ -168,29 +171,29 @@ def stage_chunks(
                 staging.take(key, some, faults)
         staging.finish(faults)
     except RecordError as error:
-        done.shape = Fault.of(number, error)
+        done.shape = RecordFault.of(number, error)
     except _RETRIED:
         raise
     except OmniGraphError as error:
-        done.shape = Raised.of(error)
+        done.shape = PackedError.of(error)
     job.check_open()
     done.lines = lines()
-    done.faults = [Fault.of(number, error) for error in faults.found]
+    done.faults = [RecordFault.of(number, error) for error in faults.found]
     done.notes = faults.notes
     return done
 
 
-class _Staging:
+class _SplitStager:
     def __init__(self, job: Job, number: int) -> None:
         self.job = job
         self.number = number
-        self.done = Staged(number)
+        self.done = StagedSplit(number)
         self._aliases = _read_aliases(job)
         self._held: dict[str, list[RecordSet]] = {}
         self._rows_max: dict[str, int] = {}
 
     def take(self, key: str, parts: list[RecordSet], faults: Faults) -> None:
-        """Records of one table; few are held until there are more, because a piece of a table should not be small."""
+        """Add records of one table. They are held in memory until they fill a fragment."""
         self.done.tables.setdefault(key, StagedTable())
         for part in parts:
             rest: RecordSet | None = part
@@ -202,7 +205,7 @@ class _Staging:
                     self._stage(key, self._held.pop(key), faults)
 
     def _hold(self, key: str, part: RecordSet) -> RecordSet | None:
-        """Hold a part, or as much of it as may be in memory at once; the rest."""
+        """Hold a part, or as much of it as fits in memory, and return the rest."""
         held = self._held.setdefault(key, [])
         room = self._most(key, part.type) - sum(len(one.lines) for one in held)
         if isinstance(part, Records) and len(part.lines) > room and self._fetches(part.type):
@@ -216,55 +219,55 @@ class _Staging:
         return self.job.fetch is not None and any(p.type.scalar == "Blob" for p in type_.properties.values())
 
     def _most(self, key: str, type_: AnyType) -> int:
-        return self._rows_max.setdefault(key, _FETCHED_ROWS if self._fetches(type_) else PIECE_ROWS)
+        return self._rows_max.setdefault(key, _FETCHED_ROWS if self._fetches(type_) else FRAGMENT_ROWS)
 
     def finish(self, faults: Faults) -> None:
-        """Stage what is still held."""
+        """Stage the held records."""
         for key, parts in self._held.items():
             self._stage(key, parts, faults)
 
     def _stage(self, key: str, parts: list[RecordSet], faults: Faults) -> None:
-        """Type records, check them, deal their keys, write them."""
+        """Convert records to rows, check them, shuffle their keys and write them."""
         table = self.done.tables[key]
         if key in self.done.values:
             return
         try:
             rows = rows_of(parts, faults, made_ids, self.job.fetch, self.job.mode, keep=self.job.keep)
         except RecordError as error:
-            # The first of its table; a table that is earlier in the order may still have one.
-            self.done.values[key] = Fault.of(self.number, error)
+            # The first error of this table. The driver reports the first error in table order.
+            self.done.values[key] = RecordFault.of(self.number, error)
             return
         first = table.rows
         count = rows.table.num_rows
         table.rows += count
         table.fresh = table.fresh and rows.fresh
-        if count and self._rows_max[key] < PIECE_ROWS:
-            # What comes next may be larger than what came so far.
+        if count and self._rows_max[key] < FRAGMENT_ROWS:
+            # The next values may be larger.
             fitting = _FETCHED_BYTES * count // rows.table.nbytes
-            self._rows_max[key] = max(1, min(PIECE_ROWS, 2 * self._rows_max[key], fitting))
+            self._rows_max[key] = max(1, min(FRAGMENT_ROWS, 2 * self._rows_max[key], fitting))
         for old, id_ in rows.aliases.items():
-            place = rows.table["id"].index(id_).as_py()
-            table.aliases.append((old, id_, position_of(self.number, first + place)))
+            row = rows.table["id"].index(id_).as_py()
+            table.aliases.append((old, id_, position_of(self.number, first + row)))
         self._rename(rows)
         positions = np.arange(count) + position_of(self.number, first)
         if self.job.mode == "merge" and not rows.fresh:
-            self._deal_records(table, rows, positions)
+            self._shuffle_records(table, rows, positions)
             return
         table.adds_again = table.adds_again or rows.adds_again
-        self.done.findings += row_findings(self.job, rows.type, rows.table, positions)
-        add_deals(self.done.deals, deal_rows(self.job, rows.type, rows.judged(), positions, fresh=rows.fresh))
+        self.done.violations += row_violations(self.job, rows.type, rows.table, positions)
+        add_shuffles(self.done.shuffles, shuffle_rows(self.job, rows.type, rows.judged(), positions, fresh=rows.fresh))
         self._write(key, table, rows, first)
 
     def _rename(self, rows: LoadedRows) -> None:
-        """Put right the ends that are written in an old spelling of an id."""
+        """Replace old spellings of ids in the ends of edges."""
         if isinstance(rows.type, EdgeType):
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
                 aliases = self._aliases.get(f"node:{node}")
                 if aliases:
                     rows.table = renamed(rows.table, column, aliases)
 
-    def _deal_records(self, table: StagedTable, rows: LoadedRows, positions: Places) -> None:
-        """Deal whole records: those for one row are applied together once all are there."""
+    def _shuffle_records(self, table: StagedTable, rows: LoadedRows, positions: Places) -> None:
+        """Shuffle whole records. The records of one row are applied together by `complete`."""
         records = rows.judged().append_column(POSITION, pa.array(positions, pa.int64()))
         for name, mask in rows.given.items():
             records = records.append_column(MASK + name, mask)
@@ -272,13 +275,14 @@ class _Staging:
         table.adds_again = table.adds_again or rows.adds_again
         if columns is not None:
             loose = is_loose(records, columns)
-            add_deals(
-                self.done.deals, [_dealt(self.job, Deal(LOOSE, rows.type.table_key, columns), records.filter(loose))]
+            add_shuffles(
+                self.done.shuffles,
+                [_shuffled(self.job, Shuffle(LOOSE, rows.type.table_key, columns), records.filter(loose))],
             )
             records = records.filter(pc.invert(loose))
             table.adds_again = table.adds_again or bool(records["id"].null_count)
             records = with_ids(records, columns, records.slice(0, 0), made_ids)
-        add_deals(self.done.deals, deal_records(self.job, rows.type.table_key, records))
+        add_shuffles(self.done.shuffles, shuffle_records(self.job, rows.type.table_key, records))
 
     def _write(self, key: str, table: StagedTable, rows: LoadedRows, first: int) -> None:
         written = rows.table
@@ -286,50 +290,50 @@ class _Staging:
             try:
                 written, embedded, waiting = fill_vectors(rows.type, written, self.job.column_embedder())
             except OmniGraphError as error:
-                # Wrong records come first; if there are none, this is what failed.
-                self.done.unembedded = self.done.unembedded or Raised.of(error)
+                # Violations are reported before embedding errors, so the error is kept until validation has passed.
+                self.done.unembedded = self.done.unembedded or PackedError.of(error)
                 return
             table.embedded += embedded
             table.waiting += waiting
-        pieces = write_new_fragments(self.job.table(key), written)
-        note_pieces(self.job, key, pieces)
-        for piece in pieces:
-            table.pieces.append(piece)
+        fragments = write_new_fragments(self.job.table(key), written)
+        list_files(self.job, key, fragments)
+        for fragment in fragments:
+            table.fragments.append(fragment)
             table.firsts.append(first)
-            first += piece.rows
+            first += fragment.rows
 
 
-def deal_records(job: Job, key: str, records: pa.Table) -> Iterator[tuple[Deal, str | None]]:
-    """Deal the records of a merge, which have ids now."""
-    yield _dealt(job, Deal(RECORDS, key, ("id",)), records)
-    yield _dealt(job, Deal(GIVEN_IDS, key, ("id",)), records.select(["id", POSITION]))
+def shuffle_records(job: Job, key: str, records: pa.Table) -> Iterator[tuple[Shuffle, str | None]]:
+    """Shuffle the records of a merge by id."""
+    yield _shuffled(job, Shuffle(RECORDS, key, ("id",)), records)
+    yield _shuffled(job, Shuffle(GIVEN_IDS, key, ("id",)), records.select(["id", POSITION]))
 
 
-def deal_rows(
+def shuffle_rows(
     job: Job, type_: AnyType, rows: pa.Table, positions: Places, *, fresh: bool
-) -> Iterator[tuple[Deal, str | None]]:
-    """Deal the columns of rows that rules look at."""
+) -> Iterator[tuple[Shuffle, str | None]]:
+    """Shuffle the columns that rules read."""
     numbered = rows.append_column(POSITION, pa.array(positions, pa.int64()))
     if MADE not in rows.column_names:
         numbered = numbered.append_column(MADE, pa.repeat(False, rows.num_rows))
-    for deal, columns in deals_of(type_, fresh=fresh):
-        made = [MADE] if deal.by in type_.unique else []
-        yield _dealt(job, deal, numbered.select([*columns, POSITION, *made]))
+    for shuffle, columns in shuffles_of(type_, fresh=fresh):
+        made = [MADE] if shuffle.by in type_.unique else []
+        yield _shuffled(job, shuffle, numbered.select([*columns, POSITION, *made]))
 
 
-def _dealt(job: Job, deal: Deal, rows: pa.Table) -> tuple[Deal, str | None]:
-    return deal, write_deal(job, deal, rows)
+def _shuffled(job: Job, shuffle: Shuffle, rows: pa.Table) -> tuple[Shuffle, str | None]:
+    return shuffle, write_shuffle(job, shuffle, rows)
 
 
-def add_deals(deals: dict[Deal, list[str]], made: Iterable[tuple[Deal, str | None]]) -> None:
-    """Note the files of deals; a deal without rows has none."""
-    for deal, name in made:
+def add_shuffles(shuffles: dict[Shuffle, list[str]], made: Iterable[tuple[Shuffle, str | None]]) -> None:
+    """Add the files of shuffles to `shuffles`. A shuffle without rows has no file."""
+    for shuffle, name in made:
         if name is not None:
-            deals.setdefault(deal, []).append(name)
+            shuffles.setdefault(shuffle, []).append(name)
 
 
-def row_findings(job: Job, type_: AnyType, rows: pa.Table, positions: Places) -> Iterator[Finding]:
-    """What the rules that look at one row only find; the first of each part, unless wrong rows are set aside."""
+def row_violations(job: Job, type_: AnyType, rows: pa.Table, positions: Places) -> Iterator[LocatedViolation]:
+    """Check the rules about single rows; without `collect`, only the first violation of each part is returned."""
     delta = Delta({type_.table_key: TableDelta(rows)}, _Nothing())
     for number, rule in enumerate(job.rules):
         if rule.table_key != type_.table_key:
@@ -341,28 +345,28 @@ def row_findings(job: Job, type_: AnyType, rows: pa.Table, positions: Places) ->
                 for violation in part.check(delta):
                     assert violation.position is not None
                     position = int(positions[violation.position])
-                    yield Finding.of((number, step, part_number), violation, position, position)
+                    yield LocatedViolation.of((number, step, part_number), violation, position, position)
                     if not job.collect:
                         break
 
 
 _RETRIED = (StorageError, Damaged)
-"""What another attempt of the task may get over."""
+"""Errors that another attempt of the task may avoid."""
 
 
 class _Nothing:
-    """Rules that look at one row never ask what is committed."""
+    """Committed rows for rules about single rows, which read none."""
 
     def rows_among(self, *_: object) -> pa.Table:
-        """See `Committed`."""
+        """Fail: a rule about single rows does not read committed rows."""
         raise AssertionError("a rule of single rows asked for committed ones")
 
     read = rows_among
 
 
-def note_pieces(job: Job, key: str, pieces: Sequence[NewFragment]) -> None:
-    """Record the files of a task for the removal of its job. If the job has ended, remove them here."""
-    files = [file for piece in pieces for file in piece.files]
+def list_files(job: Job, key: str, fragments: Sequence[NewFragment]) -> None:
+    """List the data files that a task wrote, for the removal of its job. If the job has ended, remove them here."""
+    files = [file for fragment in fragments for file in fragment.files]
     if not files:
         return
     folder = job.pins[key][0]
@@ -375,7 +379,7 @@ def note_pieces(job: Job, key: str, pieces: Sequence[NewFragment]) -> None:
 
 
 def made_ids(count: int) -> pa.Array:
-    """New ids."""
+    """Generate new ids."""
     return new_ulids(system_clock(), count)
 
 

@@ -1,4 +1,4 @@
-"""A staged input as the driver sees it: what every split became, table by table, and where each row came from."""
+"""A staged input as the driver sees it: the result of each split by table, and the origin of each row."""
 
 from __future__ import annotations
 
@@ -11,65 +11,65 @@ from typing import Any, Protocol
 from omnigraph.errors import RecordError
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.shuffle import Deal
+from omnigraph.pipeline.shuffle import Shuffle
 from omnigraph.pipeline.splits import Input, Split
-from omnigraph.pipeline.stage_task import Staged, StagedTable, locate, originals, stage
-from omnigraph.pipeline.violations import Raised, place_of, split_of
+from omnigraph.pipeline.stage_task import StagedSplit, StagedTable, locate, originals, stage
+from omnigraph.pipeline.violations import PackedError, row_of, split_of
 from omnigraph.storage.lance.fragments import NewFragment
 
 
-class Source(Protocol):
-    """An input of a job: how it is staged, and how its rows are called."""
+class InputSource(Protocol):
+    """An input of a job: stages its splits and locates its rows."""
 
     @property
     def bytes(self) -> int:
-        """About how much there is to read."""
+        """Approximate size of the input."""
 
-    def stage(self, runner: Runner, job: Job) -> Iterator[Staged]:
-        """Every split, staged, by ascending number."""
+    def stage(self, runner: Runner, job: Job) -> Iterator[StagedSplit]:
+        """Stage every split. Results are in ascending order of split number."""
 
-    def places(self, staging: Staging, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
-        """The file and line of rows."""
+    def locations(self, staging: StagedInput, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+        """Position → file and line."""
 
-    def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:
-        """For each split, how many lines of the same file come before it."""
+    def lines_before(self, splits: Mapping[int, StagedSplit]) -> dict[int, int]:
+        """For each split, the number of lines before it in the same file."""
 
-    def originals(self, staging: Staging, errors: Sequence[RecordError]) -> None:
-        """Add the records as they were given to errors about them."""
+    def originals(self, staging: StagedInput, errors: Sequence[RecordError]) -> None:
+        """Add the original records to errors about them."""
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """Files, cut into splits."""
+    """Files, divided into splits."""
 
     input: Input
 
     @property
     def bytes(self) -> int:
-        """See `Source`."""
+        """Estimated uncompressed size of the files."""
         return self.input.bytes
 
-    def stage(self, runner: Runner, job: Job) -> Iterator[Staged]:
-        """See `Source`."""
+    def stage(self, runner: Runner, job: Job) -> Iterator[StagedSplit]:
+        """Stage the splits, one task per split."""
         return runner.run("read", stage, job, self.input.splits, at_once=job.at_once)
 
-    def places(self, staging: Staging, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
-        """Nobody keeps lines: the splits concerned are read once more."""
+    def locations(self, staging: StagedInput, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+        """Position → file and line, by reading the affected splits again: staged rows do not store their lines."""
         wanted = _by_split(positions)
         work: list[tuple[Split, str, list[int], frozenset[int]]] = []
         for split, those in sorted(wanted.items()):
             wrong = frozenset(fault.line for fault in staging.splits[split].faults if fault.line is not None)
-            work.append((self.input.splits[split], key, [place_of(position) for position in those], wrong))
+            work.append((self.input.splits[split], key, [row_of(position) for position in those], wrong))
         found: dict[int, tuple[str | None, int]] = {}
         for one, lines in zip(work, staging.runner.run("locate", locate, staging.job, work), strict=True):
             number = one[0].number
             for position in wanted[number]:
-                source, line = lines[place_of(position)]
+                source, line = lines[row_of(position)]
                 found[position] = (source, staging.lines_before[number] + line)
         return found
 
-    def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:
-        """See `Source`."""
+    def lines_before(self, splits: Mapping[int, StagedSplit]) -> dict[int, int]:
+        """For each split, the number of lines before it in the same file."""
         before: dict[int, int] = {}
         for split, previous in zip(self.input.splits, (None, *self.input.splits), strict=False):
             same = previous is not None and previous.file is split.file
@@ -77,8 +77,8 @@ class FileSource:
             before[number] = before[number - 1] + splits[number - 1].lines if same else 0
         return before
 
-    def originals(self, staging: Staging, errors: Sequence[RecordError]) -> None:
-        """Read the splits concerned once more."""
+    def originals(self, staging: StagedInput, errors: Sequence[RecordError]) -> None:
+        """Add the original records to errors by reading the affected splits again."""
         work: list[tuple[Split, frozenset[int]]] = []
         for split in self.input.splits:
             before = staging.lines_before[split.number] if split.stretch is None else 0
@@ -104,37 +104,38 @@ class FileSource:
 
 @dataclass(frozen=True)
 class RowSource:
-    """Rows that come in parts from elsewhere, such as the partitions of a frame; `read` stages them, by number.
+    """Rows that another component reads in parts, such as the partitions of a DataFrame. `read` stages the parts in
+    ascending order.
 
-    Parts of one type follow one another; their rows are numbered through.
+    Parts of one type are consecutive, and their rows are numbered continuously.
     """
 
     bytes: int
-    read: Callable[[Job], Iterable[Staged]]
+    read: Callable[[Job], Iterable[StagedSplit]]
 
-    def stage(self, runner: Runner, job: Job) -> Iterator[Staged]:  # noqa: ARG002 (whoever has the rows runs the tasks)
-        """See `Source`."""
+    def stage(self, runner: Runner, job: Job) -> Iterator[StagedSplit]:  # noqa: ARG002 (`read` runs the tasks)
+        """Stage the parts with `read`."""
         return iter(self.read(job))
 
-    def places(
+    def locations(
         self,
-        staging: Staging,
-        key: str,  # noqa: ARG002 (a part has rows of one table only)
+        staging: StagedInput,
+        key: str,  # noqa: ARG002 (a part has rows of one table)
         positions: Iterable[int],
     ) -> dict[int, tuple[str | None, int]]:
-        """A row's number is its place, and one more for each row before it that was no record."""
+        """Position → row number: the row's index among the staged rows, plus the number of wrong rows before it."""
         found: dict[int, tuple[str | None, int]] = {}
         for split, those in _by_split(positions).items():
             wrong = sorted(fault.line or 0 for fault in staging.splits[split].faults)
             for position in those:
-                line = place_of(position) + 1
+                line = row_of(position) + 1
                 for other in wrong:
                     line += other <= line
                 found[position] = (None, staging.lines_before[split] + line)
         return found
 
-    def lines_before(self, splits: Mapping[int, Staged]) -> dict[int, int]:
-        """See `Source`."""
+    def lines_before(self, splits: Mapping[int, StagedSplit]) -> dict[int, int]:
+        """For each part, the number of rows before it in parts of the same type."""
         before: dict[int, int] = {}
         count: dict[str, int] = {}
         for number, staged in sorted(splits.items()):
@@ -143,8 +144,8 @@ class RowSource:
             count[key] = before[number] + staged.lines
         return before
 
-    def originals(self, staging: Staging, errors: Sequence[RecordError]) -> None:
-        """See `Source`; rows that came from elsewhere cannot be read again."""
+    def originals(self, staging: StagedInput, errors: Sequence[RecordError]) -> None:
+        """Do nothing: the rows cannot be read again."""
 
 
 def _by_split(positions: Iterable[int]) -> dict[int, list[int]]:
@@ -155,62 +156,62 @@ def _by_split(positions: Iterable[int]) -> dict[int, list[int]]:
 
 
 @dataclass
-class TableRows:
-    """What is known of one table of the input."""
+class InputTable:
+    """One table of the input, over all splits."""
 
     key: str
     rows: int = 0
     fresh: bool = True
     embedded: int = 0
     waiting: int = 0
-    pieces: dict[int, list[NewFragment]] = field(default_factory=dict)
+    fragments: dict[int, list[NewFragment]] = field(default_factory=dict)
     firsts: dict[int, list[int]] = field(default_factory=dict)
-    """Split → its pieces, and the place of the first row of each among the split's rows of the table."""
+    """Split → for each of its fragments, the number of its first row among the split's rows of the table."""
     adds_again: bool = False
     excluded: dict[int, str] = field(default_factory=dict)
-    """Position → why, of records that were staged and will not be published."""
+    """Position → reason, for staged records that are set aside."""
 
     def add(self, split: int, table: StagedTable) -> None:
-        """Take over what one split has."""
+        """Add the table of one split."""
         self.rows += table.rows
         self.fresh = self.fresh and table.fresh
         self.adds_again = self.adds_again or table.adds_again
         self.embedded += table.embedded
         self.waiting += table.waiting
-        self.pieces[split] = table.pieces
+        self.fragments[split] = table.fragments
         self.firsts[split] = table.firsts
 
 
 @dataclass
-class Staging:
-    """The input, staged for one schema; tables are in the order their records are judged."""
+class StagedInput:
+    """An input staged for one schema. Tables are in the order in which their records are validated."""
 
     job: Job
     runner: Runner
-    source: Source
-    splits: dict[int, Staged]
-    tables: dict[str, TableRows] = field(default_factory=dict)
+    source: InputSource
+    splits: dict[int, StagedSplit]
+    tables: dict[str, InputTable] = field(default_factory=dict)
     rejects: list[RecordError] = field(default_factory=list)
 
-    def copy(self, job: Job) -> Staging:
-        """The same input, to be judged from another snapshot."""
+    def copy(self, job: Job) -> StagedInput:
+        """A copy for validation on another snapshot."""
         tables = {key: replace(rows, excluded=dict(rows.excluded)) for key, rows in self.tables.items()}
         return replace(self, job=job, tables=tables, rejects=list(self.rejects))
 
-    def deals(self) -> dict[Deal, list[str]]:
-        """The files of every deal, in the order of the input."""
-        found: dict[Deal, list[str]] = {}
+    def shuffles(self) -> dict[Shuffle, list[str]]:
+        """The files of every shuffle, in input order."""
+        found: dict[Shuffle, list[str]] = {}
         for staged in self.splits.values():
-            for deal, names in staged.deals.items():
-                found.setdefault(deal, []).extend(names)
+            for shuffle, names in staged.shuffles.items():
+                found.setdefault(shuffle, []).extend(names)
         return found
 
     def reject(self, key: str, reasons: Mapping[int, str], rules: Mapping[int, tuple[str | None, str]]) -> None:
-        """Set rows aside: position → why, and → which property and rule."""
-        places = self.places(key, reasons)
+        """Set rows aside: position → reason, and position → property and rule."""
+        locations = self.locations(key, reasons)
         name = key.partition(":")[2]
         for position, reason in sorted(reasons.items()):
-            source, line = places[position]
+            source, line = locations[position]
             property_name, rule = rules[position]
             error = RecordError(
                 reason, source=source, line=line, type_name=name, property_name=property_name, rule=rule
@@ -218,23 +219,23 @@ class Staging:
             self.rejects.append(error)
             self.tables[key].excluded[position] = reason
 
-    def places(self, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
-        """The file and line of rows."""
-        return self.source.places(self, key, positions)
+    def locations(self, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+        """Position → file and line."""
+        return self.source.locations(self, key, positions)
 
     @cached_property
     def lines_before(self) -> dict[int, int]:
-        """For each split, how many lines of the same file come before it."""
+        """For each split, the number of lines before it in the same file."""
         return self.source.lines_before(self.splits)
 
 
-def stage_input(runner: Runner, source: Source, job: Job) -> Staging:
-    """Stage an input, or raise the first record that is wrong by itself."""
+def stage_input(runner: Runner, source: InputSource, job: Job) -> StagedInput:
+    """Stage an input, or raise the first wrong record."""
     staging = _read(runner, source, job)
     aliases = _aliases(staging)
     if not aliases:
         return staging
-    # Edges may use old spellings of ids, wherever in the input those were found: it is read again.
+    # Edges anywhere in the input may use the old spellings, so it is read again.
     name = job.new_name("aliases")
     job.files.write(name, json.dumps(aliases).encode())
     again = _read(runner, source, replace(job, aliases=name))
@@ -244,12 +245,12 @@ def stage_input(runner: Runner, source: Source, job: Job) -> Staging:
     return again
 
 
-def _read(runner: Runner, source: Source, job: Job) -> Staging:
+def _read(runner: Runner, source: InputSource, job: Job) -> StagedInput:
     done = {staged.split: staged for staged in source.stage(runner, job)}
-    staging = Staging(job, runner, source, done)
+    staging = StagedInput(job, runner, source, done)
     _raise_faults(staging)
     for key in sorted({key for staged in done.values() for key in staged.tables}, key=_by_type):
-        rows = staging.tables[key] = TableRows(key)
+        rows = staging.tables[key] = InputTable(key)
         for staged in done.values():
             if key in staged.tables:
                 rows.add(staged.split, staged.tables[key])
@@ -261,10 +262,10 @@ def _by_type(key: str) -> tuple[str, str]:
     return key.partition(":")[2], key
 
 
-def _raise_faults(staging: Staging) -> None:
-    """Raise the first record that is wrong by itself: shape before values, values type by type."""
+def _raise_faults(staging: StagedInput) -> None:
+    """Raise the first wrong record: wrong shapes before wrong values, values in the order of types."""
     for staged in staging.splits.values():
-        if isinstance(staged.shape, Raised):
+        if isinstance(staged.shape, PackedError):
             raise staged.shape.error()
         if staged.shape is not None:
             raise staged.shape.error(staging.lines_before[staged.split])
@@ -274,8 +275,8 @@ def _raise_faults(staging: Staging) -> None:
         raise fault.error(staging.lines_before[fault.split])
 
 
-def _aliases(staging: Staging) -> dict[str, dict[str, str]]:
-    """Table key → old spelling → id, over the whole input; one that stands for two keys is wrong."""
+def _aliases(staging: StagedInput) -> dict[str, dict[str, str]]:
+    """Table key → old spelling → id, over the whole input. A spelling that maps to two ids is wrong."""
     found: dict[str, dict[str, str]] = {}
     for staged in staging.splits.values():
         for key, table in staged.tables.items():

@@ -1,8 +1,8 @@
-"""The tasks that look across rows, one bucket at a time.
+"""Tasks that validate the rules that compare rows, one bucket at a time.
 
-`scan` deals the keys of committed rows as `stage` deals those of written ones. `judge` collects a bucket of everything
-and runs the rules' own functions on it, as if it were a small write: which rows meet, they said themselves. Along the
-way it finds which ids cannot be admitted.
+`scan` shuffles the keys of committed rows as `stage` shuffles those of written rows. `validate` reads one bucket of all
+shuffles and runs the functions of the rules on it as on a small write. Each rule declares the columns by which its rows
+meet. `validate` also finds ids that cannot be admitted.
 """
 
 from __future__ import annotations
@@ -15,157 +15,152 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.write.delta import Delta, Part, TableDelta, Violation
+from omnigraph.engine.write.delta import Delta, Part, TableDelta, Violation, one_array
 from omnigraph.engine.write.upsert import Places
 from omnigraph.operations.load import not_admitted, repeated_ids
 from omnigraph.pipeline.job import Job
-from omnigraph.pipeline.shuffle import Deal, Sieve, read_parts, write_deal, write_parts
-from omnigraph.pipeline.stage_task import POSITION, WRITTEN
-from omnigraph.pipeline.violations import COMMITTED, Finding, position_of
+from omnigraph.pipeline.shuffle import IdFilter, Shuffle, read_bucket, write_buckets, write_shuffle
+from omnigraph.pipeline.stage_task import POSITION, WRITTEN, add_shuffles
+from omnigraph.pipeline.violations import COMMITTED, LocatedViolation, position_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import read_stored
 
 STORED = "stored"
 REPLACED = "replaced"
-MET = "met"
-"""Committed rows that may have the id of a written one."""
+MATCHES = "matches"
+"""Shuffle kind: committed rows that may have the id of a written row."""
 
 ROW_ID, ADDRESS, OFFSET = "_rowid", "_rowaddr", "offset"
-_GOES = "goes"
+_IS_REPLACED = "is_replaced"
 _OFFSET_MASK = 0xFFFFFFFF
-PartPlace = tuple[int, int, int]
+PartId = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """Instructions for all judges of a round, kept in a file because they name many others."""
+class RoundPlan:
+    """Instructions for all tasks of one round. They are kept in a file because they name many other files."""
 
-    deals: list[tuple[Deal, list[str]]]
+    shuffles: list[tuple[Shuffle, list[str]]]
     named: list[str]
     excluded: dict[str, list[int]] = field(default_factory=dict)
-    parts: list[PartPlace] = field(default_factory=list)
+    parts: list[PartId] = field(default_factory=list)
     repeats: list[str] = field(default_factory=list)
     admit: list[str] = field(default_factory=list)
-    """Tables whose written ids must be new; in an append that meets committed rows, rules do not see those rows."""
+    """Tables whose written ids must be new."""
 
 
 @dataclass(frozen=True)
 class ScanWork:
-    """Stored pieces, each with its place in the table, and how to deal their rows.
+    """Stored fragments (id, index in the table) and the columns to shuffle their rows by.
 
-    `lost` names the files that say which of them are replaced, unless by a row at a position in `excluded`; with
-    `all_lost` all of them are. `among` names files of written ids: hardly any rows but those with one of these are
-    dealt.
+    `replaced` names the files that list replaced rows; a row whose replacement is in `excluded` stays. With
+    `all_replaced` all rows are replaced. `among` names files of written ids: rows with other ids are mostly filtered
+    out.
     """
 
     table_key: str
-    pieces: list[tuple[int, int]]
+    fragments: list[tuple[int, int]]
     by: list[tuple[str, ...]]
     what: str = STORED
-    lost: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
     excluded: list[int] = field(default_factory=list)
-    all_lost: bool = False
+    all_replaced: bool = False
     among: list[str] = field(default_factory=list)
 
 
 @dataclass
-class Judged:
-    """What a bucket shows."""
+class ValidationResult:
+    """Result of validating one bucket."""
 
-    findings: list[Finding] = field(default_factory=list)
-    refused: list[Finding] = field(default_factory=list)
+    violations: list[LocatedViolation] = field(default_factory=list)
+    refused: list[LocatedViolation] = field(default_factory=list)
     repeats: dict[str, dict[int, str]] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
-    """Table key → the file that says which stored rows have the id of a written one."""
+    replaced: dict[str, str] = field(default_factory=dict)
+    """Table key → the file that lists the stored rows with the id of a written row."""
 
 
-def write_sheet(job: Job, sheet: Sheet) -> str:
-    """Put instructions where the judges find them."""
-    name = job.new_name("sheet")
-    job.files.write(name, msgspec.msgpack.encode(sheet))
+def write_plan(job: Job, plan: RoundPlan) -> str:
+    """Write the plan of a round to a file and return its name."""
+    name = job.new_name("plan")
+    job.files.write(name, msgspec.msgpack.encode(plan))
     return name
 
 
 # -- committed rows ----------------------------------------------------------------------------------
 
 
-def scan(job: Job, work: ScanWork) -> dict[Deal, list[str]]:
-    """Deal the rows of some stored pieces: those that stay, and, where it is known, those that are replaced."""
-    among = Sieve(_one(pa.concat_tables(_whole_files(job, work.among))["id"])) if work.among else None
-    dealt: dict[Deal, list[str]] = {}
-    found = [rows for piece in work.pieces if (rows := _stored_rows(job, work, *piece, among)) is not None]
+def scan(job: Job, work: ScanWork) -> dict[Shuffle, list[str]]:
+    """Shuffle the rows of stored fragments: those that stay and, where known, those that are replaced."""
+    among = IdFilter(one_array(pa.concat_tables(_whole_files(job, work.among))["id"])) if work.among else None
+    made: dict[Shuffle, list[str]] = {}
+    found = [rows for fragment in work.fragments if (rows := _stored_rows(job, work, *fragment, among)) is not None]
     if not found:
-        return dealt
+        return made
     rows = pa.concat_tables(found)
-    goes = rows[_GOES]
+    is_replaced = rows[_IS_REPLACED]
     for by in work.by:
-        identity = [ROW_ID, ADDRESS] if work.what == MET else []
+        identity = [ROW_ID, ADDRESS] if work.what == MATCHES else []
         taken = rows.select([*dict.fromkeys(["id", *by]), POSITION, *identity])
-        deal = Deal(work.what, work.table_key, by)
-        _note(dealt, deal, write_deal(job, deal, taken.filter(pc.invert(goes))))
-        gone = Deal(REPLACED, work.table_key, by)
-        _note(dealt, gone, write_deal(job, gone, taken.filter(goes)))
-    return dealt
+        shuffle = Shuffle(work.what, work.table_key, by)
+        add_shuffles(made, [(shuffle, write_shuffle(job, shuffle, taken.filter(pc.invert(is_replaced))))])
+        replaced = Shuffle(REPLACED, work.table_key, by)
+        add_shuffles(made, [(replaced, write_shuffle(job, replaced, taken.filter(is_replaced)))])
+    return made
 
 
-def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among: Sieve | None) -> pa.Table | None:
-    """The columns of a piece that are dealt, the position of each row, and whether it goes."""
+def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among: IdFilter | None) -> pa.Table | None:
+    """The shuffled columns of a fragment, with the position of each row and whether it is replaced."""
     columns = dict.fromkeys(["id", *(column for by in work.by for column in by), ADDRESS])
-    extra = [ROW_ID] if work.what == MET else []
+    extra = [ROW_ID] if work.what == MATCHES else []
     batches = list(read_stored(job.table(work.table_key), fragment_id, [*columns, *extra]))
     if not batches:
         return None
-    rows = pa.Table.from_batches(batches if among is None else [among.sift(batch) for batch in batches])
+    rows = pa.Table.from_batches(batches if among is None else [among.filter_rows(batch) for batch in batches])
     offsets = (rows[ADDRESS].to_numpy() & np.uint64(_OFFSET_MASK)).astype(np.int64)
-    goes = np.full(len(offsets), work.all_lost)
-    lost = read_lost(job, work.lost, fragment_id, work.excluded)
-    if len(lost):
-        goes = np.isin(offsets, lost)
+    is_replaced = np.full(len(offsets), work.all_replaced)
+    replaced = read_replaced(job, work.replaced, fragment_id, work.excluded)
+    if len(replaced):
+        is_replaced = np.isin(offsets, replaced)
     positions = pa.array(offsets + (COMMITTED + position_of(number, 0)), pa.int64())
-    return rows.append_column(POSITION, positions).append_column(_GOES, pa.array(goes))
+    return rows.append_column(POSITION, positions).append_column(_IS_REPLACED, pa.array(is_replaced))
 
 
-def write_lost(job: Job, addresses: pa.ChunkedArray, positions: pa.ChunkedArray) -> str | None:
-    """Write which stored rows are replaced, and by which written ones, by piece."""
-    places = addresses.to_numpy()
-    lost = pa.table({OFFSET: pa.array((places & np.uint64(_OFFSET_MASK)).astype(np.int64)), POSITION: positions})
-    return write_parts(job, "lost", lost, (places >> np.uint64(32)).astype(np.int64))
+def write_replaced(job: Job, addresses: pa.ChunkedArray, positions: pa.ChunkedArray) -> str | None:
+    """Write a file with the offsets of replaced rows and the positions of their replacements, by fragment."""
+    rows = addresses.to_numpy()
+    replaced = pa.table({OFFSET: pa.array((rows & np.uint64(_OFFSET_MASK)).astype(np.int64)), POSITION: positions})
+    return write_buckets(job, "replaced", replaced, (rows >> np.uint64(32)).astype(np.int64))
 
 
-def read_lost(job: Job, names: Sequence[str], piece: int, excluded: Sequence[int]) -> Places:
-    """The places of the rows of a stored piece that are replaced, unless by a row that was set aside."""
+def read_replaced(job: Job, names: Sequence[str], fragment: int, excluded: Sequence[int]) -> Places:
+    """The offsets of the replaced rows of a stored fragment, without rows whose replacement was set aside."""
     found = [np.array([], np.int64)]
-    for part in read_parts(job, names, piece):
+    for part in read_bucket(job, names, fragment):
         kept = ~np.isin(part[POSITION].to_numpy(), np.array(excluded, np.int64))
         found.append(part[OFFSET].to_numpy()[kept])
     return np.concatenate(found)
 
 
 def _whole_files(job: Job, names: Sequence[str]) -> Iterator[pa.Table]:
-    """Everything some files hold."""
+    """Read all rows of some files."""
     for name in names:
         reader = pa.ipc.open_file(job.files.open(name))
         yield reader.read_all().replace_schema_metadata(None)
 
 
-def _note(dealt: dict[Deal, list[str]], deal: Deal, name: str | None) -> None:
-    if name is not None:
-        dealt.setdefault(deal, []).append(name)
+# -- validation --------------------------------------------------------------------------------------
 
 
-# -- judging -----------------------------------------------------------------------------------------
-
-
-def judge(job: Job, work: tuple[int, str]) -> Judged:
-    """Look at one bucket as a sheet says."""
-    number, sheet = work
-    return _Bucket(job, number, read_sheet(job, sheet)).judge()
+def validate(job: Job, work: tuple[int, str]) -> ValidationResult:
+    """Validate one bucket according to a plan."""
+    number, plan = work
+    return _BucketValidation(job, number, read_plan(job, plan)).validate()
 
 
 @dataclass(frozen=True)
 class _BucketDelta(Delta):
-    """A bucket of a write: what stays and what is replaced was found out before."""
+    """One bucket of a write. The rows that stay and those that are replaced are given."""
 
     stays: Mapping[str, pa.Table] = field(default_factory=dict)
     gone: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -173,54 +168,54 @@ class _BucketDelta(Delta):
     def surviving(
         self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None
     ) -> pa.Table:
-        """See `Delta`."""
+        """The given rows that stay, filtered by the values of a column."""
         rows = self.stays[table_key]
         if column is not None:
             rows = rows.filter(pc.is_in(rows[column], value_set=values))
         return rows.select([*columns])
 
     def replaced(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        """See `Delta`."""
+        """The given rows that are replaced."""
         return self.gone[table_key].select([*columns])
 
 
-class _Bucket:
-    def __init__(self, job: Job, number: int, sheet: Sheet) -> None:
+class _BucketValidation:
+    def __init__(self, job: Job, number: int, plan: RoundPlan) -> None:
         self.job = job
         self.number = number
-        self.sheet = sheet
-        self._deals = dict(sheet.deals)
-        self._excluded = {key: pa.array(positions, pa.int64()) for key, positions in sheet.excluded.items()}
-        self._read: dict[Deal, pa.Table] = {}
-        self.done = Judged()
+        self.plan = plan
+        self._shuffles = dict(plan.shuffles)
+        self._excluded = {key: pa.array(positions, pa.int64()) for key, positions in plan.excluded.items()}
+        self._read: dict[Shuffle, pa.Table] = {}
+        self.done = ValidationResult()
 
-    def judge(self) -> Judged:
-        """Everything the sheet asks for."""
-        for key in self.sheet.repeats:
+    def validate(self) -> ValidationResult:
+        """Do everything the plan lists."""
+        for key in self.plan.repeats:
             rows = self.rows(WRITTEN, key, ("id",))
             repeats = repeated_ids(rows["id"])
             if repeats:
                 positions = rows[POSITION].to_pylist()
-                self.done.repeats[key] = {positions[place]: id_ for place, id_ in repeats.items()}
-        for order, key in enumerate(self.sheet.admit):
+                self.done.repeats[key] = {positions[row]: id_ for row, id_ in repeats.items()}
+        for order, key in enumerate(self.plan.admit):
             self._admit(order, key)
-        for place in self.sheet.parts:
-            rule, step, part = place
-            self._part(place, self.job.rules[rule].steps[step][part])
+        for part_id in self.plan.parts:
+            rule, step, part = part_id
+            self._part(part_id, self.job.rules[rule].steps[step][part])
         return self.done
 
     def rows(self, what: str, key: str, by: tuple[str, ...]) -> pa.Table:
-        """A bucket of a deal, in order, without what was set aside."""
-        deal = Deal(what, key, by)
-        if deal not in self._read:
-            batches = read_parts(self.job, self._deals.get(deal, ()), self.number)
+        """One bucket of a shuffle, ordered by position, without rows that were set aside."""
+        shuffle = Shuffle(what, key, by)
+        if shuffle not in self._read:
+            batches = read_bucket(self.job, self._shuffles.get(shuffle, ()), self.number)
             rows = in_order(pa.Table.from_batches(batches)) if batches else self._empty(key, by)
             if what == WRITTEN and key in self._excluded:
                 rows = rows.filter(pc.invert(pc.is_in(rows[POSITION], value_set=self._excluded[key])))
             if "id" not in rows.column_names:
                 rows = rows.append_column("id", pa.nulls(rows.num_rows, pa.utf8()))
-            self._read[deal] = rows
-        return self._read[deal]
+            self._read[shuffle] = rows
+        return self._read[shuffle]
 
     def _empty(self, key: str, by: tuple[str, ...]) -> pa.Table:
         columns = table_schema(self._type(key))
@@ -233,70 +228,72 @@ class _Bucket:
         return self.job.catalog.nodes[name] if kind == "node" else self.job.catalog.edges[name]
 
     def _admit(self, order: int, key: str) -> None:
-        """Ids that may not be written."""
+        """Find written ids that cannot be admitted."""
         rows = self.rows(WRITTEN, key, ("id",))
-        ids = _one(rows["id"])
+        ids = one_array(rows["id"])
         there = pa.array([], pa.utf8())
         if self.job.mode == "append":
-            met = self.rows(MET, key, ("id",))
-            place = _one(pc.index_in(met["id"], value_set=ids))
-            hits = met.filter(pc.is_valid(place))
-            there = _one(hits["id"])
-            name = write_lost(self.job, hits[ADDRESS], rows[POSITION].take(pc.drop_null(place)))
+            matches = self.rows(MATCHES, key, ("id",))
+            found = one_array(pc.index_in(matches["id"], value_set=ids))
+            hits = matches.filter(pc.is_valid(found))
+            there = one_array(hits["id"])
+            name = write_replaced(self.job, hits[ADDRESS], rows[POSITION].take(pc.drop_null(found)))
             if name is not None:
-                self.done.lost[key] = name
+                self.done.replaced[key] = name
         found = not_admitted(self._type(key), ids, there)
         self._report((order, 0, 0), found, rows, self.done.refused)
 
-    def _part(self, place: PartPlace, part: Part) -> None:
+    def _part(self, part_id: PartId, part: Part) -> None:
         tables: dict[str, TableDelta] = {}
         stays: dict[str, pa.Table] = {}
         gone: dict[str, pa.Table] = {}
         for key, by in part.by.items():
             replaces = self.job.mode == "overwrite"
-            if key in self.sheet.named:
+            if key in self.plan.named:
                 tables[key] = TableDelta(self.rows(WRITTEN, key, by), replaces=replaces)
             if key in part.stored:
                 stays[key] = self.rows(STORED, key, by)
             if key in part.lost:
                 gone[key] = self.rows(REPLACED, key, by)
         delta = _BucketDelta(tables, _NoRows(), stays, gone)
-        table_key = self.job.rules[place[0]].table_key
+        table_key = self.job.rules[part_id[0]].table_key
         rows = tables[table_key].rows if table_key in tables else None
-        self._report(place, part.check(delta), rows, self.done.findings, stays.get(table_key), gone.get(table_key))
+        self._report(part_id, part.check(delta), rows, self.done.violations, stays.get(table_key), gone.get(table_key))
 
     def _report(
         self,
-        place: PartPlace,
+        part_id: PartId,
         found: Iterable[Violation],
         rows: pa.Table | None,
-        into: list[Finding],
+        into: list[LocatedViolation],
         stays: pa.Table | None = None,
         gone: pa.Table | None = None,
     ) -> None:
-        """Give each finding its position in the input; only the first is needed unless all are set aside.
+        """Give each violation its position in the input. Without `collect`, only the first one is needed.
 
-        Of a cardinality the first is not the one with the smallest position, so all of a bucket are looked at.
+        The first violation of a cardinality rule does not have the smallest position, so all of a bucket are compared.
         """
-        made: list[Finding] = []
+        made: list[LocatedViolation] = []
         for violation in found:
             order, position, also = self._position(violation, rows, stays, gone)
-            made.append(Finding.of(place, violation, order, position, also))
+            made.append(LocatedViolation.of(part_id, violation, order, position, also))
             if not self.job.collect and violation.rule != "cardinality":
                 break
-        into += made if self.job.collect else sorted(made, key=lambda finding: finding.order)[:1]
+        into += made if self.job.collect else sorted(made, key=lambda violation: violation.order)[:1]
 
     def _position(
         self, violation: Violation, rows: pa.Table | None, stays: pa.Table | None, gone: pa.Table | None
     ) -> tuple[int, int | None, tuple[int, ...]]:
-        """Where a finding stands in the order, the written row it is about, and all rows that fall with it."""
+        """The sort position of a violation, the position of its written row, and the positions of all rows that are set
+        aside with it.
+        """
         if violation.position is not None:
             assert rows is not None
             position = rows[POSITION][violation.position].as_py()
             return position, position, ()
         if violation.rule == "cardinality":
             assert rows is not None
-            surplus = tuple(rows[POSITION][place].as_py() for place in violation.surplus)
+            surplus = tuple(rows[POSITION][row].as_py() for row in violation.surplus)
             first = pc.index(rows["src"], pa.scalar(violation.row_id, pa.utf8())).as_py()
             if first >= 0:
                 return rows[POSITION][first].as_py(), surplus[0] if surplus else None, surplus
@@ -307,7 +304,7 @@ class _Bucket:
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """Rows by their positions."""
+    """Order rows by position."""
     positions = rows[POSITION].to_numpy()
     if (positions[1:] >= positions[:-1]).all():
         return rows
@@ -315,33 +312,29 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def _first(rows: pa.Table, column: str, value: str) -> int:
-    place = pc.index(rows[column], pa.scalar(value, pa.utf8())).as_py()
-    position: int = rows[POSITION][place].as_py()
+    row = pc.index(rows[column], pa.scalar(value, pa.utf8())).as_py()
+    position: int = rows[POSITION][row].as_py()
     return position
 
 
 class _NoRows:
-    """The committed rows of a bucket are in its deals."""
+    """Committed rows of a bucket. They are read from its shuffles only."""
 
     def rows_among(self, *_: object) -> pa.Table:
-        """See `Committed`."""
+        """Fail: the rows are given by the shuffles."""
         raise AssertionError("a bucket was asked for rows outside it")
 
     read = rows_among
 
 
-_SHEETS: dict[str, Sheet] = {}
+_PLANS: dict[str, RoundPlan] = {}
 
 
-def read_sheet(job: Job, name: str) -> Sheet:
-    """The instructions; a process that judges many buckets reads them once."""
-    if name not in _SHEETS:
+def read_plan(job: Job, name: str) -> RoundPlan:
+    """Read a plan. A process caches the latest one."""
+    if name not in _PLANS:
         data = job.files.read(name)
-        assert data is not None, "the driver writes a sheet before it names it"
-        _SHEETS.clear()
-        _SHEETS[name] = msgspec.msgpack.decode(data, type=Sheet)
-    return _SHEETS[name]
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        assert data is not None, "the driver writes a plan before it names it"
+        _PLANS.clear()
+        _PLANS[name] = msgspec.msgpack.decode(data, type=RoundPlan)
+    return _PLANS[name]

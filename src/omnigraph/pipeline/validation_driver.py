@@ -1,7 +1,7 @@
-"""Judges a staged input from one snapshot, in rounds.
+"""Driver that validates a staged input on one snapshot, in rounds.
 
-One round is enough to find the first thing that is wrong. If wrong records are set aside there is another round for
-what is left, until nothing is found: that is what a load in memory does, rule by rule.
+One round finds the first violation. If wrong records are set aside, rounds repeat on the remaining records until no
+violation is found, as in a load in memory.
 """
 
 from __future__ import annotations
@@ -16,20 +16,32 @@ import pyarrow.compute as pc
 from omnigraph.engine.write.delta import Part
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed, lacks
-from omnigraph.pipeline.complete_task import Completed, complete, match, read_placed
+from omnigraph.pipeline.complete_task import Completed, complete, match, read_origins
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import shares
-from omnigraph.pipeline.shuffle import Deal
-from omnigraph.pipeline.stage_task import GIVEN_IDS, LOOSE, POSITION, RECORDS, WRITTEN, Staged
-from omnigraph.pipeline.staged_input import Staging
-from omnigraph.pipeline.validate_task import MET, STORED, Judged, PartPlace, ScanWork, Sheet, judge, scan, write_sheet
-from omnigraph.pipeline.violations import Finding, rank
+from omnigraph.pipeline.shuffle import Shuffle
+from omnigraph.pipeline.stage_task import GIVEN_IDS, LOOSE, POSITION, RECORDS, WRITTEN, StagedSplit
+from omnigraph.pipeline.staged_input import StagedInput
+from omnigraph.pipeline.validate_task import (
+    MATCHES,
+    STORED,
+    PartId,
+    RoundPlan,
+    ScanWork,
+    ValidationResult,
+    scan,
+    validate,
+    write_plan,
+)
+from omnigraph.pipeline.violations import LocatedViolation, rank
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.versioning.model.snapshot import Snapshot
 
 LOOKED_UP_ROWS_MAX = 4_000_000
-"""Up to here a task holds all written ids of a table, some 50 bytes each, and deals only the rows that have one."""
+"""Up to this number of written rows a task holds all ids of a table, about 50 bytes each, and shuffles only committed
+rows that have one of them.
+"""
 
 T = TypeVar("T")
 Files = dict[str, list[str]]
@@ -38,90 +50,90 @@ Files = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a staged input becomes: the buckets of a merge, and the files that say which committed rows go."""
+    """Result of a validation: the completed buckets of a merge."""
 
     completed: Sequence[Completed] = ()
 
-    def lost(self) -> Files:
-        """Table key → the files that say which rows are replaced."""
+    def replaced(self) -> Files:
+        """Table key → the files that list replaced rows."""
         found: Files = {}
         for done in self.completed:
             for key, table in done.tables.items():
-                if table.lost is not None:
-                    found.setdefault(key, []).append(table.lost)
+                if table.replaced is not None:
+                    found.setdefault(key, []).append(table.replaced)
         return found
 
-    def placed(self, key: str) -> Iterator[str]:
-        """The files that say which rows were made of the records of a table."""
+    def origins(self, key: str) -> Iterator[str]:
+        """The files that map the rows of a table to their records."""
         for done in self.completed:
-            if key in done.tables and (name := done.tables[key].placed) is not None:
+            if key in done.tables and (name := done.tables[key].origins) is not None:
                 yield name
 
 
-class Judging:
-    """One look at a staged input from one snapshot."""
+class Validation:
+    """Validation of a staged input on one snapshot."""
 
-    def __init__(self, staging: Staging, snapshot: Snapshot) -> None:
+    def __init__(self, staging: StagedInput, snapshot: Snapshot) -> None:
         self.staging = staging
         self.snapshot = snapshot
         self.job = staging.job
         self.runner = staging.runner
-        self.deals = staging.deals()
+        self.shuffles = staging.shuffles()
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
-        """Judge until what is left is sound."""
+        """Validate until no violation is left."""
         if self.job.mode == "merge":
             self._complete()
         else:
             self._drop_repeats()
-            self._scan({key: [("id",)] for key in self._meeting()}, MET)
+            self._scan({key: [("id",)] for key in self._meeting()}, MATCHES)
         plain, late = self._parts()
         self._scan(self._stored(plain))
-        self._scan(self._dropped(plain), all_lost=True)
+        self._scan(self._dropped(plain), all_replaced=True)
         while True:
-            sheet = Sheet(
-                sorted(self.deals.items()),
+            plan = RoundPlan(
+                sorted(self.shuffles.items()),
                 list(self.staging.tables),
                 self._excluded(),
                 parts=plain,
                 admit=self._admitting(),
             )
-            first = self._judge(sheet)
-            findings = [finding for judged in first for finding in judged.findings]
+            results = self._validate(plan)
+            violations = [violation for result in results for violation in result.violations]
             if late:
-                findings += self._judge_late(late, self.outcome.lost() or _lost(first))
-            refused = [finding for judged in first for finding in judged.refused]
-            if not self._again(findings, refused):
+                violations += self._validate_late(late, self.outcome.replaced() or _replaced(results))
+            refused = [violation for result in results for violation in result.refused]
+            if not self._again(violations, refused):
                 return self.outcome
 
-    # -- the rows of a merge ---------------------------------------------------------------------
+    # -- rows of a merge -------------------------------------------------------------------------
 
     def _complete(self) -> None:
-        """Apply the records of a merge to the committed rows they name."""
-        loose = [deal for deal in self.deals if deal.what == LOOSE]
+        """Apply the records of a merge to the committed rows with their ids."""
+        loose = [shuffle for shuffle in self.shuffles if shuffle.what == LOOSE]
         if loose:
-            self._scan({deal.table_key: [deal.by] for deal in loose if self._has_rows(deal.table_key)})
-            for made in self._run_buckets("match", match, [deal.table_key for deal in loose]):
-                for deal, names in made.items():
-                    self.deals.setdefault(deal, []).extend(names)
-        keys = [key for key in self.staging.tables if Deal(RECORDS, key, ("id",)) in self.deals]
+            self._scan({shuffle.table_key: [shuffle.by] for shuffle in loose if self._has_rows(shuffle.table_key)})
+            for made in self._run_buckets("match", match, [shuffle.table_key for shuffle in loose]):
+                for shuffle, names in made.items():
+                    self.shuffles.setdefault(shuffle, []).extend(names)
+        keys = [key for key in self.staging.tables if Shuffle(RECORDS, key, ("id",)) in self.shuffles]
         if not keys:
             return
-        self._scan({key: [("id",)] for key in keys if self._has_rows(key)}, MET)
+        self._scan({key: [("id",)] for key in keys if self._has_rows(key)}, MATCHES)
         self.outcome = Outcome(list(self._run_buckets("merge", complete, keys)))
         for done in self.outcome.completed:
-            for deal, names in done.deals.items():
-                self.deals.setdefault(deal, []).extend(names)
+            for shuffle, names in done.shuffles.items():
+                self.shuffles.setdefault(shuffle, []).extend(names)
         self._refuse_lacking()
 
     def _run_buckets(self, step: str, task: Callable[[Job, tuple[int, str]], T], keys: Sequence[str]) -> Iterator[T]:
-        name = write_sheet(self.job, Sheet(sorted(self.deals.items()), list(keys)))
+        name = write_plan(self.job, RoundPlan(sorted(self.shuffles.items()), list(keys)))
         work = [(number, name) for number in range(self.job.buckets)]
         return self.runner.run(step, task, self.job, work, at_once=self.job.at_once)
 
     def _refuse_lacking(self) -> None:
-        """Raise the first new row without a required property, or set all of them aside."""
+        """Raise the first row without a required property, or set all of them aside."""
         for key in self.staging.tables:
             type_ = self._type(key)
             lacking = sorted(
@@ -144,19 +156,19 @@ class Judging:
                 raise self.staging.rejects[-1]
 
     def _reject(self, key: str, reasons: dict[int, str], rules: dict[int, tuple[str | None, str]]) -> None:
-        """Set rows aside, with all records they were made of."""
+        """Set rows aside, with all records that they were made of."""
         if not reasons:
             return
         wanted = pa.array(sorted(reasons), pa.int64())
-        for name in self.outcome.placed(key):
-            placed = read_placed(self.job, name)
-            hit = placed.filter(pc.and_(pc.is_in(placed[POSITION], value_set=wanted), pc.is_valid(placed[RECORDS])))
+        for name in self.outcome.origins(key):
+            origins = read_origins(self.job, name)
+            hit = origins.filter(pc.and_(pc.is_in(origins[POSITION], value_set=wanted), pc.is_valid(origins[RECORDS])))
             for last, records in zip(hit[POSITION].to_pylist(), hit[RECORDS].to_pylist(), strict=True):
                 for position in records:
                     reasons[position], rules[position] = reasons[last], rules[last]
         self.staging.reject(key, reasons, rules)
 
-    # -- who meets whom --------------------------------------------------------------------------
+    # -- shuffles of committed rows --------------------------------------------------------------
 
     def _type(self, key: str) -> NodeType | EdgeType:
         kind, _, name = key.partition(":")
@@ -167,7 +179,7 @@ class Judging:
         return self.snapshot.tables[key].pin.row_count > 0
 
     def _meeting(self) -> list[str]:
-        """Tables whose written ids may be those of committed rows."""
+        """Tables whose written ids may equal ids of committed rows."""
         if self.job.mode == "overwrite":
             return []
         return [key for key, rows in self.staging.tables.items() if not rows.fresh and self._has_rows(key)]
@@ -177,10 +189,10 @@ class Judging:
             return []
         return [key for key, rows in self.staging.tables.items() if not rows.fresh]
 
-    def _parts(self) -> tuple[list[PartPlace], list[PartPlace]]:
-        """The parts of rules that look across rows; the later ones must know first what the write replaces."""
-        plain: list[PartPlace] = []
-        late: list[PartPlace] = []
+    def _parts(self) -> tuple[list[PartId], list[PartId]]:
+        """The parts of rules that compare rows. Late parts require the rows that the write replaces."""
+        plain: list[PartId] = []
+        late: list[PartId] = []
         meeting = set(self._meeting())
         for rule_number, rule in enumerate(self.job.rules):
             for step_number, step in enumerate(rule.steps):
@@ -191,14 +203,14 @@ class Judging:
         return plain, late
 
     def _matters(self, part: Part) -> bool:
-        """Whether a part can find anything; a load takes rows away only by replacing a whole table."""
+        """True if a part can find a violation. A load removes rows only by replacing a whole table."""
         named = part.written in self.staging.tables
         return named and (not part.on_loss or self.job.mode == "overwrite")
 
-    def _stored(self, places: Iterable[PartPlace]) -> dict[str, list[tuple[str, ...]]]:
-        """What must be known of committed rows: table key → the columns they are dealt by."""
+    def _stored(self, parts: Iterable[PartId]) -> dict[str, list[tuple[str, ...]]]:
+        """Table key → the columns by which the committed rows must be shuffled."""
         wanted: dict[str, list[tuple[str, ...]]] = {}
-        for rule, step, part_number in places:
+        for rule, step, part_number in parts:
             part = self.job.rules[rule].steps[step][part_number]
             for key in part.stored:
                 replaced = self.job.mode == "overwrite" and key in self.staging.tables
@@ -207,10 +219,10 @@ class Judging:
                     wanted[key].append(by)
         return wanted
 
-    def _dropped(self, places: Iterable[PartPlace]) -> dict[str, list[tuple[str, ...]]]:
-        """The same of rows that go because their table is replaced."""
+    def _dropped(self, parts: Iterable[PartId]) -> dict[str, list[tuple[str, ...]]]:
+        """Table key → the columns by which the rows of replaced tables must be shuffled."""
         wanted: dict[str, list[tuple[str, ...]]] = {}
-        for rule, step, part_number in places if self.job.mode == "overwrite" else ():
+        for rule, step, part_number in parts if self.job.mode == "overwrite" else ():
             part = self.job.rules[rule].steps[step][part_number]
             for key in part.lost & self.staging.tables.keys():
                 if self._has_rows(key):
@@ -222,116 +234,118 @@ class Judging:
         wanted: Mapping[str, list[tuple[str, ...]]],
         what: str = STORED,
         *,
-        lost: Mapping[str, list[str]] | None = None,
-        all_lost: bool = False,
+        replaced: Mapping[str, list[str]] | None = None,
+        all_replaced: bool = False,
     ) -> None:
         work: list[ScanWork] = []
         for key, by in wanted.items():
-            missing = [columns for columns in by if Deal(what, key, columns) not in self.deals]
+            missing = [columns for columns in by if Shuffle(what, key, columns) not in self.shuffles]
             if not missing:
                 continue
-            pieces = [
+            fragments = [
                 (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_fragments(self.job.table(key)))
             ]
-            among = self._asked(key) if what == MET else []
-            # Whoever looks ids up reads them all first.
-            taken = shares(pieces, self.runner) if among else [[piece] for piece in pieces]
-            names = (lost or {}).get(key, [])
+            among = self._asked(key) if what == MATCHES else []
+            # Each task reads all written ids first, so there is one task per worker.
+            taken = shares(fragments, self.runner) if among else [[fragment] for fragment in fragments]
+            names = (replaced or {}).get(key, [])
             excluded = sorted(self.staging.tables[key].excluded) if names else []
-            work += [ScanWork(key, list(some), missing, what, names, excluded, all_lost, among) for some in taken]
-        for dealt in self.runner.run("scan", scan, self.job, work):
-            for deal, files in dealt.items():
-                self.deals.setdefault(deal, []).extend(files)
+            work += [ScanWork(key, list(some), missing, what, names, excluded, all_replaced, among) for some in taken]
+        for made in self.runner.run("scan", scan, self.job, work):
+            for shuffle, files in made.items():
+                self.shuffles.setdefault(shuffle, []).extend(files)
 
     def _asked(self, key: str) -> list[str]:
-        """The files of written ids, if there are few enough to look up every committed row among them."""
+        """The files of written ids; none if there are too many to hold in memory."""
         few = self.staging.tables[key].rows <= LOOKED_UP_ROWS_MAX
         what = GIVEN_IDS if self.job.mode == "merge" else WRITTEN
-        return self.deals.get(Deal(what, key, ("id",)), []) if few else []
+        return self.shuffles.get(Shuffle(what, key, ("id",)), []) if few else []
 
     # -- rounds ----------------------------------------------------------------------------------
 
     def _excluded(self) -> dict[str, list[int]]:
         return {key: sorted(rows.excluded) for key, rows in self.staging.tables.items() if rows.excluded}
 
-    def _judge(self, sheet: Sheet) -> list[Judged]:
-        if not (sheet.parts or sheet.repeats or sheet.admit):
+    def _validate(self, plan: RoundPlan) -> list[ValidationResult]:
+        if not (plan.parts or plan.repeats or plan.admit):
             return []
-        name = write_sheet(self.job, sheet)
+        name = write_plan(self.job, plan)
         work = [(number, name) for number in range(self.job.buckets)]
-        return list(self.runner.run("check", judge, self.job, work))
+        return list(self.runner.run("check", validate, self.job, work))
 
-    def _judge_late(self, late: list[PartPlace], lost: Files) -> list[Finding]:
-        """The parts that look at what stays: committed rows are dealt again, without those that go."""
-        deals = self.deals
-        self.deals = {deal: names for deal, names in deals.items() if deal.what == WRITTEN or deal.by == ("id",)}
+    def _validate_late(self, late: list[PartId], replaced: Files) -> list[LocatedViolation]:
+        """Validate the late parts. Committed rows are shuffled again without the replaced rows."""
+        shuffles = self.shuffles
+        self.shuffles = {
+            shuffle: names for shuffle, names in shuffles.items() if shuffle.what == WRITTEN or shuffle.by == ("id",)
+        }
         try:
-            self._scan(self._stored(late), lost=lost)
-            sheet = Sheet(sorted(self.deals.items()), list(self.staging.tables), self._excluded(), parts=late)
-            return [finding for judged in self._judge(sheet) for finding in judged.findings]
+            self._scan(self._stored(late), replaced=replaced)
+            plan = RoundPlan(sorted(self.shuffles.items()), list(self.staging.tables), self._excluded(), parts=late)
+            return [violation for result in self._validate(plan) for violation in result.violations]
         finally:
-            self.deals = deals
+            self.shuffles = shuffles
 
     def _drop_repeats(self) -> None:
-        """Set aside the later records of an explicit id that is given twice."""
+        """Set aside later records with an explicit id that occurred before."""
         if not self.job.collect:
             return
         keys = [key for key, rows in self.staging.tables.items() if not rows.fresh and not is_keyed(self._type(key))]
         if not keys:
             return
-        sheet = Sheet(sorted(self.deals.items()), list(self.staging.tables), self._excluded(), repeats=keys)
-        for judged in self._judge(sheet):
-            for key, repeats in judged.repeats.items():
+        plan = RoundPlan(sorted(self.shuffles.items()), list(self.staging.tables), self._excluded(), repeats=keys)
+        for result in self._validate(plan):
+            for key, repeats in result.repeats.items():
                 reasons = {position: given_twice(id_) for position, id_ in repeats.items()}
                 self.staging.reject(key, reasons, dict.fromkeys(repeats, ("id", "unique")))
 
-    def _again(self, findings: list[Finding], refused: list[Finding]) -> bool:
-        """Raise what is wrong, or set it aside; whether the rest has to be judged anew."""
-        done: list[Staged | Completed] = [*self.staging.splits.values(), *self.outcome.completed]
-        findings += [
-            finding
+    def _again(self, violations: list[LocatedViolation], refused: list[LocatedViolation]) -> bool:
+        """Raise the first violation, or set rows aside. Return True if another round is required."""
+        done: list[StagedSplit | Completed] = [*self.staging.splits.values(), *self.outcome.completed]
+        violations += [
+            violation
             for one in done
-            for finding in one.findings
-            if finding.position not in self.staging.tables[finding.table_key].excluded
+            for violation in one.violations
+            if violation.position not in self.staging.tables[violation.table_key].excluded
         ]
-        findings.sort(key=rank)
+        violations.sort(key=rank)
         refused.sort(key=rank)
         if not self.job.collect:
-            if findings:
-                raise self._error(findings[0], findings[0].violation().error())
+            if violations:
+                raise self._error(violations[0], violations[0].violation().error())
             if refused:
                 raise self._error(refused[0], admission_error(refused[0].violation()))
             return False
-        found = refused or [finding for finding in findings if finding.place[0] == findings[0].place[0]]
+        found = refused or [violation for violation in violations if violation.part_id[0] == violations[0].part_id[0]]
         if not found:
             return False
         reasons: dict[int, str] = {}
         rules: dict[int, tuple[str | None, str]] = {}
         key = found[0].table_key
-        for finding in found:
-            if finding.table_key == key:
-                own = () if finding.position is None else (finding.position,)
-                for position in finding.also or own:
+        for violation in found:
+            if violation.table_key == key:
+                own = () if violation.position is None else (violation.position,)
+                for position in violation.also or own:
                     if position not in reasons:
-                        reasons[position] = finding.message
-                        rules[position] = (finding.property, finding.kind)
+                        reasons[position] = violation.message
+                        rules[position] = (violation.property, violation.kind)
         if not reasons or key not in self.staging.tables:
             raise self._error(found[0], found[0].violation().error())
         self._reject(key, reasons, rules)
         return True
 
-    def _error(self, finding: Finding, error: OmniGraphError) -> OmniGraphError:
-        """The error, naming the line when its row came from this input."""
-        if finding.position is None:
+    def _error(self, violation: LocatedViolation, error: OmniGraphError) -> OmniGraphError:
+        """Add the line to the error if its row came from this input."""
+        if violation.position is None:
             return error
-        source, line = self.staging.places(finding.table_key, [finding.position])[finding.position]
+        source, line = self.staging.locations(violation.table_key, [violation.position])[violation.position]
         return at_place(error, source, line)
 
 
-def _lost(judged: Iterable[Judged]) -> Files:
-    """Table key → the files that say which committed rows an append would replace."""
+def _replaced(results: Iterable[ValidationResult]) -> Files:
+    """Table key → the files that list committed rows with the id of an appended row."""
     found: Files = {}
-    for one in judged:
-        for key, name in one.lost.items():
+    for one in results:
+        for key, name in one.replaced.items():
             found.setdefault(key, []).append(name)
     return found

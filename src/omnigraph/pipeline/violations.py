@@ -1,7 +1,7 @@
-"""What tasks find wrong, as plain data that can be put in order.
+"""Errors and violations found by tasks, as plain data with a sort order.
 
-The position of a row is its split and its place among the split's rows of that table, so it orders rows as the input
-does. Errors that were raised travel as their class and fields, because many need more than a message to be made.
+The position of a row consists of its split and its index among the split's rows of that table, so positions order rows
+as the input does. Errors are packed as class and fields, because many constructors take more than a message.
 """
 
 from __future__ import annotations
@@ -13,49 +13,49 @@ from typing import Any
 from omnigraph.engine.write.delta import RuleKind, Violation
 from omnigraph.errors import OmniGraphError, RecordError
 
-_PLACE_BITS = 32
+_ROW_BITS = 32
 COMMITTED = 1 << 62
-"""Rows that were there before come after all that are written."""
+"""Offset of the positions of committed rows: they sort after all written rows."""
 
 
-def position_of(split: int, place: int) -> int:
+def position_of(split: int, row: int) -> int:
     """The position of a row."""
-    return split << _PLACE_BITS | place
+    return split << _ROW_BITS | row
 
 
 def split_of(position: int) -> int:
-    """The split a row came from."""
-    return position >> _PLACE_BITS
+    """The split of a row."""
+    return position >> _ROW_BITS
 
 
-def place_of(position: int) -> int:
-    """A row's place in its split."""
-    return position & ((1 << _PLACE_BITS) - 1)
+def row_of(position: int) -> int:
+    """The index of a row in its split."""
+    return position & ((1 << _ROW_BITS) - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
-    """An error on its way to the driver."""
+class PackedError:
+    """An error, packed for the transfer to the driver."""
 
     kind: type[OmniGraphError]
     arguments: tuple[Any, ...]
     fields: Mapping[str, Any]
 
     @classmethod
-    def of(cls, error: OmniGraphError) -> Raised:
+    def of(cls, error: OmniGraphError) -> PackedError:
         """Pack an error."""
         return cls(type(error), error.args, dict(vars(error)))
 
     def error(self) -> OmniGraphError:
-        """The error again."""
+        """Unpack the error."""
         made = self.kind.__new__(self.kind, *self.arguments)
         vars(made).update(self.fields)
         return made
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A record that is wrong by itself; its line is counted within its split."""
+class RecordFault:
+    """A record that is wrong by itself. Its line is numbered within its split."""
 
     split: int
     line: int | None
@@ -68,8 +68,8 @@ class Fault:
     record: Any = None
 
     @classmethod
-    def of(cls, split: int, error: RecordError) -> Fault:
-        """Take an error apart."""
+    def of(cls, split: int, error: RecordError) -> RecordFault:
+        """Pack an error."""
         return cls(
             split,
             error.line,
@@ -83,7 +83,7 @@ class Fault:
         )
 
     def error(self, lines_before: int) -> RecordError:
-        """The error with the line of the file."""
+        """The error with the line number in the file."""
         error = RecordError(
             self.reason,
             source=self.source,
@@ -98,13 +98,14 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A row that breaks a rule; `place` says which rule, step and part, and `order` where among its findings.
+class LocatedViolation:
+    """A violation with its position in the input. `part_id` is the rule, step and part; `order` is the sort position.
 
-    `position` is the written row it is about, if it is one; `also` are the others that fall with it.
+    `position` is the written row that violates the rule, if there is one. `also` has the rows that are set aside with
+    it.
     """
 
-    place: tuple[int, int, int]
+    part_id: tuple[int, int, int]
     order: int
     kind: RuleKind
     table_key: str
@@ -118,22 +119,22 @@ class Finding:
     @classmethod
     def of(
         cls,
-        place: tuple[int, int, int],
+        part_id: tuple[int, int, int],
         violation: Violation,
         order: int,
         position: int | None,
         also: tuple[int, ...] = (),
-    ) -> Finding:
-        """What a part of a rule says about a row, with its position in the input."""
+    ) -> LocatedViolation:
+        """Add the position in the input to a violation."""
         v = violation
-        return cls(place, order, v.rule, v.table_key, v.row_id, v.message, v.property, v.other_id, position, also)
+        return cls(part_id, order, v.rule, v.table_key, v.row_id, v.message, v.property, v.other_id, position, also)
 
     def violation(self) -> Violation:
-        """As the rules say it."""
+        """The violation without its position."""
         return Violation(self.kind, self.table_key, self.row_id, self.message, self.property, self.other_id)
 
 
-def rank(finding: Finding) -> tuple[int, int, int, int]:
-    """Findings in the order a load in memory makes them."""
-    rule, step, part = finding.place
-    return rule, step, finding.order, part
+def rank(violation: LocatedViolation) -> tuple[int, int, int, int]:
+    """Sort key: the order in which a load in memory finds violations."""
+    rule, step, part = violation.part_id
+    return rule, step, violation.order, part

@@ -36,7 +36,7 @@ from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import discard
 from omnigraph.pipeline.runner import InlineRunner
-from omnigraph.pipeline.stage_task import Staged, stage_rows
+from omnigraph.pipeline.stage_task import StagedSplit, stage_rows
 from omnigraph.pipeline.staged_input import RowSource
 from omnigraph.schema.arrow import table_schema
 from omnigraph.spark.arrow_interop import as_given, spark_ddl, spark_name
@@ -230,7 +230,7 @@ class _Writer(DataSourceArrowWriter):
             begun=self._job,
         )
 
-    def _again(self, job: Job, staged: Sequence[Staged]) -> Sequence[Staged]:
+    def _again(self, job: Job, staged: Sequence[StagedSplit]) -> Sequence[StagedSplit]:
         if job.schema != self._job.schema:
             raise Conflict(
                 f"the schema of branch '{self._branch}' changed while rows were written",

@@ -17,7 +17,7 @@ from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import Watch
-from omnigraph.pipeline.stage_task import Staged, stage_rows
+from omnigraph.pipeline.stage_task import StagedSplit, stage_rows
 from omnigraph.pipeline.staged_input import RowSource
 from omnigraph.spark.arrow_interop import as_given
 from omnigraph.spark.cancellable_action import run_action
@@ -53,7 +53,7 @@ def frame_source(frames: Mapping[str, DataFrame], watch: Watch | None = None) ->
     """Frames by the name of their type; columns are named as those of any table that is loaded."""
     spark = session_of(frames)
 
-    def read(job: Job) -> Iterator[Staged]:
+    def read(job: Job) -> Iterator[StagedSplit]:
         for number, (name, frame) in enumerate(frames.items()):
             task = _StageFrame(pickle.dumps(job), name, number * _PARTS_MAX)
             parts = frame if job.at_once is None else frame.coalesce(job.at_once)

@@ -17,7 +17,7 @@ from omnigraph.errors import Conflict, ConstraintViolation, ExpectedVersionMisma
 from omnigraph.graph import Graph
 from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.load import begin_job, load_source
-from omnigraph.pipeline.orphan_jobs import Note, discard, sweep
+from omnigraph.pipeline.orphan_jobs import JobLease, discard, sweep
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.stage_task import stage_rows
@@ -184,7 +184,7 @@ def test_a_job_whose_driver_died_is_swept(graph, tmp_path):
 
 
 def test_a_running_job_is_left_alone(graph):
-    with Note(graph._repository, "01RUNNING") as note:
+    with JobLease(graph._repository, "01RUNNING") as note:
         assert sweep(graph._repository).removed == []
         assert (Path(graph.uri) / note.folder / "job.json").exists()
     assert leftovers(graph) == []

@@ -322,7 +322,7 @@ def test_a_full_disk(run, tmp_path, monkeypatch):
 def test_the_input_is_never_overwritten_half_way(tmp_path, client):
     source = tmp_path / "out.jsonl.tmp"
     source.write_text(LINES[1])
-    with pytest.raises(InputError, match="choose another output"):
+    with pytest.raises(InputError, match="temporary name"):
         embed(source, tmp_path / "out.jsonl", connect=lambda _: client)
     assert source.read_text() == LINES[1]
 

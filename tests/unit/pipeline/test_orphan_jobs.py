@@ -110,7 +110,7 @@ def test_a_live_load_survives_a_recovery_elsewhere_whatever_its_clock(graph, tmp
     assert graph.verify() == []
 
 
-@pytest.mark.parametrize("step", ["read", "check", "settle", "publish.before_commit"])
+@pytest.mark.parametrize("step", ["read", "check", "finalize", "publish.before_commit"])
 def test_a_live_load_that_was_taken_for_dead_starts_over(graph, tmp_path, monkeypatch, step):
     removed = []
 
@@ -137,7 +137,7 @@ def test_a_live_load_that_was_taken_for_dead_starts_over(graph, tmp_path, monkey
 def test_a_bound_load_that_was_taken_for_dead_fails_and_writes_nothing(graph, tmp_path, monkeypatch):
     runner = Interfering("check", lambda: take_for_dead(graph, monkeypatch))
     before = graph.snapshot().commit_id
-    with pytest.raises(HeadMoved, match="taken for dead"):
+    with pytest.raises(HeadMoved, match="aborted"):
         bulk(graph, tmp_path, [shelf("c")], runner=runner, if_commit=before)
     assert graph.snapshot().commit_id == before
     assert jobs(graph) == []
@@ -151,7 +151,7 @@ def test_rows_staged_elsewhere_that_were_taken_for_abandoned_are_refused(graph):
     assert sweep(graph._repository).removed == [job.id]
     source = RowSource(0, lambda _: staged)
     before = graph.snapshot().commit_id
-    with pytest.raises(Conflict, match="taken for abandoned"):
+    with pytest.raises(Conflict, match="expired"):
         load_source(graph._repository, InlineRunner(), source, "append", WriteOptions(), begun=job)
     assert graph.snapshot().commit_id == before
     assert jobs(graph) == []

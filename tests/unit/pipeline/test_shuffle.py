@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.pipeline.shuffle import Sieve, buckets_of, hash_texts
+from omnigraph.pipeline.shuffle import IdFilter, buckets_of, hash_texts
 
 TEXTS = ["", "a", "ab", "a\0", "abcdefgh", "abcdefghi", "é", "€" * 9, "x" * 40, "x" * 41]
 AGREED = [0, 810, 772, 542]
@@ -45,7 +45,7 @@ def test_a_sieve_keeps_what_it_is_for_and_little_else(count):
     known = [f"person-{number:08}" for number in range(count)]
     others = [f"person-{number:08}" for number in range(count, count + 20_000)]
     rows = pa.record_batch({"id": pa.array([*known[::2], *others, *known[1::2]], pa.utf8())})
-    kept = Sieve(pa.array(known, pa.utf8())).sift(rows)["id"].to_pylist()
+    kept = IdFilter(pa.array(known, pa.utf8())).filter_rows(rows)["id"].to_pylist()
     assert kept[: -(-count // 2)] == known[::2]
     assert kept[len(kept) - count // 2 :] == known[1::2]
     assert len(kept) - count <= 20_000 / 8
