@@ -14,7 +14,7 @@ from omnigraph.errors import InputError
 from omnigraph.graph import Graph
 from omnigraph.query.syntax.parser import parse_queries
 from support.examples import RULED
-from support.oracle import answer
+from support.oracle.reading import answer
 from support.reads import plain, world_of
 
 EXAMPLES = Path(__file__).parent / "cases" / "examples"

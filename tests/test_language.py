@@ -19,7 +19,7 @@ from omnigraph.graph import Graph
 from omnigraph.query.syntax.format import format_queries
 from omnigraph.query.syntax.parser import parse_queries
 from support.cases import FOLDER, Case, read_cases, write_cases
-from support.oracle import answer
+from support.oracle.reading import answer
 from support.reads import plain, world_of
 
 FILES = sorted(FOLDER.glob("*.cases"))

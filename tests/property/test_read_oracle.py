@@ -19,9 +19,10 @@ from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.syntax.parser import parse_queries
 from support.agreement import same
-from support.oracle import Answer, answer
-from support.oracle_groups import Overflow
-from support.oracle_paths import NegativeWeight, Unsure
+from support.oracle.groups import Overflow
+from support.oracle.model import Answer
+from support.oracle.paths import NegativeWeight, Unsure
+from support.oracle.reading import answer
 from support.reads import Asked, Asking, Point, Subject, new_subject, plain
 
 SEED = 20_240_229

@@ -16,8 +16,8 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.syntax.parser import parse_queries
 from support.agreement import same
 from support.mutations import Mutating
-from support.oracle import World
-from support.oracle_writes import Changed, Refused, Unclear, change
+from support.oracle.model import World
+from support.oracle.writes import Changed, Refused, Unclear, change
 from support.reads import Subject, new_subject, plain
 
 SEED = 20_251_115

@@ -15,8 +15,8 @@ from omnigraph.errors import Cancelled, CompileError, InputError, QueryTimeout
 from omnigraph.query.scalars import SCALARS
 from omnigraph.query.syntax.parser import parse_queries
 from property.test_read_oracle import disagreement
-from support.oracle import answer
-from support.oracle_groups import Overflow
+from support.oracle.groups import Overflow
+from support.oracle.reading import answer
 from support.reads import Asking, new_subject
 from test_examples_read import EXAMPLES, GRAPHS, READS, build, same
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from omnigraph.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.types import PropertyType
-from support.oracle import World
+from support.oracle.model import World
 from support.reads import Asked, Asking, Scope, Values, quoted
 
 _ROW = "row"

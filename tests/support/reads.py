@@ -22,7 +22,8 @@ from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 from omnigraph.versioning.model.ids import system_clock
 from support import reads_functions, reads_paths
-from support.oracle import World, read_date, read_datetime, round_f32
+from support.oracle.model import World
+from support.oracle.values import read_date, read_datetime, round_f32
 from support.reads_nested import computed, gathered, made
 from support.reads_unions import any_hop, edge_ends, entity_test, entity_value, mixed_hop, several_types, type_of
 

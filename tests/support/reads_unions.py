@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from omnigraph.query.syntax import ast
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, union_name
-from support.oracle_unions import Types, any_ends, is_forward
+from support.oracle.unions import Types, any_ends, is_forward
 from support.reads_paths import PathVariable
 
 if TYPE_CHECKING:

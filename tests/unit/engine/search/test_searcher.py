@@ -12,7 +12,7 @@ import pytest
 from omnigraph.errors import InputError, ParameterError, TypeCheckError
 from omnigraph.graph import Graph
 from omnigraph.storage.lance import indexes
-from support.oracle import cosine_distance
+from support.oracle.text import cosine_distance
 from support.writes import edge, new_graph, node
 
 SCHEMA = """

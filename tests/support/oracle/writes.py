@@ -18,8 +18,10 @@ from omnigraph.lang.spans import Name
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.types import PropertyType
-from support import oracle_functions
-from support.oracle import Entity, Props, Row, World, _column, _read_param, _Reading, round_f32
+from support.oracle import functions as oracle_functions
+from support.oracle.model import Entity, Props, Row, World
+from support.oracle.reading import Reading, column_name
+from support.oracle.values import read_param, round_f32
 
 _RANGES = {"I32": (-(2**31), 2**31 - 1), "I64": (-(2**63), 2**63 - 1), "U32": (0, 2**32 - 1), "U64": (0, 2**64 - 1)}
 _EXACT = {"F32": 2**24, "F64": 2**53}
@@ -66,7 +68,7 @@ def change(
 ) -> Changed:
     """The graph after a write that compiles, its counts and its rows; `Refused` when it leaves nothing behind."""
     assert isinstance(query.body, ast.Write)
-    values = {param.name.text: _read_param(params.get(param.name.text), param) for param in query.params}
+    values = {param.name.text: read_param(params.get(param.name.text), param) for param in query.params}
     declared = {param.name.text: param.type_name.text for param in query.params}
     after = World(world.catalog, deepcopy(world.nodes), deepcopy(world.edges))
     writing = _Writing(after, values, declared, now_ms, new_id)
@@ -74,10 +76,10 @@ def change(
         writing.run(statement)
     writing.check_ends()
     rows = list(writing.returned(query.body.items)) if query.body.items else []
-    return Changed(after, writing.nodes, writing.edges, [_column(item) for item in query.body.items], rows)
+    return Changed(after, writing.nodes, writing.edges, [column_name(item) for item in query.body.items], rows)
 
 
-class _Statement(_Reading):
+class _Statement(Reading):
     """Evaluates the expressions of a statement: bare names are the properties of the row, if there is one."""
 
     row_type: NodeType | EdgeType | None = None
@@ -270,7 +272,7 @@ class _Writing:
 
     def returned(self, items: Sequence[ast.ReturnItem]) -> Iterator[tuple[Any, ...]]:
         """Every combination of the named rows, in the order of the statements and then of the ids."""
-        reading = _Reading(Moments(self.catalog, {}, {}), self.params, self.declared, self.now_ms)
+        reading = Reading(Moments(self.catalog, {}, {}), self.params, self.declared, self.now_ms)
         reading.items = items
         exprs = [reading.meant(item.expr) for item in items]
         for rows in product(*self.named.values()):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType
-from support.oracle_unions import Types, is_any, named_edges
+from support.oracle.unions import Types, is_any, named_edges
 
 if TYPE_CHECKING:
-    from support.oracle import Entity, World, _Leap
+    from support.oracle.model import Entity, World
+    from support.oracle.plan import Leap
 
 
 class NegativeWeight(Exception):
@@ -50,7 +51,7 @@ class Trail:
     """A path clause with its anonymous ends named apart."""
 
     clause: ast.Path
-    leaps: list[_Leap]
+    leaps: list[Leap]
     types: Mapping[str, tuple[str, Types]]
     """What the variables are, once all hops are looked at."""
 
@@ -92,7 +93,7 @@ class Paths:
             return [row[first]]
         return [self.entity("node", type_, id) for type_ in trail.types[first][1] for id in self.world.nodes[type_]]
 
-    def followed(self, trail: Trail, leap: _Leap) -> list[EdgeType]:
+    def followed(self, trail: Trail, leap: Leap) -> list[EdgeType]:
         """The edge types of a hop; of one over any edge all there are, or of a single step those that fit its ends."""
         edges = list({edge.name: edge for edge in named_edges(self.catalog, leap.hop)}.values())
         bounds = leap.hop.bounds or ast.Bounds(1, 1)
@@ -128,7 +129,7 @@ class Paths:
                 if node not in nodes:
                     yield from self.walk(trail, at, names, (*nodes, node), (*edges, edge), hops + 1)
 
-    def onward(self, trail: Trail, leap: _Leap, here: Entity) -> Iterator[tuple[Entity, Entity]]:
+    def onward(self, trail: Trail, leap: Leap, here: Entity) -> Iterator[tuple[Entity, Entity]]:
         for edge in self.followed(trail, leap):
             for id, row in self.world.edges[edge.name].items():
                 source = self.entity("node", edge.from_type, row["src"])

@@ -1,0 +1,171 @@
+"""Match blocks with the types of all variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.lang.spans import Name
+from omnigraph.query.syntax import ast
+from support.oracle.model import Entity, World
+from support.oracle.paths import Paths, Trail
+from support.oracle.unions import (
+    Key,
+    Types,
+    any_ends,
+    bound_types,
+    is_any,
+    is_forward,
+    named_edges,
+)
+
+
+@dataclass
+class Block:
+    """A match block: what each of its clauses means once the types of all variables are known."""
+
+    types: dict[str, tuple[str, Types]]
+    """Variable → (kind, types), outer variables included."""
+    steps: list[Step]
+    negations: list[Block]
+    outer: frozenset[str]
+    optionals: list[tuple[Block, list[str]]] = field(default_factory=list)
+    """Each with the names it gives to the rows."""
+
+
+@dataclass
+class Leap:
+    """A hop with its anonymous ends named apart."""
+
+    left: str
+    right: str
+    hop: ast.Hop
+    edge: str | None
+    forward: bool
+    """The left end is the source."""
+
+
+Step = ast.Binding | Leap | Trail | ast.Condition
+
+
+def name_like(like: Name, text: str) -> Name:
+    return Name(text, like.span)
+
+
+def variables_of(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
+    match expr:
+        case ast.Var(name=name):
+            # A parameter hides a variable of its name.
+            yield from () if name in params else (name,)
+        case ast.PropertyOf(var=var):
+            yield var.text
+        case ast.Compare(left=left, right=right) | ast.Arithmetic(left=left, right=right):
+            yield from variables_of(left, params)
+            yield from variables_of(right, params)
+        case ast.Not(expr=inner) | ast.IsNull(expr=inner) | ast.Negative(expr=inner):
+            yield from variables_of(inner, params)
+        case ast.Call(arguments=parts) | ast.Logic(parts=parts) | ast.ListLiteral(items=parts):
+            for part in parts:
+                yield from variables_of(part, params)
+        case ast.ObjectLiteral(fields=named):
+            for part in named:
+                yield from variables_of(part.value, params)
+        case ast.Case(subject=subject, branches=branches, otherwise=otherwise):
+            tested = [part for branch in branches for part in (branch.condition, branch.value)]
+            for part in (subject, *tested, otherwise):
+                yield from () if part is None else variables_of(part, params)
+        case _:
+            return
+
+
+class Planning:
+    """Types of variables and orientation of hops."""
+
+    def __init__(self, world: World, params: Mapping[str, Any], declared: Mapping[str, str], now_ms: int) -> None:
+        self.world = world
+        self.declared = declared
+        self.catalog = world.catalog
+        self.params = params
+        self.now_ms = now_ms
+        self.names = 0
+        self.paths = Paths(world, Entity)
+        self.missing: dict[str, Entity] = {}
+        """What a variable that an optional block did not find would have been."""
+        self.ranked = ""
+        self.fused: dict[Key, float] = {}
+        self.reasons: dict[Key, list[dict[str, Any]]] = {}
+        """Of the ranking the rows are ordered by: which variable it is about, and what is known of each candidate."""
+
+    def plan(self, clauses: Sequence[ast.Clause], outer: Mapping[str, tuple[str, Types]]) -> Block:
+        """Types by §5.1: bindings say theirs, then hops with a known end, then the first of the others."""
+        types = dict(outer)
+        steps: list[Step] = []
+        hops: list[Leap] = []
+        for clause in clauses:
+            if isinstance(clause, ast.Binding):
+                name = self.named(clause.var.text)
+                types[name] = ("node", bound_types(self.catalog, clause))
+                steps.append(ast.Binding(name_like(clause.var, name), clause.type, clause.matches))
+            elif isinstance(clause, ast.Hop):
+                edge = clause.edge_var.text if clause.edge_var and clause.edge_var.text != ast.ANONYMOUS else None
+                leap = Leap(self.named(clause.left.text), self.named(clause.right.text), clause, edge, True)
+                hops.append(leap)
+                steps.append(leap)
+            elif isinstance(clause, ast.Path):
+                leaps = [
+                    Leap(self.named(hop.left.text), self.named(hop.right.text), hop, None, True) for hop in clause.hops
+                ]
+                hops += leaps
+                types[clause.var.text] = ("path", frozenset())
+                steps.append(Trail(clause, leaps, types))
+            elif isinstance(clause, ast.Condition):
+                steps.append(clause)
+        while hops:
+            hops.sort(key=lambda leap: is_any(leap.hop))
+            leap = next((hop for hop in hops if hop.left in types or hop.right in types), hops[0])
+            hops.remove(leap)
+            self.orient(leap, types)
+        negations = []
+        optionals: list[tuple[Block, list[str]]] = []
+        seen = set(outer)
+        for clause in clauses:
+            if isinstance(clause, ast.Negation):
+                known = {name: types[name] for name in seen}
+                negations.append(self.plan(clause.clauses, known))
+            elif isinstance(clause, ast.Optional):
+                inner = self.plan(clause.clauses, {name: types[name] for name in seen})
+                given = [name for name in inner.types if name not in seen and not name.startswith("_ ")]
+                types |= {name: inner.types[name] for name in given}
+                seen |= set(given)
+                optionals.append((inner, given))
+            elif isinstance(clause, ast.Binding):
+                seen.add(clause.var.text)
+            elif isinstance(clause, ast.Hop):
+                used = [clause.left, clause.right, *([clause.edge_var] if clause.edge_var else [])]
+                seen |= {name.text for name in used}
+            elif isinstance(clause, ast.Path):
+                seen |= {clause.var.text, *(end.text for hop in clause.hops for end in (hop.left, hop.right))}
+            seen.discard(ast.ANONYMOUS)
+        return Block(types, steps, negations, frozenset(outer), optionals)
+
+    def named(self, name: str) -> str:
+        """A variable's name; every `$_` gets one of its own, which no query can write."""
+        if name != ast.ANONYMOUS:
+            return name
+        self.names += 1
+        return f"_ {self.names}"
+
+    def orient(self, leap: Leap, types: dict[str, tuple[str, Types]]) -> None:
+        left, right = (types[name][1] if name in types else None for name in (leap.left, leap.right))
+        if is_any(leap.hop):
+            left, right = any_ends(self.catalog, leap.hop, left, right)
+        else:
+            edges = named_edges(self.catalog, leap.hop)
+            leap.forward = is_forward(edges[0], left, right)
+            ends = frozenset(edge.from_type for edge in edges), frozenset(edge.to_type for edge in edges)
+            left, right = ends if leap.forward else ends[::-1]
+            if leap.edge:
+                types[leap.edge] = ("edge", frozenset({edges[0].name}))
+        types.setdefault(leap.left, ("node", left))
+        types.setdefault(leap.right, ("node", right))
