@@ -15,7 +15,8 @@ from omnigraph.graph import Graph
 from omnigraph.query.syntax.parser import parse_queries
 from support.examples import RULED
 from support.oracle.reading import answer
-from support.reads import plain, world_of
+from support.random_reads.graphs import world_of
+from support.random_reads.values import plain
 
 EXAMPLES = Path(__file__).parent / "cases" / "examples"
 GRAPHS = ("library", "ward", "deps")

@@ -20,7 +20,8 @@ from omnigraph.query.syntax.format import format_queries
 from omnigraph.query.syntax.parser import parse_queries
 from support.cases import FOLDER, Case, read_cases, write_cases
 from support.oracle.reading import answer
-from support.reads import plain, world_of
+from support.random_reads.graphs import world_of
+from support.random_reads.values import plain
 
 FILES = sorted(FOLDER.glob("*.cases"))
 CASES = [case for path in FILES for case in read_cases(path)[1]]

@@ -23,7 +23,9 @@ from support.oracle.groups import Overflow
 from support.oracle.model import Answer
 from support.oracle.paths import NegativeWeight, Unsure
 from support.oracle.reading import answer
-from support.reads import Asked, Asking, Point, Subject, new_subject, plain
+from support.random_reads.generator import RandomRead, ReadGenerator
+from support.random_reads.graphs import Point, Subject, new_subject
+from support.random_reads.values import plain
 
 SEED = 20_240_229
 
@@ -56,7 +58,7 @@ def disagreement(result: Result, expected: Answer) -> str | None:
     return None
 
 
-def in_pages(subject: Subject, asked: Asked, point: Point, random: Random) -> Result:
+def in_pages(subject: Subject, asked: RandomRead, point: Point, random: Random) -> Result:
     """The same read page by page, put together, while the clock goes on."""
     tables = []
     for page in subject.graph.pages(asked.text, params=asked.params, page=random.randint(1, 4), **point.where):
@@ -69,7 +71,7 @@ def in_pages(subject: Subject, asked: Asked, point: Point, random: Random) -> Re
 def ask(subject: Subject, random: Random) -> str | None:
     """Make up a read and ask both; what they disagree about, or None. `CompileError` when it is no sound read."""
     point = subject.somewhere()
-    asked = Asking(random, point.world.catalog, subject.values).query()
+    asked = ReadGenerator(random, point.world.catalog, subject.values).query()
     tree = parse_queries(asked.text).queries[0]
     subject.clock.at = 1_750_000_000_123_456
     result: Result | None = None

@@ -18,7 +18,8 @@ from support.agreement import same
 from support.mutations import Mutating
 from support.oracle.model import World
 from support.oracle.writes import Changed, Refused, Unclear, change
-from support.reads import Subject, new_subject, plain
+from support.random_reads.graphs import Subject, new_subject
+from support.random_reads.values import plain
 
 SEED = 20_251_115
 NOW = 1_750_000_000_123_456

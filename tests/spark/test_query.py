@@ -17,7 +17,8 @@ from omnigraph.query.syntax.parser import parse_queries
 from property.test_read_oracle import disagreement
 from support.oracle.groups import Overflow
 from support.oracle.reading import answer
-from support.reads import Asking, new_subject
+from support.random_reads.generator import ReadGenerator
+from support.random_reads.graphs import new_subject
 from test_examples_read import EXAMPLES, GRAPHS, READS, build, same
 
 RANKS = ("nearest(", "bm25(", "rrf(")
@@ -116,7 +117,7 @@ def check(root: Path, spark: Any, seed: int, questions: int) -> None:
     for _ in range(20 * questions):
         state = random.random()
         point = subject.somewhere()
-        question = Asking(Random(state), point.world.catalog, subject.values).query()
+        question = ReadGenerator(Random(state), point.world.catalog, subject.values).query()
         if any(rank in question.text for rank in RANKS):
             continue
         subject.clock.at = 1_750_000_000_123_456

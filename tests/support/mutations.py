@@ -11,13 +11,15 @@ from typing import Any
 from omnigraph.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.types import PropertyType
 from support.oracle.model import World
-from support.reads import Asked, Asking, Scope, Values, quoted
+from support.random_reads.generator import RandomRead, ReadGenerator
+from support.random_reads.terms import Scope, quoted
+from support.random_reads.values import Values
 
 _ROW = "row"
 _KEYS = ("name", "number", "part")
 
 
-class Mutating(Asking):
+class Mutating(ReadGenerator):
     """Writes one mutation; most of what it writes compiles."""
 
     def __init__(self, random: Random, world: World, values: Values) -> None:
@@ -27,7 +29,7 @@ class Mutating(Asking):
         self.single: dict[str, str] = {}
         """Variables of one node → its type."""
 
-    def query(self) -> Asked:
+    def query(self) -> RandomRead:
         random = self.random
         count = random.choice((1, 1, 1, 2, 2, 3, 4))
         kind = random.random()
@@ -37,7 +39,7 @@ class Mutating(Asking):
         if self.named and random.random() < 0.8:
             body += f"\n  return {{ {', '.join(self.returned())} }}"
         declared = ", ".join(f"${name}: {type_}" for name, type_ in self.declared.items())
-        return Asked(f"query q({declared}) {{\n  {body}\n}}", self.params)
+        return RandomRead(f"query q({declared}) {{\n  {body}\n}}", self.params)
 
     def statement(self, kind: int) -> str:
         """An insert, update or upsert, a delete, or any of them."""

@@ -11,7 +11,7 @@ from omnigraph.errors import InputError, ParameterError, QueryNotFound, TypeChec
 from omnigraph.graph import Graph
 from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.read import Plans
-from support.reads import Held
+from support.random_reads.graphs import ManualClock
 from support.writes import edge, new_graph, node
 
 SCHEMA = "node P { name: String @key  n: I64?  at: DateTime? }\nedge Knows: P -> P\n"
@@ -110,7 +110,7 @@ def test_parameters(graph):
 
 def test_now_is_one_instant_of_the_graph_s_own_clock(graph):
     graph.load([node("P", name="past", at=1_000), node("P", name="next", at=1_001)], mode="merge")
-    graph._repository.clock = Held(1_000_999)
+    graph._repository.clock = ManualClock(1_000_999)
     query = "query q() { match { $p: P $p.at <= now() } return { $p.name, now(), now() as then } }"
     moment = "1970-01-01T00:00:01.000Z"
     assert graph.query(query).to_rows() == [{"p.name": "past", "now": moment, "then": moment}]

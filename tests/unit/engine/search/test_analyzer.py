@@ -13,7 +13,7 @@ import pytest
 from omnigraph.engine.search.analyzer import all_within, analyse, within
 from omnigraph.engine.search.inverted_index import build_index
 from support.oracle.text import bm25, is_cjk, levenshtein, tokens
-from support.reads import WORDS
+from support.random_reads.values import WORDS
 
 ANALYSED = {
     "": [],

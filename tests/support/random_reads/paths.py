@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.schema.catalog import EdgeType
 
 if TYPE_CHECKING:
-    from support.reads import Asking, Scope
+    from support.random_reads.generator import ReadGenerator
+    from support.random_reads.terms import Scope
 
 SHARE = 0.08
 """How many moves of a match block are paths."""
@@ -40,7 +41,7 @@ def worth(random: Random, name: str) -> float | int:
     return value if name == "toll" else value + random.choice((0.0, 0.0, 0.5))
 
 
-def path(asking: Asking, scope: Scope) -> str:
+def path(asking: ReadGenerator, scope: Scope) -> str:
     """A path clause; its hops start at a bound node, or at nothing. Behind two there is no third."""
     random = asking.random
     nodes = asking.nodes(scope)
@@ -63,16 +64,16 @@ def path(asking: Asking, scope: Scope) -> str:
     return f"${name}: {kind} {{ {' '.join(hops)} }}" + (f" by {by}" if by else "")
 
 
-def _any_edge(asking: Asking, scope: Scope, here: str | None, before: int) -> tuple[list[str], list[EdgeType]]:
+def _any_edge(asking: ReadGenerator, scope: Scope, here: str | None, before: int) -> tuple[list[str], list[EdgeType]]:
     """One hop over any edge."""
-    from support.reads_unions import any_hop  # noqa: PLC0415 (it knows paths, too)
+    from support.random_reads.unions import any_hop  # noqa: PLC0415 (it knows paths, too)
 
     far = asking.random.choice(("_", *asking.nodes(scope), asking.new_name(scope), asking.new_name(scope)))
     bounds = ["", "{1,1}"] if before else ["", "{1,1}", "{1,2}", "{1,2}"]
     return [any_hop(asking, scope, here or asking.new_name(scope), far, bounds)], list(asking.catalog.edges.values())
 
 
-def _hops(asking: Asking, scope: Scope, here: str | None, kind: str) -> tuple[list[str], list[EdgeType]]:
+def _hops(asking: ReadGenerator, scope: Scope, here: str | None, kind: str) -> tuple[list[str], list[EdgeType]]:
     """Hops that connect, and the edges they follow."""
     hops: list[str] = []
     edges: list[EdgeType] = []
@@ -88,7 +89,7 @@ def _hops(asking: Asking, scope: Scope, here: str | None, kind: str) -> tuple[li
 
 
 def _hop(
-    asking: Asking, scope: Scope, here: str | None, kind: str, *, last: bool
+    asking: ReadGenerator, scope: Scope, here: str | None, kind: str, *, last: bool
 ) -> tuple[str | None, str | None, list[EdgeType]]:
     random, catalog = asking.random, asking.catalog
     edges = list(catalog.edges.values())

@@ -9,15 +9,16 @@ from omnigraph.query.syntax import ast
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, union_name
 from support.oracle.unions import Types, any_ends, is_forward
-from support.reads_paths import PathVariable
+from support.random_reads.paths import PathVariable
 
 if TYPE_CHECKING:
-    from support.reads import Asking, Scope
+    from support.random_reads.generator import ReadGenerator
+    from support.random_reads.terms import Scope
 
 _ANY_BOUNDS = ["", "", "", "{1,1}", "{1,2}", "{2,2}", "{1,3}", "{2,3}", "{1,5}"]
 
 
-def several_types(asking: Asking) -> str:
+def several_types(asking: ReadGenerator) -> str:
     """What a binding may name instead of one node type."""
     random, catalog = asking.random, asking.catalog
     names = [*catalog.nodes, *catalog.nodes, *catalog.interfaces]
@@ -32,18 +33,18 @@ def type_of(catalog: Catalog, spelt: str) -> str:
     return union_name(found or spelt.split("|"))
 
 
-def members(asking: Asking, scope: Scope, name: str) -> Types | None:
+def members(asking: ReadGenerator, scope: Scope, name: str) -> Types | None:
     type_ = scope.get(name)
     return frozenset(asking.catalog.members(type_.name)) if isinstance(type_, NodeType) else None
 
 
-def edge_ends(asking: Asking, scope: Scope, left: str, edge: EdgeType, right: str) -> tuple[str, str]:
+def edge_ends(asking: ReadGenerator, scope: Scope, left: str, edge: EdgeType, right: str) -> tuple[str, str]:
     """What the ends of a hop are that have no type yet."""
     forward = is_forward(edge, members(asking, scope, left), members(asking, scope, right))
     return (edge.from_type, edge.to_type) if forward else (edge.to_type, edge.from_type)
 
 
-def any_hop(asking: Asking, scope: Scope, near: str, far: str, bounds: Sequence[str] = _ANY_BOUNDS) -> str:
+def any_hop(asking: ReadGenerator, scope: Scope, near: str, far: str, bounds: Sequence[str] = _ANY_BOUNDS) -> str:
     """A hop over any edge; an end it introduces is known by what the edges lead to."""
     random = asking.random
     arrow = random.choice(("->", "->", "<->")) + random.choice(bounds)
@@ -60,7 +61,7 @@ def any_hop(asking: Asking, scope: Scope, near: str, far: str, bounds: Sequence[
     return text
 
 
-def mixed_hop(asking: Asking, scope: Scope, near: str) -> str:
+def mixed_hop(asking: ReadGenerator, scope: Scope, near: str) -> str:
     """A hop over edges that lead from, or to, what is near, and elsewhere to different types."""
     random = asking.random
     types = members(asking, scope, near) or frozenset()
@@ -75,13 +76,13 @@ def mixed_hop(asking: Asking, scope: Scope, near: str) -> str:
     return f"${near} {words} ${far}" if out else f"${far} {words} ${near}"
 
 
-def entity_value(asking: Asking, scope: Scope) -> str:
+def entity_value(asking: ReadGenerator, scope: Scope) -> str:
     """`id($x)` or `type($x)`."""
     entities = [name for name, type_ in scope.items() if not isinstance(type_, PathVariable)] or list(scope)
     return f"{asking.random.choice(('id', 'type', 'type'))}(${asking.random.choice(entities)})"
 
 
-def entity_test(asking: Asking, scope: Scope, names: list[str]) -> str:
+def entity_test(asking: ReadGenerator, scope: Scope, names: list[str]) -> str:
     """A condition on what a node or an edge is."""
     random = asking.random
     own = entity_value(asking, {name: scope[name] for name in names})

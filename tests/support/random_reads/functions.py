@@ -14,7 +14,7 @@ _WORDS = ('"a"', '""', '" é "', '"a,b"', '"12"', '"-3"', '"1e2"', '"2020-02-29"
 SHARE = 0.15
 
 
-class Asking(Protocol):
+class Generator(Protocol):
     """The part of the query generator that functions use."""
 
     random: Random
@@ -24,19 +24,19 @@ class Asking(Protocol):
     def condition(self, scope: Any, names: Any, depth: int = 0) -> str: ...
 
 
-def anything(asking: Asking, scope: Any) -> str:
+def anything(asking: Generator, scope: Any) -> str:
     """A call that gives a value of some type."""
     make = asking.random.choice((numeric, text, moment, listed, chosen))
     return make(asking, scope)
 
 
-def plain(asking: Asking, scope: Any) -> str:
+def plain(asking: Generator, scope: Any) -> str:
     """A call whose values have an order."""
     make = asking.random.choice((numeric, text, moment, chosen))
     return make(asking, scope)
 
 
-def numeric(asking: Asking, scope: Any) -> str:
+def numeric(asking: Generator, scope: Any) -> str:
     """A call that gives a number."""
     random = asking.random
     match random.randrange(7):
@@ -60,7 +60,7 @@ def numeric(asking: Asking, scope: Any) -> str:
             return f"length({random.choice((text, listed))(asking, scope)})"
 
 
-def text(asking: Asking, scope: Any) -> str:
+def text(asking: Generator, scope: Any) -> str:
     """A call that gives a text."""
     random = asking.random
     of = _text(asking, scope)
@@ -83,7 +83,7 @@ def text(asking: Asking, scope: Any) -> str:
             return f"{random.choice(('head', 'last'))}(split({of}, {random.choice(_WORDS)}))"
 
 
-def moment(asking: Asking, scope: Any) -> str:
+def moment(asking: Generator, scope: Any) -> str:
     """A call that gives a date or an instant."""
     random = asking.random
     of, scalar = _date(asking, scope)
@@ -97,7 +97,7 @@ def moment(asking: Asking, scope: Any) -> str:
             return f"date_add({of}, {random.choice(amounts)}, {_unit(random, scalar)})"
 
 
-def listed(asking: Asking, scope: Any) -> str:
+def listed(asking: Generator, scope: Any) -> str:
     """A call that gives a list."""
     random = asking.random
     lists = _lists(scope)
@@ -115,7 +115,7 @@ def listed(asking: Asking, scope: Any) -> str:
             return f"concat({of}, {of})"
 
 
-def chosen(asking: Asking, scope: Any) -> str:
+def chosen(asking: Generator, scope: Any) -> str:
     """A `case`, or an item of a list."""
     random = asking.random
     lists = _lists(scope)
@@ -133,7 +133,7 @@ def chosen(asking: Asking, scope: Any) -> str:
     return f"(case when {test} then {values[0]} when false then {values[1]}{otherwise} end)"
 
 
-def test(asking: Asking, scope: Any) -> str:
+def test(asking: Generator, scope: Any) -> str:
     """A condition on a call."""
     random = asking.random
     match random.randrange(4):
@@ -150,16 +150,16 @@ def test(asking: Asking, scope: Any) -> str:
             return f"date_add({of}, 1, {_unit(random, scalar)}) {random.choice(('<', '>='))} {of}"
 
 
-def _number(asking: Asking, scope: Any) -> str:
+def _number(asking: Generator, scope: Any) -> str:
     known = [of for scalar in _NUMBERS for of in asking.properties(scope, scalar)]
     return asking.random.choice([*known, "2.5", "-2.5", "1234567", "0.05"])
 
 
-def _text(asking: Asking, scope: Any) -> str:
+def _text(asking: Generator, scope: Any) -> str:
     return asking.random.choice([*asking.properties(scope, "String"), asking.random.choice(_WORDS)])
 
 
-def _date(asking: Asking, scope: Any) -> tuple[str, str]:
+def _date(asking: Generator, scope: Any) -> tuple[str, str]:
     random = asking.random
     scalar = random.choice(("Date", "DateTime"))
     literal = random.choice(("2020-02-29", "0001-01-01", "9999-12-31", "2021-01-03"))

@@ -13,7 +13,7 @@ _NUMBERS = ("I32", "I64", "U32", "F32", "F64")
 _PLAIN = ("String", "Bool", "Date", "DateTime", *_NUMBERS)
 
 
-class Asking(Protocol):
+class Generator(Protocol):
     """What is asked of whoever makes up a query."""
 
     random: Random
@@ -25,7 +25,7 @@ class Asking(Protocol):
     def aggregate(self, scope: Any) -> str: ...
 
 
-def made(asking: Asking, scope: Scope, depth: int = 0) -> str:
+def made(asking: Generator, scope: Scope, depth: int = 0) -> str:
     """An object or a list."""
     random = asking.random
     if random.random() < 0.3:
@@ -34,7 +34,7 @@ def made(asking: Asking, scope: Scope, depth: int = 0) -> str:
     return f"{{ {', '.join(f'{name}: {part(asking, scope, depth)}' for name in names)} }}"
 
 
-def listed(asking: Asking, scope: Scope, depth: int) -> str:
+def listed(asking: Generator, scope: Scope, depth: int) -> str:
     """A list of values of one type."""
     random = asking.random
     match random.randrange(5):
@@ -53,7 +53,7 @@ def listed(asking: Asking, scope: Scope, depth: int) -> str:
             return f"[{', '.join(random.choice(some) for _ in range(random.randint(1, 3)))}]" if some else "[null]"
 
 
-def part(asking: Asking, scope: Scope, depth: int) -> str:
+def part(asking: Generator, scope: Scope, depth: int) -> str:
     """Whatever can stand in an object."""
     random = asking.random
     match random.randrange(8):
@@ -71,7 +71,7 @@ def part(asking: Asking, scope: Scope, depth: int) -> str:
             return random.choice(asking.properties(scope) or ["1"])
 
 
-def gathered(asking: Asking, scope: Scope) -> str:
+def gathered(asking: Generator, scope: Scope) -> str:
     """Nodes, objects or lists, collected."""
     random = asking.random
     distinct = random.choice(("", "", "distinct "))
@@ -80,7 +80,7 @@ def gathered(asking: Asking, scope: Scope) -> str:
     return f"collect({distinct}{inner})"
 
 
-def computed(asking: Asking, scope: Scope) -> tuple[str, bool]:
+def computed(asking: Generator, scope: Scope) -> tuple[str, bool]:
     """An item over aggregates, and whether groups can be ordered by it."""
     random = asking.random
     count = f"count({random.choice(['$' + name for name in asking.nodes(scope)] or ['1'])})"
