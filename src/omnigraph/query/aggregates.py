@@ -13,7 +13,9 @@ from typing import Literal
 
 from omnigraph.types import PropertyType
 
-AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
+NumericAggregate = Literal["sum", "avg"]
+"""The aggregates that are computed from numbers."""
+AggregateFunction = Literal["count", "min", "max", "collect"] | NumericAggregate
 
 _I64 = PropertyType("I64")
 _U64 = PropertyType("U64")

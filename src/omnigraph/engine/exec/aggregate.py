@@ -1,7 +1,6 @@
 """Groups and aggregates.
 
-Rows with equal keys are one group, null among them; without keys all rows are one, even when there are
-none. Integers are summed exactly, other numbers as 64-bit floats; nulls do not count.
+Rows with equal keys are one group; nulls are equal. Without keys all rows are one group, even if there are no rows.
 """
 
 from __future__ import annotations
@@ -14,16 +13,15 @@ import pyarrow as pa
 
 from omnigraph.engine.adjacency.csr import NONE
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import Frame, added_up
-from omnigraph.engine.exec.column_aggregates import float_sum, total
+from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.exec.column_aggregates import total
 from omnigraph.engine.exec.grouping import Groups, over_values
-from omnigraph.engine.exec.integer_sums import sum_array
 from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.reducers import group_sizes, reduce_numbers, reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
-from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.query.plan import ir
-from omnigraph.schema.arrow import arrow_type
-from omnigraph.types import PropertyType
+
+_FLOAT = ir.F64.with_nullable(True)
 
 
 def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
@@ -79,77 +77,28 @@ def _dense(codes: Numbers) -> tuple[Numbers, int]:
 
 
 def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
-    """One aggregate of every group; without groups all rows are one."""
+    """Return an aggregate of every group; without `groups` all rows are one group."""
     weight = frame.weight
     if call.distinct:
         return over_values(call, frame, groups, count, evaluator)
     if isinstance(call.argument, ir.Entity | ir.PathPart):
-        return pa.array(_sizes(groups, weight, frame.count, count))
+        return pa.array(group_sizes(groups, weight, frame.count, count))
     if groups is None and weight is None and isinstance(call.argument, ir.Prop):
         found = total(call.function, frame.bound[call.argument.var], call.argument.name)
         if found is not None:
             return found
-    whole = call.function == "sum" and isinstance(call.type, PropertyType) and call.type.is_integer
-    if call.function in ("sum", "avg") and not whole:
+    if (call.function == "sum" or call.function == "avg") and call.type == _FLOAT:
         numbers = evaluator.floats(call.argument, frame)
         if numbers is not None:
-            return _mean(call, numbers, groups, weight, count)
+            return reduce_numbers(call.function, numbers, groups, weight, count)
     values = evaluator.value(call.argument, frame)
-    known = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
     if groups is None:
         groups = np.zeros(frame.count, np.int64)
-    if call.function in ("min", "max"):
-        return _extreme(call, values, groups, count, known)
-    if not known.all():
+    if values.null_count:
+        known = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
         values, groups = values.filter(pa.array(known)), groups[known]
         weight = weight[known] if weight is not None else None
-    if call.function == "count":
-        return pa.array(_sizes(groups, weight, len(groups), count))
-    if whole:
-        sizes = _sizes(groups, weight, len(groups), count)
-        return sum_array(values.to_numpy(zero_copy_only=False), groups, weight, sizes, call.type)
-    floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return _mean(call, floats, groups, weight, count)
-
-
-def _sizes(groups: Numbers | None, weight: Numbers | None, rows: int, count: int) -> Numbers:
-    if groups is None:
-        return np.array([rows if weight is None else int(weight.sum())])
-    return added_up(groups, weight, count)[:count]
-
-
-def _mean(
-    call: ir.Aggregate,
-    values: np.ndarray[Any, Any],
-    groups: Numbers | None,
-    weight: Numbers | None,
-    count: int,
-) -> pa.Array:
-    """The sum or average of each group; null for a group of nothing."""
-    sizes = _sizes(groups, weight, len(values), count)
-    weighed = values if weight is None else values * weight
-    if groups is None:
-        totals = np.array([float_sum(weighed)])
-    else:
-        # Of no rows at all `bincount` makes integers, whatever they would have weighed.
-        weights = stoppable(lambda: np.bincount(groups, weights=weighed, minlength=count), len(groups))
-        totals = weights[:count].astype(np.float64)
-    empty = sizes == 0
-    return pa.array(totals / np.where(empty, 1, sizes) if call.function == "avg" else totals, mask=empty)
-
-
-def _extreme(
-    call: ir.Aggregate, values: pa.Array, groups: Numbers, count: int, known: np.ndarray[Any, Any]
-) -> pa.Array:
-    """min or max by the order of the values, whatever their type."""
-    rows = np.flatnonzero(known)
-    ranks = ranks_of(values)[rows]
-    keys = (ranks if call.function == "max" else -ranks, groups[rows])
-    order = stoppable(lambda: np.lexsort(keys), len(rows))
-    chosen = np.full(count, -1, np.int64)
-    chosen[groups[rows][order]] = rows[order]  # The last of a group wins: the largest, or the smallest.
-    places = pa.array(chosen, mask=chosen < 0)
-    return values.take(places).cast(arrow_type(call.type))
+    return reduce_values(call, values, groups, weight, count)
 
 
 def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:

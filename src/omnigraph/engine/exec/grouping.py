@@ -10,15 +10,14 @@ import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame
-from omnigraph.engine.exec.integer_sums import sum_array
 from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.reducers import reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.engine.expr.structs import dense
 from omnigraph.engine.write.where import RowsData
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.types import PropertyType
 
 
 class Groups:
@@ -138,17 +137,11 @@ def over_values(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         item = arrow_type(call.type).value_type
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.cast(item)).cast(arrow_type(call.type))
-    ends = np.cumsum(sizes)
-    empty = sizes == 0
     if call.function in ("min", "max"):
+        ends = np.cumsum(sizes)
         chosen = ends - sizes if call.function == "min" else ends - 1
-        return values.take(pa.array(chosen, mask=empty)).cast(arrow_type(call.type))
-    if call.function == "sum" and isinstance(call.type, PropertyType) and call.type.is_integer:
-        return sum_array(values.to_numpy(zero_copy_only=False), groups[rows], None, sizes, call.type)
-    floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    # Of no rows at all `bincount` makes integers.
-    totals = np.bincount(groups[rows], weights=floats, minlength=count)[:count].astype(np.float64)
-    return pa.array(totals / np.where(empty, 1, sizes) if call.function == "avg" else totals, mask=empty)
+        return values.take(pa.array(chosen, mask=sizes == 0)).cast(arrow_type(call.type))
+    return reduce_values(call, values, groups[rows], None, count)
 
 
 def _first_of_runs(groups: Numbers, codes: Numbers) -> np.ndarray[Any, Any]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.errors import InputError
-from omnigraph.types import INTEGER_RANGES, PropertyType
+from omnigraph.types import INTEGER_RANGES
 
 Values = np.ndarray[Any, Any]
 
@@ -65,10 +65,9 @@ def sums_of(values: Values, groups: Numbers | None, weight: Numbers | None, coun
     return _column([int(total) for total in exact], type_)
 
 
-def sum_array(values: Values, groups: Numbers | None, weight: Numbers | None, sizes: Values, type_: Any) -> pa.Array:
+def sum_array(values: Values, groups: Numbers | None, weight: Numbers | None, sizes: Values, type_: str) -> pa.Array:
     """The sum of each group as a column; null for a group without values."""
-    scalar = type_.scalar if isinstance(type_, PropertyType) else "I64"
-    return pa.array(sums_of(values, groups, weight, len(sizes), scalar), mask=sizes == 0)
+    return pa.array(sums_of(values, groups, weight, len(sizes), type_), mask=sizes == 0)
 
 
 def _by_digits(values: Values, groups: Numbers, weight: Numbers | None, count: int, type_: str) -> Values:
