@@ -28,7 +28,7 @@ from omnigraph.engine.ingest.tabular import table_bytes
 from omnigraph.engine.write.fill_vectors import Embedder
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
-from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.load import ExceedsMemory, file_kind, load
 from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.diff import DiffResult, diff_files
@@ -97,7 +97,7 @@ class BulkOptions:
 
 def load_data(
     repository: Repository,
-    catalogs: Catalogs,
+    catalogs: CatalogCache,
     data: Any,
     mode: str,
     options: WriteOptions,

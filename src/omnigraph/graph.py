@@ -20,16 +20,18 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.engine_choice import BulkOptions, solving
 from omnigraph.errors import InputError
 from omnigraph.graph_history import row_id
-from omnigraph.graph_queries import Asking, Params, Place, Shared, name_and_params
+from omnigraph.graph_queries import Asking
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
-from omnigraph.operations.analytics import Analysis, AnalysisOptions, analyze, analyze_and_write
+from omnigraph.operations.analytics import Analysis, AnalysisRequest, analyze, analyze_and_write
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.embed_missing import FillResult, fill_missing
+from omnigraph.operations.graph_context import GraphContext, Place
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.networkx_export import to_networkx
+from omnigraph.operations.requests import MutationRequest, Params, QueryText
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.arrow import table_schema
@@ -51,13 +53,13 @@ from omnigraph.versioning.write.transaction import WriteOptions
 class Graph(Asking):
     """A graph on a folder or in a bucket, seen from one branch."""
 
-    def __init__(self, shared: Shared, *, branch: str = MAIN, actor: str | None = None) -> None:
-        self._shared = shared
-        self._repository = shared.repository
-        self._catalogs = shared.catalogs
-        self._embedder = shared.embedder
-        self._environ = shared.environ
-        self._fetch = shared.fetch
+    def __init__(self, context: GraphContext, *, branch: str = MAIN, actor: str | None = None) -> None:
+        self._context = context
+        self._repository = context.repository
+        self._catalogs = context.catalogs
+        self._embedder = context.embedder
+        self._environ = context.environ
+        self._fetch = context.fetch
         self.branch = branch
         self.actor = actor
 
@@ -91,7 +93,7 @@ class Graph(Asking):
     def on(self, branch: str) -> Graph:
         """The same graph bound to another branch."""
         self._repository.state().get_head(branch)
-        return Graph(self._shared, branch=branch, actor=self.actor)
+        return Graph(self._context, branch=branch, actor=self.actor)
 
     # -- schema ----------------------------------------------------------------------------------
 
@@ -147,17 +149,15 @@ class Graph(Asking):
         With `write`, the values become properties of the nodes as one commit: the property's name, or for
         degrees column → property. Only nodes whose value changed are written. `engine` and `spark` are `query`'s.
         """
-        options = AnalysisOptions(nodes, edges, weight, damping)
-        shared = self._shared
         if write is not None and at is not None:
             raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
-        with solving(self._repository, BulkOptions(engine, spark, watch), shared.environ) as solve:
+        request = AnalysisRequest(algorithm, nodes, edges, weight, damping)
+        context = self._context
+        with solving(context.repository, BulkOptions(engine, spark, watch), context.environ) as solve:
             if write is None:
-                return analyze(self.snapshot(branch, at), self._catalogs, shared.cache, algorithm, options, solve)
-            how = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
-            return analyze_and_write(
-                self._repository, self._catalogs, shared.cache, algorithm, options, write, how, solve
-            )
+                return analyze(context, self.snapshot(branch, at), request, solve)
+            options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+            return analyze_and_write(context, request, write, options, solve)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -178,8 +178,6 @@ class Graph(Asking):
         A text is a whole `.gq` source or bare statements, which take the types of their parameters from their values. A
         mapping in second position is `params`.
         """
-        name, params = name_and_params(name, params)
-        text, source_name = read_source(source)
         options = WriteOptions(
             branch=branch or self.branch,
             actor=actor or self.actor,
@@ -187,17 +185,7 @@ class Graph(Asking):
             if_commit=if_commit,
             idempotency_key=idempotency_key,
         )
-        return mutate(
-            self._repository,
-            self._catalogs,
-            text,
-            name,
-            params,
-            options,
-            embedder=self._shared.embedder,
-            fetch=self._shared.fetch,
-            source_name=source_name,
-        )
+        return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
 
     def embed(
         self,
@@ -210,7 +198,7 @@ class Graph(Asking):
     ) -> FillResult:
         """Make the vectors that are missing where there is a text, as one commit; with `again`, all of them anew."""
         options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
-        embedder = self._shared.embedder
+        embedder = self._context.embedder
         return fill_missing(self._repository, self._catalogs, options, embedder, types=types, again=again)
 
     # -- tables and rows -------------------------------------------------------------------------
@@ -307,7 +295,7 @@ class Graph(Asking):
         """
         cached = [
             verify.Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
-            for name, reason in disk_cache.damaged(self._shared.cache.folder)
+            for name, reason in disk_cache.damaged(self._context.cache.folder)
         ]
         return verify.verify(self._repository, self._expected, deep=deep) + cached
 
@@ -344,7 +332,7 @@ def init(
     """Create a graph from a schema (its text, or the path of a file) and open it; `GraphExists` if there is one."""
     environ = os.environ if environ is None else environ
     repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
-    return Graph(Shared.of(repository, environ, blob_sources), actor=actor)
+    return Graph(GraphContext.of(repository, environ, blob_sources), actor=actor)
 
 
 def open(
@@ -366,6 +354,6 @@ def open(
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(Shared.of(repository, environ, blob_sources), branch=branch, actor=actor)
+    graph = Graph(GraphContext.of(repository, environ, blob_sources), branch=branch, actor=actor)
     repository.state().get_head(branch)
     return graph

@@ -11,7 +11,7 @@ from typing import Any
 
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
-from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.column_mapping import document, names_in, schema_difference, shown_names
 from omnigraph.operations.conflict_rules import Resolve
 from omnigraph.operations.export import export_rows
@@ -39,7 +39,7 @@ class Review:
     """Branches, merges, diffs and history of a graph, seen from one branch."""
 
     _repository: Repository
-    _catalogs: Catalogs
+    _catalogs: CatalogCache
     branch: str
     actor: str | None
 

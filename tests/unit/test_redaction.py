@@ -15,7 +15,7 @@ from omnigraph.cli.invocation import Address, Invocation
 from omnigraph.cli.main import run
 from omnigraph.embedding.config import PROVIDERS, find_config
 from omnigraph.errors import OmniGraphError
-from omnigraph.graph_queries import Shared
+from omnigraph.operations.graph_context import GraphContext
 from omnigraph.redaction import redact, redact_uri
 from omnigraph.spark.session import SessionOptions
 from omnigraph.storage.files.location import locate
@@ -60,14 +60,14 @@ def _settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clean_environment
 
 def test_no_repr_holds_a_setting(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, environ=SECRETS)
-    shared: Shared = graph._shared
+    context: GraphContext = graph._context
     config = parse_config(f"graphs:\n  lab:\n    uri: {SERVER}\ncli:\n  graph: lab\n", tmp_path / "omnigraph.yaml")
-    objects: list[object] = [graph, og.AsyncGraph(graph), *vars(graph).values(), shared, *vars(shared).values()]
-    objects += [shared.repository, vars(shared.repository), locate("s3://b/g", SECRETS)]
+    objects: list[object] = [graph, og.AsyncGraph(graph), *vars(graph).values(), context, *vars(context).values()]
+    objects += [context.repository, vars(context.repository), locate("s3://b/g", SECRETS)]
     objects += [find_config({**SECRETS, "OMNIGRAPH_EMBED_PROVIDER": provider}) for provider in PROVIDERS]
     objects += [config, Address(SERVER, "--uri"), Invocation("load", uri=SERVER, uri_option=SERVER)]
     objects += [SessionOptions(remote=f"sc://h/;token={SENTINEL}", config={"spark.token": SENTINEL})]
-    shown = [value for value in objects if value is not shared.environ]
+    shown = [value for value in objects if value is not context.environ]
     assert [value for value in shown if SENTINEL in repr(value)] == []
 
 

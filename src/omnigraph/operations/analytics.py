@@ -21,12 +21,11 @@ from omnigraph.engine.cache.table_cache import DataCache, Numbers
 from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.overlay import Pending
 from omnigraph.errors import InputError, TypeNotFound
-from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.graph_context import GraphContext
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 Algorithm = Literal["pagerank", "components", "degrees"]
@@ -39,9 +38,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class AnalysisOptions:
-    """What to look at, and how."""
+class AnalysisRequest:
+    """An algorithm, the part of the graph it runs on, and its parameters."""
 
+    algorithm: str
+    """"pagerank", "components" or "degrees"."""
     nodes: Sequence[str] | None = None
     """Node types; by default those at the ends of the edge types."""
     edges: Sequence[str] | None = None
@@ -119,33 +120,20 @@ class _InProcess:
 
 
 def analyze(
-    snapshot: Snapshot,
-    catalogs: Catalogs,
-    cache: DataCache,
-    algorithm: str,
-    options: AnalysisOptions,
-    solve: Solve | None = None,
+    context: GraphContext, snapshot: Snapshot, request: AnalysisRequest, solve: Solve | None = None
 ) -> Analysis:
     """Run an algorithm on a snapshot; nothing is written."""
-    if algorithm not in get_args(Algorithm):
-        raise InputError(
-            f"there is no algorithm '{algorithm}'",
-            hint=did_you_mean(algorithm, COLUMNS) or f"the algorithms are {', '.join(COLUMNS)}",
-        )
-    if options.weight is not None and algorithm != "pagerank":
-        raise InputError(f"'{algorithm}' takes no weight", hint="leave weight out, or run 'pagerank'")
-    if not 0 <= options.damping < 1:
-        raise InputError(f"the damping {options.damping} is not between 0 and 1", hint="0.85 is usual")
-    nodes, edges = _chosen(catalogs.of(snapshot), options)
+    algorithm, cache = _check(request), context.cache
+    nodes, edges = _chosen(context.catalogs.of(snapshot), request)
     if solve is None:
-        solver: Solver = _InProcess(_edge_list(snapshot, cache, nodes, edges, options.weight))
+        solver: Solver = _InProcess(_edge_list(snapshot, cache, nodes, edges, request.weight))
     else:
-        solver = solve(snapshot, nodes, edges, options.weight)
+        solver = solve(snapshot, nodes, edges, request.weight)
     stats = {"nodes": solver.nodes, "edges": solver.edges}
     values: tuple[Numbers | Floats, ...]
     if algorithm == "pagerank":
         ranks, stats["rounds"] = solver.pagerank(
-            damping=options.damping, tolerance=options.tolerance, rounds_max=options.rounds_max
+            damping=request.damping, tolerance=request.tolerance, rounds_max=request.rounds_max
         )
         values = (ranks,)
     elif algorithm == "components":
@@ -162,30 +150,42 @@ def analyze(
         parts = [pa.array(column[first : first + len(ids)]) for column in values]
         tables[node.name] = pa.table([ids, *parts], names=["id", *COLUMNS[algorithm]])
         first += len(ids)
-    return Analysis(cast(Algorithm, algorithm), tables, stats, snapshot.commit_id)
+    return Analysis(algorithm, tables, stats, snapshot.commit_id)
+
+
+def _check(request: AnalysisRequest) -> Algorithm:
+    """Return the requested algorithm; an unknown one, or a parameter out of range, raises `InputError`."""
+    algorithm = request.algorithm
+    if algorithm not in get_args(Algorithm):
+        raise InputError(
+            f"there is no algorithm '{algorithm}'",
+            hint=did_you_mean(algorithm, COLUMNS) or f"the algorithms are {', '.join(COLUMNS)}",
+        )
+    if request.weight is not None and algorithm != "pagerank":
+        raise InputError(f"'{algorithm}' takes no weight", hint="leave weight out, or run 'pagerank'")
+    if not 0 <= request.damping < 1:
+        raise InputError(f"the damping {request.damping} is not between 0 and 1", hint="0.85 is usual")
+    return cast(Algorithm, algorithm)
 
 
 def analyze_and_write(
-    repository: Repository,
-    catalogs: Catalogs,
-    cache: DataCache,
-    algorithm: str,
-    options: AnalysisOptions,
+    context: GraphContext,
+    request: AnalysisRequest,
     into: str | Mapping[str, str],
-    write_options: WriteOptions,
+    options: WriteOptions,
     solve: Solve | None = None,
 ) -> Analysis:
-    """Run an algorithm on a branch's head and set the properties `into` names, as one commit.
+    """Run an algorithm on a branch's head and set the properties that `into` names, as one commit.
 
-    `into` is the property for an algorithm that finds one value, else column → property.
+    `into` is the property for an algorithm with one result column, else a mapping of column to property.
     """
     analysis: Analysis | None = None
     rows_written = 0
 
     def prepare(transaction: Transaction) -> None:
         nonlocal analysis, rows_written
-        catalog = catalogs.of(transaction.snapshot)
-        analysis = analyze(transaction.snapshot, catalogs, cache, algorithm, options, solve)
+        catalog = context.catalogs.of(transaction.snapshot)
+        analysis = analyze(context, transaction.snapshot, request, solve)
         targets = _targets(analysis.algorithm, into)
         pending = Pending(transaction.snapshot)
         rows_written = 0
@@ -198,14 +198,14 @@ def analyze_and_write(
         for table in pending.touched():
             transaction.change(table.key, table.change())
 
-    commit = write(repository, prepare, replace(write_options, kind="analysis"))
+    commit = write(context.repository, prepare, replace(options, kind="analysis"))
     assert analysis is not None
     return replace(analysis, rows_written=rows_written, commit_id=commit.id if commit else None)
 
 
-def _chosen(catalog: Catalog, options: AnalysisOptions) -> tuple[list[NodeType], list[EdgeType]]:
-    nodes = _named(options.nodes, catalog.nodes, "node")
-    edges = _named(options.edges, catalog.edges, "edge")
+def _chosen(catalog: Catalog, request: AnalysisRequest) -> tuple[list[NodeType], list[EdgeType]]:
+    nodes = _named(request.nodes, catalog.nodes, "node")
+    edges = _named(request.edges, catalog.edges, "edge")
     if nodes is None and edges is None:
         return [*catalog.nodes.values()], [*catalog.edges.values()]
     if edges is None:

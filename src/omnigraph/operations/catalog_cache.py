@@ -1,4 +1,4 @@
-"""Catalogs by schema hash: a stored schema is read once."""
+"""CatalogCache by schema hash: a stored schema is read once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.snapshot import Snapshot
 
 
-class Catalogs:
+class CatalogCache:
     """The catalogs of the schemas met so far."""
 
     def __init__(self) -> None:

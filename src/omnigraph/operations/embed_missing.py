@@ -17,7 +17,7 @@ from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.fill_vectors import UNCONFIGURED, Embedder, Remembered, fill_vectors, has_text
 from omnigraph.engine.write.overlay import Pending
 from omnigraph.errors import InputError, TypeNotFound
-from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.suggestions import did_you_mean
@@ -45,7 +45,7 @@ class FillResult:
 
 def fill_missing(
     repository: Repository,
-    catalogs: Catalogs,
+    catalogs: CatalogCache,
     options: WriteOptions,
     embedder: Embedder,
     *,

@@ -27,7 +27,7 @@ from omnigraph.engine.write.fill_vectors import Embedder, Remembered, fill_vecto
 from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.engine.write.upsert import check_missing, fold, is_loose, match_columns, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError, RecordError
-from omnigraph.operations.catalog_cache import Catalogs
+from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
 from omnigraph.operations.originals import line_records, part_records
@@ -56,7 +56,7 @@ DECODED_BYTES_MAX = 256 << 20
 
 def load(
     repository: Repository,
-    catalogs: Catalogs,
+    catalogs: CatalogCache,
     data: Any,
     mode: str,
     options: WriteOptions,

@@ -14,20 +14,20 @@ import pyarrow as pa
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import Shape, shape_of
 from omnigraph.engine.write.constraints import check_delta
-from omnigraph.engine.write.fill_vectors import Embedder, Remembered
+from omnigraph.engine.write.fill_vectors import Remembered
 from omnigraph.engine.write.statements import Counts, MutationRun
 from omnigraph.errors import Hint, InputError
-from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.embedder import ColumnEmbedder
+from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.requests import MutationRequest, QueryText
 from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
-from omnigraph.values import Fetch
+from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Commit
-from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import GeneratedKey, Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import GeneratedKey, Transaction, write
 
 COUNTS, ROWS = "affected", "returned"
 """Where a commit that can be asked for again keeps its counts, and the query's name and rows."""
@@ -94,39 +94,24 @@ class _Done:
         return cls(Counts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _unpacked(rows), name)
 
 
-def mutate(
-    repository: Repository,
-    catalogs: Catalogs,
-    source: str,
-    name: str | None,
-    params: dict[str, Any] | None,
-    options: WriteOptions,
-    *,
-    embedder: Embedder | None = None,
-    fetch: Fetch | None = None,
-    source_name: str = "<query>",
-) -> MutationResult:
-    """Run one mutation query of `source` as one commit."""
+def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
+    """Run one mutation query as one commit."""
     started = time.perf_counter()
+    repository, query, options = context.repository, request.query, request.options
     now = repository.clock()
     done: _Done | None = None
-    embedder = Remembered(embedder) if embedder is not None else None
+    embedder = Remembered(context.embedder)
     if options.idempotency_key is not None:
-        options = replace(options, request_hash=_request_hash(options.branch, source, name, params))
+        options = replace(options, request_hash=_request_hash(options.branch, query))
     generated = isinstance(options.idempotency_key, GeneratedKey)
     outcome = dict(options.metadata)
 
     def prepare(transaction: Transaction) -> None:
         nonlocal done
-        catalog = catalogs.of(transaction.snapshot)
-        plan = compile_query(catalog, source, name, source_name=source_name, declared=inline_params(source, params))
-        if not isinstance(plan, ir.MutationIR):
-            raise InputError(
-                f"query '{plan.name}' reads and changes nothing",
-                hint=Hint("run it with query", cli="run it with 'omnigraph read'"),
-            )
-        bound = bind_params(plan.params, params)
-        embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog) if embedder else None
+        catalog = context.catalogs.of(transaction.snapshot)
+        plan = _compile(catalog, query)
+        bound = bind_params(plan.params, query.params)
+        embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog)
         run = MutationRun(
             plan,
             catalog,
@@ -135,23 +120,22 @@ def mutate(
             now_ms=now // 1000,
             new_id=lambda: new_ulid(repository.clock()),
             embedder=embedding,
-            fetch=fetch,
+            fetch=context.fetch,
         )
         pending = run.run()
         check_delta(catalog, pending.delta())
         for table in pending.touched():
             transaction.change(table.key, table.change())
-        if embedding is not None:
-            embedding.record(transaction)
+        embedding.record(transaction)
         done = _Done(run.counts, run.returned(), plan.name, shape_of(plan), transaction.snapshot.commit_id)
         if options.idempotency_key is not None:
             outcome.update(done.kept(whole=not generated))
 
     commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome))
     if commit is not None and COUNTS in commit.metadata and not generated:
-        # The key may have been used before, in which case this is not the commit of the attempt above.
+        # If the key was used before, this is the commit of the earlier request, not of the attempt above.
         done = _Done.remembered(commit)
-    assert done is not None, "a write that landed was prepared"
+    assert done is not None, "a published write was prepared"
     rows = Result(
         done.rows,
         query_name=done.query_name,
@@ -160,6 +144,17 @@ def mutate(
         shape=lambda: done.shape,
     )
     return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
+
+
+def _compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:
+    declared = inline_params(query.text, query.params)
+    plan = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
+    if not isinstance(plan, ir.MutationIR):
+        raise InputError(
+            f"query '{plan.name}' reads and changes nothing",
+            hint=Hint("run it with query", cli="run it with 'omnigraph read'"),
+        )
+    return plan
 
 
 def _packed(rows: pa.Table) -> bytes:
@@ -175,6 +170,6 @@ def _unpacked(text: str) -> pa.Table:
         return stream.read_all()
 
 
-def _request_hash(branch: str, source: str, name: str | None, params: dict[str, Any] | None) -> str:
-    request = json.dumps([branch, source, name, params], sort_keys=True, default=repr)
+def _request_hash(branch: str, query: QueryText) -> str:
+    request = json.dumps([branch, query.text, query.name, query.params], sort_keys=True, default=repr)
     return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.cancellation import watching
-from omnigraph.engine.exec.context import NO_LIMITS, Limits
 from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.plan.limit_offset import Page
 from omnigraph.engine.result.result import Result
-from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
-from omnigraph.operations.catalog_cache import Catalogs
-from omnigraph.operations.read import EmbedText, Plans, embedding_at, get_read, result_of
+from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError, PageCursorRejected, PageGone
+from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.read import embedding_at, result_of
+from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
@@ -58,40 +57,26 @@ class _Cursor:
         return cls(branch, fields["commit"], fields["offset"], fields["now"], fields["digest"])
 
 
-def read_page(
-    repository: Repository,
-    catalogs: Catalogs,
-    plans: Plans,
-    cache: DataCache,
-    source: str,
-    name: str | None,
-    params: dict[str, Any] | None,
-    *,
-    rows: int,
-    after: str | None,
-    branch: str,
-    start: Callable[[], Snapshot],
-    fixed: bool,
-    embed: EmbedText | None = None,
-    limits: Limits | None = None,
-    source_name: str = "<query>",
-) -> Result:
-    """So many rows of one read query of `source`, the first ones or those behind a cursor of the same branch.
+def read_page(context: GraphContext, request: ReadRequest) -> Result:
+    """Return one page of a read query: its first rows, or those after a cursor of the same branch.
 
-    `start` is what the first page reads; where it is `fixed`, a cursor must be of the same commit.
+    The first page reads the requested snapshot. If the request names a point in time, a cursor must be of its commit.
     """
     started = time.perf_counter()
-    watch = (limits or NO_LIMITS).watch()
-    cursor = _Cursor.read(after, branch) if after is not None else None
-    snapshot = start() if cursor is None or fixed else None
-    if cursor is not None:
-        if snapshot is not None and snapshot.commit_id != cursor.commit_id:
-            raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to the one that 'at' means")
-        snapshot = _snapshot_at(repository, cursor.commit_id)
-    assert snapshot is not None
+    page = request.page
+    assert page is not None, "a request for a page"
+    if request.executor == "spark":
+        raise InputError(
+            "pages are not read on Spark",
+            code="not_on_spark",
+            hint=Hint('leave engine="spark" out', cli="leave --engine spark out"),
+        )
+    watch = request.limits.watch()
+    cursor = _Cursor.read(page.after, request.branch) if page.after is not None else None
+    snapshot = _snapshot_of(context.repository, request, cursor)
     with watching(watch):
         watch.check()
-        prepared = get_read(snapshot, catalogs, plans, source, name, source_name, params)
+        prepared = context.plans.get_read(snapshot, request.query)
     plan = prepared.plan
     if not plan.order_by:
         raise InputError(
@@ -100,31 +85,42 @@ def read_page(
             hint="add order { … } behind 'return'",
         )
     with watching(watch):
-        bound = bind_params(plan.params, params)
+        bound = bind_params(plan.params, request.query.params)
     digest = _digest(plan, bound.values)
     if cursor is None:
-        cursor = _Cursor(branch, snapshot.commit_id, 0, repository.clock() // 1000, digest)
+        cursor = _Cursor(request.branch, snapshot.commit_id, 0, context.repository.clock() // 1000, digest)
     elif cursor.digest != digest:
         raise PageCursorRejected("it belongs to another query, or to other parameters")
     execution = Execution(
         prepared,
         snapshot,
         bound.values,
-        cache,
+        context.cache,
         now_ms=cursor.now_ms,
-        embed=embedding_at(snapshot, catalogs.of(snapshot), embed),
-        limits=limits,
+        embed=embedding_at(context, snapshot),
+        limits=request.limits,
         watch=watch,
-        page=Page(cursor.offset, rows),
+        page=Page(cursor.offset, page.rows),
     )
     try:
         found = execution.run()
     except Damaged as error:
-        if error.code != "version_reclaimed" or after is None:
+        if error.code != "version_reclaimed" or page.after is None:
             raise
         raise PageGone(snapshot.commit_id) from error
-    behind = replace(cursor, offset=cursor.offset + rows).write() if execution.more else None
+    behind = replace(cursor, offset=cursor.offset + page.rows).write() if execution.more else None
     return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=behind)
+
+
+def _snapshot_of(repository: Repository, request: ReadRequest, cursor: _Cursor | None) -> Snapshot:
+    """Return the snapshot of a page: that of the cursor, else the requested one."""
+    if cursor is None:
+        return repository.snapshot(request.branch, request.at)
+    if request.at is not None:
+        requested = repository.snapshot(request.branch, request.at)
+        if requested.commit_id != cursor.commit_id:
+            raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to the one that 'at' means")
+    return _snapshot_at(repository, cursor.commit_id)
 
 
 def _snapshot_at(repository: Repository, commit_id: str) -> Snapshot:

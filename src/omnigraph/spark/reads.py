@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from omnigraph.engine.exec.cancellation import watching
-from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
-from omnigraph.operations.catalog_cache import Catalogs
-from omnigraph.operations.read import Plans, get_read, result_of
-from omnigraph.pipeline.runner import Watch
+from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.read import result_of
+from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.spark.dataframe_lowering import run_on_spark
 from omnigraph.spark.scans import Scan, job_of
-from omnigraph.spark.session import SessionOptions, find_active, session_for
+from omnigraph.spark.session import find_active, session_for
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -25,37 +24,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_on_spark(
-    repository: Repository,
-    snapshot: Snapshot,
-    catalogs: Catalogs,
-    plans: Plans,
-    source: str,
-    name: str | None,
-    params: dict[str, Any] | None,
-    *,
-    spark: SparkSession | SessionOptions | None,
-    environ: Mapping[str, str],
-    watch: Watch | None = None,
-    limits: Limits | None = None,
-    source_name: str = "<query>",
-) -> Result:
-    """Run one read query of `source` on a snapshot; of `limits` only time and cancellation matter here."""
+def read_on_spark(context: GraphContext, snapshot: Snapshot, request: ReadRequest) -> Result:
+    """Run one read query on a snapshot; of its limits, only time and cancellation apply."""
     started = time.perf_counter()
-    query_watch = (limits or Limits()).watch()
-    with watching(query_watch):
-        query_watch.check()
-        plan = get_read(snapshot, catalogs, plans, source, name, source_name, params).plan
-        bound = bind_params(plan.params, params)
-    with session_for(spark, environ) as session, watching(query_watch):
+    watch = request.limits.watch()
+    with watching(watch):
+        watch.check()
+        plan = context.plans.get_read(snapshot, request.query).plan
+        bound = bind_params(plan.params, request.query.params)
+    with session_for(request.spark, context.environ) as session, watching(watch):
         table = run_on_spark(
             session,
             plan,
-            catalogs.of(snapshot),
-            job_of(repository, snapshot),
+            context.catalogs.of(snapshot),
+            job_of(context.repository, snapshot),
             bound.values,
-            now_ms=repository.clock() // 1000,
-            watch=watch,
+            now_ms=context.repository.clock() // 1000,
+            watch=request.watch,
         )
     return result_of(table, plan, snapshot, (time.perf_counter() - started) * 1000)
 

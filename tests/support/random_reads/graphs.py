@@ -113,7 +113,7 @@ def new_subject(root: Path, random: Random) -> Subject:
     graph._repository.clock = clock
     subject = Subject(graph, random, Values(random), schema, clock)
     if random.random() < 0.2:
-        graph._shared.cache._bytes_max = 1_000  # What one query read is gone before the next.
+        graph._context.cache._bytes_max = 1_000  # What one query read is gone before the next.
     subject.heads["main"] = World(catalog, {name: {} for name in catalog.nodes}, {name: {} for name in catalog.edges})
     nodes = random.choice((0, 4, 12, 18, 18, *[25] * 7))
     load(subject, "main", nodes, random.randint(nodes, nodes * 4))

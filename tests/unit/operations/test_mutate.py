@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,9 +21,11 @@ from omnigraph.errors import (
     TypeCheckError,
 )
 from omnigraph.graph import Graph
-from omnigraph.operations.catalog_cache import Catalogs
 from omnigraph.operations.create import create_graph
+from omnigraph.operations.embedder import GraphEmbedder
+from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.mutate import MutationResult, mutate
+from omnigraph.operations.requests import MutationRequest, QueryText
 from omnigraph.versioning.write.transaction import WriteOptions
 from support.writes import (
     FakeEmbedder,
@@ -724,12 +727,12 @@ def test_now_is_one_instant(tmp_path):
     ticks = iter(range(1_700_000_000_000_000, 1_800_000_000_000_000, 1_000_000))
     schema = "node P { k: String @key  at: DateTime?  was: DateTime? }"
     repository = create_graph(tmp_path / "g", schema, sync=False, clock=lambda: next(ticks), environ={})
-    catalogs = Catalogs()
+    context = GraphContext.of(repository, {}, ())
     statements = (
         'insert P { k: "a", at: now(), was: now() } insert P { k: "b", at: now() } '
         "update P set { was: now() } where at = now()"
     )
-    result = mutate(repository, catalogs, f"query q() {{ {statements} }}", None, None, WriteOptions())
+    result = mutate(context, MutationRequest(QueryText(f"query q() {{ {statements} }}"), WriteOptions()))
     assert (result.affected_nodes, result.affected_edges) == (4, 0)
     rows = repository.snapshot().table("node:P").read()
     moments = {value.value for name in ("at", "was") for value in rows[name]}
@@ -854,7 +857,8 @@ EMBEDDED = 'node P { k: String @key  bio: String?  vec: Vector(2)? @embed("bio")
 
 def run(graph: Graph, statements: str, embedder: Any, declared: str = "", params: dict[str, Any] | None = None) -> Any:
     text = f"query q({declared}) {{ {statements} }}"
-    return mutate(graph._repository, Catalogs(), text, None, params, WriteOptions(), embedder=embedder)
+    context = replace(graph._context, embedder=embedder)
+    return mutate(context, MutationRequest(QueryText(text, params=params), WriteOptions()))
 
 
 def vectors(graph: Graph) -> dict[str, Any]:
@@ -887,7 +891,7 @@ def test_an_update_of_the_text_embeds_anew(tmp_path):
 
 def test_without_a_provider_the_vector_waits(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
-    run(graph, 'insert P { k: "a", bio: "abc" }', None)
+    run(graph, 'insert P { k: "a", bio: "abc" }', GraphEmbedder({}))
     run(graph, 'insert P { k: "b", bio: "abc" }', FakeEmbedder(Unconfigured()))
     assert vectors(graph) == {"a": None, "b": None}
 
@@ -896,7 +900,7 @@ def test_a_required_vector_needs_its_text_or_a_provider(tmp_path):
     graph = new_graph(tmp_path, 'node P { k: String @key  bio: String?  vec: Vector(2) @embed("bio") }')
     before = everything(graph)
     with pytest.raises(InputError, match=r"'P.vec' must be embedded from 'bio', and no provider is configured"):
-        run(graph, 'insert P { k: "a", bio: "abc" }', None)
+        run(graph, 'insert P { k: "a", bio: "abc" }', GraphEmbedder({}))
     with pytest.raises(InputError, match=r"'P.vec' \(Vector\(2\)\) is required and cannot be null"):
         run(graph, 'insert P { k: "a", bio: $n }', FakeEmbedder(), "$n: String?", {"n": None})
     assert everything(graph) == before

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine.exec.context import NO_LIMITS, Limits
 from omnigraph.errors import InputError, ParameterError, QueryNotFound, TypeCheckError
 from omnigraph.graph import Graph
-from omnigraph.operations.catalog_cache import Catalogs
-from omnigraph.operations.read import Plans
+from omnigraph.operations.catalog_cache import CatalogCache
+from omnigraph.operations.plan_cache import PlanCache
+from omnigraph.operations.read import read
+from omnigraph.operations.requests import QueryText, ReadRequest
 from support.random_reads.graphs import ManualClock
 from support.writes import edge, new_graph, node
 
@@ -51,10 +54,10 @@ def test_a_mistake_in_a_file_names_the_file(graph, tmp_path):
 
 
 def test_a_plan_is_kept_as_long_as_its_schema(graph):
-    plans, catalogs = Plans(), Catalogs()
+    plans = PlanCache(CatalogCache())
 
     def plan(text: str = NAMES, name: str | None = None, **where: Any) -> object:
-        return plans.get(catalogs, graph.snapshot(**where), text, name, "<query>")
+        return plans.get(graph.snapshot(**where), QueryText(text, name))
 
     first, at = plan(), graph.commits()[0].id
     assert plan() is first
@@ -69,12 +72,27 @@ def test_a_plan_is_kept_as_long_as_its_schema(graph):
     assert plan() is second
 
 
+@pytest.mark.parametrize(
+    ("executor", "limits", "ran"),
+    [
+        ("memory", NO_LIMITS, "fastpath"),
+        ("pipeline", NO_LIMITS, "pipeline"),
+        ("memory", Limits(rows_max=100), "pipeline"),
+    ],
+)
+def test_outcome_names_the_executor_that_ran(graph, executor, limits, ran):
+    query = QueryText("query q($n: String) { match { $p: P { name: $n } } return { $p.name } }", params={"n": "a"})
+    outcome = read(graph._context, graph.snapshot(), ReadRequest(query, "main", limits=limits, executor=executor))
+    assert outcome.executor == ran
+    assert outcome.result.to_pylist() == [{"p.name": "a"}]
+
+
 def test_plans_are_forgotten_when_there_are_too_many(graph):
-    plans, catalogs, snapshot = Plans(), Catalogs(), graph.snapshot()
-    first = plans.get(catalogs, snapshot, NAMES, None, "<query>")
+    plans, snapshot = PlanCache(CatalogCache()), graph.snapshot()
+    first = plans.get(snapshot, QueryText(NAMES))
     for number in range(512):
-        plans.get(catalogs, snapshot, NAMES + " " * (number + 1), None, "<query>")
-    assert plans.get(catalogs, snapshot, NAMES, None, "<query>") is not first
+        plans.get(snapshot, QueryText(NAMES + " " * (number + 1)))
+    assert plans.get(snapshot, QueryText(NAMES)) is not first
     assert len(plans._known) == 512
 
 

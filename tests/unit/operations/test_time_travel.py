@@ -75,7 +75,7 @@ def test_every_query_at_every_point_by_every_name(tmp_path):
         snapshot = graph.snapshot()
         points.append((number, column, snapshot.commit_id, snapshot.version, answers(graph, column)))
     assert len({str(found) for *_, found in points}) >= 5, "the points differ"
-    reader = Graph(graph._shared)
+    reader = Graph(graph._context)
     for number, column, commit, version, expected in reversed(points):
         created = graph.commit(commit).created_at
         names: list[dict[str, Any]] = [

@@ -149,7 +149,7 @@ def test_the_size_of_adjacency_and_words_is_counted(tmp_path):
     schema = "node P { name: String @key  note: String }\nedge K: P -> P {}\n"
     rows = [node("P", name=f"p{at}", note=f"word{at}") for at in range(200)]
     graph = new_graph(tmp_path, schema, *rows, *(edge("K", f"p{at}", f"p{at + 1}") for at in range(199)))
-    cache = graph._shared.cache
+    cache = graph._context.cache
     graph.query("query q() { match { $a: P  $a k $b } return { count($a) as n } }")
     graph.query('query q() { match { $a: P  search($a.note, "word7") } return { count($a) as n } }')
     table, edges = graph.snapshot().table("node:P"), graph.snapshot().table("edge:K")

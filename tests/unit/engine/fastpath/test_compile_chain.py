@@ -10,11 +10,12 @@ import pytest
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.fastpath import compile_chain, steps
-from omnigraph.engine.fastpath.steps import ROWS_MAX
 from omnigraph.engine.plan.prepared_query import prepare
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import Cancelled, InputError, LimitReached
 from omnigraph.graph import Graph
+from omnigraph.operations.read import read
+from omnigraph.operations.requests import QueryText, ReadRequest
 from omnigraph.query.compile import compile_query
 from omnigraph.query.plan.ir import QueryIR
 from support.writes import edge, new_graph, node
@@ -27,8 +28,6 @@ edge Has: P -> N
 node N { number: I64 @key  text: String? }
 """
 COLUMNS = "$p.name, $p.n, $p.big, $p.x, $p.yes as yes, $p.yes as yes"
-EXECUTOR = Limits(rows_max=ROWS_MAX)
-"""With so little room a read is left to the executor."""
 
 
 @pytest.fixture
@@ -56,10 +55,17 @@ def is_chain(graph: Graph, text: str) -> bool:
     return prepare(plan, catalog).chain is not None
 
 
+def by_pipeline(graph: Graph, text: str, params: dict[str, object] | None) -> Result:
+    request = ReadRequest(QueryText(text, params=params), graph.branch, executor="pipeline")
+    result, executor, _ = read(graph._context, graph.snapshot(), request)
+    assert executor == "pipeline"
+    return result
+
+
 @pytest.mark.parametrize("key", ["full", "bare", "nobody", "", None])
 def test_properties_of_one_node(graph, key):
     fast = graph.query(query(COLUMNS), params={"k": key})
-    slow = graph.query(query(COLUMNS), params={"k": key}, limits=EXECUTOR)
+    slow = by_pipeline(graph, query(COLUMNS), {"k": key})
     assert is_chain(graph, query(COLUMNS))
     assert fast.columns == slow.columns == ["p.name", "p.n", "p.big", "p.x", "yes", "yes"]
     assert fast.to_pylist() == slow.to_pylist()
@@ -135,7 +141,7 @@ def crowd(tmp_path_factory, request):
 
 
 def both(graph: Graph, text: str, params: dict[str, object] | None = None) -> tuple[Result, Result]:
-    return graph.query(text, params=params), graph.query(text, params=params, limits=EXECUTOR)
+    return graph.query(text, params=params), by_pipeline(graph, text, params)
 
 
 MATCHES = [

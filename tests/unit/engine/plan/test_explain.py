@@ -10,6 +10,8 @@ import omnigraph as og
 from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.plan.cardinality import about
 from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.operations.read import read
+from omnigraph.operations.requests import QueryText, ReadRequest
 from support.writes import edge, new_graph, node
 
 SCHEMA = """
@@ -99,9 +101,9 @@ def test_a_profile_has_rows_beside_guesses_and_how(graph):
     assert "read" not in again["scan"]
 
 
-def test_a_query_says_nothing_to_nobody(graph):
-    text = "query q() { match { $d: Doc } return { $d.name } }"
-    _, execution = graph._read(text, None, None, None, None, None)
+def test_a_query_without_profile_records_nothing(graph):
+    query = QueryText("query q() { match { $d: Doc } return { $d.name } }")
+    _, _, execution = read(graph._context, graph.snapshot(), ReadRequest(query, graph.branch))
     assert execution.profile.steps == []
 
 

@@ -34,7 +34,7 @@ def test_memory_is_bounded_in_the_number_of_commits(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "_INDEX_CACHE_BYTES", BOUND)
     monkeypatch.setattr(tables, "_HANDLES_MAX", 8)
     graph = og.init(tmp_path / "graph", SCHEMA)
-    repository, cache = graph._repository, graph._shared.cache
+    repository, cache = graph._repository, graph._context.cache
     counts: list[Counter[str]] = []
     entries: list[int] = []
     for number in range(60):

@@ -1,0 +1,113 @@
+"""Requests: the arguments of a read or a mutation, validated once and passed down as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Real
+from pathlib import Path
+from typing import Any, Literal
+
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.engine.exec.context import NO_LIMITS, Limits
+from omnigraph.errors import Hint, InputError
+from omnigraph.storage.files.input_files import read_source
+from omnigraph.versioning.write.repository import At
+from omnigraph.versioning.write.transaction import WriteOptions
+
+Params = Mapping[str, Any]
+
+Executor = Literal["memory", "pipeline", "spark"]
+"""`memory` takes the fast path for a plan that has one, else the pipeline; `pipeline` never takes the fast path;
+`spark` runs the plan as joins of DataFrames."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """One query of a source text, with its parameters."""
+
+    text: str
+    name: str | None = None
+    """The name of the query; None if the text holds one query only."""
+    params: dict[str, Any] | None = None
+    source_name: str = "<query>"
+    """The name of the text in messages: a file path, or `<query>`."""
+
+    @classmethod
+    def of(cls, source: str | Path, name: str | Params | None, params: Params | None) -> QueryText:
+        """Return the query that the arguments of a call describe; a mapping in place of the name is the parameters."""
+        if isinstance(name, Mapping):
+            if params is not None:
+                raise InputError(
+                    "parameters are given twice", hint="write query(source, name, params) or query(source, params)"
+                )
+            name, params = None, name
+        if name is not None and not isinstance(name, str):
+            raise InputError(
+                f"the name of a query is a str and its parameters are a mapping, not {type(name).__name__}",
+                hint="write query(source, name, params) or query(source, {'id': 1})",
+            )
+        text, source_name = read_source(source)
+        # `bind_params` rejects parameters that are not a mapping.
+        return cls(text, name, dict(params) if isinstance(params, Mapping) else params, source_name)
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """One page of a result: its size and the cursor it starts after."""
+
+    rows: int
+    after: str | None = None
+
+    @classmethod
+    def of(cls, rows: int | None, after: str | None) -> PageRequest | None:
+        """Return the requested page; None if the whole result is requested."""
+        if rows is None and after is None:
+            return None
+        if type(rows) is not int or rows < 1:
+            raise InputError(
+                "a cursor needs a page size" if rows is None else f"a page has at least one row, not {rows!r}",
+                code="bad_page",
+                hint=Hint("give the number of rows: page=100", cli="give the number of rows: --page 100"),
+            )
+        return cls(rows, after)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """One read: query, snapshot, limits, page and executor."""
+
+    query: QueryText
+    branch: str
+    at: At = None
+    limits: Limits = NO_LIMITS
+    page: PageRequest | None = None
+    executor: Executor = "memory"
+    spark: Any = None
+    """For the executor `spark`: a session, `omnigraph.spark.SessionOptions`, or None for the active session."""
+    watch: Callable[[Any], None] | None = None
+    """For the executor `spark`: called with the progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class MutationRequest:
+    """One mutation: query, branch and commit options."""
+
+    query: QueryText
+    options: WriteOptions
+
+
+def limits_of(limits: Limits | None, timeout: float | None, cancel: Cancellation | None) -> Limits:
+    """Return the limits of a call; a timeout that is not a number of seconds raises `InputError`."""
+    if timeout is None and cancel is None:
+        return limits or NO_LIMITS
+    if timeout is not None:
+        _check_seconds(timeout)
+    return replace(limits or NO_LIMITS, timeout_s=timeout, cancellation=cancel)
+
+
+def _check_seconds(timeout: Any) -> None:
+    if isinstance(timeout, bool) or not isinstance(timeout, Real):
+        raise InputError(
+            f"a timeout is a number of seconds, not {type(timeout).__name__}", hint="write timeout=2.5, for example"
+        )
