@@ -295,7 +295,7 @@ class Graph(Asking):
         """
         cached = [
             verify.Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
-            for name, reason in disk_cache.damaged(self._context.cache.folder)
+            for name, reason in disk_cache.find_damaged(self._context.cache.folder)
         ]
         return verify.verify(self._repository, self._expected, deep=deep) + cached
 

@@ -19,7 +19,7 @@ from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.algorithms import EdgeList, Floats
 from omnigraph.engine.cache.table_cache import DataCache, Numbers
 from omnigraph.engine.write.constraints import check_delta
-from omnigraph.engine.write.overlay import Pending
+from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.schema.arrow import arrow_type
@@ -187,7 +187,7 @@ def analyze_and_write(
         catalog = context.catalogs.of(transaction.snapshot)
         analysis = analyze(context, transaction.snapshot, request, solve)
         targets = _targets(analysis.algorithm, into)
-        pending = Pending(transaction.snapshot)
+        pending = WriteOverlay(transaction.snapshot)
         rows_written = 0
         for name, values in analysis.tables.items():
             rows = _changed(catalog.nodes[name], pending, values, targets)
@@ -285,7 +285,7 @@ def _targets(algorithm: Algorithm, into: str | Mapping[str, str]) -> Mapping[str
     return into
 
 
-def _changed(node: NodeType, pending: Pending, values: pa.Table, targets: Mapping[str, str]) -> pa.Table:
+def _changed(node: NodeType, pending: WriteOverlay, values: pa.Table, targets: Mapping[str, str]) -> pa.Table:
     """The rows of a table whose values differ, with the new ones."""
     for column, name in targets.items():
         _check_target(node, name, values.schema.field(column).type)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.write.constraints import check_delta
-from omnigraph.engine.write.fill_vectors import UNCONFIGURED, Embedder, Remembered, fill_vectors, has_text
-from omnigraph.engine.write.overlay import Pending
+from omnigraph.engine.write.fill_vectors import UNCONFIGURED, CachingEmbedder, Embedder, fill_vectors, has_text
+from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.errors import InputError, TypeNotFound
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
@@ -53,12 +53,12 @@ def fill_missing(
     again: bool = False,
 ) -> FillResult:
     """Embed what has no vector yet; with `again`, everything that has a text."""
-    remembered = Remembered(embedder)
+    remembered = CachingEmbedder(embedder)
     counts: dict[str, int] = {}
 
     def prepare(transaction: Transaction) -> None:
         catalog = catalogs.of(transaction.snapshot)
-        pending = Pending(transaction.snapshot)
+        pending = WriteOverlay(transaction.snapshot)
         counts.clear()
         embedding = ColumnEmbedder(remembered, transaction.snapshot.embedding, catalog, renew=again)
         for node in _chosen(catalog, types):

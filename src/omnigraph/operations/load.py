@@ -23,9 +23,9 @@ from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.engine.write.constraints import first_failure, violations
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation, one_array
-from omnigraph.engine.write.fill_vectors import Embedder, Remembered, fill_vectors
+from omnigraph.engine.write.fill_vectors import CachingEmbedder, Embedder, fill_vectors
 from omnigraph.engine.write.overlay import CommittedRows
-from omnigraph.engine.write.upsert import check_missing, fold, is_loose, match_columns, with_ids
+from omnigraph.engine.write.upsert import check_missing, match_columns, merge_records, needs_matching, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError, RecordError
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
@@ -72,7 +72,7 @@ def load(
     """Load records onto a branch; with `from_branch`, a missing branch is created from that one first."""
     checked, keep = check_mode(mode), check_missing(missing) == "keep"
     source = open_source(data, environ or {}, delimiter)
-    embedder = Remembered(embedder) if embedder is not None else None
+    embedder = CachingEmbedder(embedder) if embedder is not None else None
     created = ensure_branch(repository, options, from_branch)
     result: LoadResult | None = None
     attempt: Transaction | None = None
@@ -302,12 +302,12 @@ def _apply(key: str, rows: LoadedRows, committed: CommittedRows, faults: Faults,
         return
     columns = match_columns(rows.type)
     if columns is not None:
-        loose = rows.table.filter(is_loose(rows.table, columns))
+        loose = rows.table.filter(needs_matching(rows.table, columns))
         rows.adds_again = loose.num_rows < rows.table["id"].null_count
         sources = one_array(pc.unique(loose["src"]))
         known = committed.rows_among(key, "src", sources, list(dict.fromkeys(["id", *columns])))
         rows.table = with_ids(rows.table, columns, known, new_ids)
-    folded = fold(rows.type, rows.table, rows.given, partial(committed.rows_with_ids, key))
+    folded = merge_records(rows.type, rows.table, rows.given, partial(committed.rows_with_ids, key))
     rows.table, rows.given, rows.records = folded.table, {}, folded.records
     rows.made = None if rows.made is None else rows.made.take(pa.array(folded.last))
     for position, name in folded.lacking:

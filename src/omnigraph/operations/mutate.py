@@ -14,8 +14,8 @@ import pyarrow as pa
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import Shape, shape_of
 from omnigraph.engine.write.constraints import check_delta
-from omnigraph.engine.write.fill_vectors import Remembered
-from omnigraph.engine.write.statements import Counts, MutationRun
+from omnigraph.engine.write.fill_vectors import CachingEmbedder
+from omnigraph.engine.write.statements import MutationCounts, MutationRun
 from omnigraph.errors import Hint, InputError
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
@@ -59,7 +59,7 @@ class MutationResult:
 class _Done:
     """What one attempt did."""
 
-    counts: Counts
+    counts: MutationCounts
     rows: pa.Table
     query_name: str
     shape: Shape = field(default_factory=Shape)
@@ -91,7 +91,7 @@ class _Done:
                 code="rows_too_large",
                 hint="read the rows with a query",
             )
-        return cls(Counts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _unpacked(rows), name)
+        return cls(MutationCounts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _unpacked(rows), name)
 
 
 def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
@@ -100,7 +100,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     repository, query, options = context.repository, request.query, request.options
     now = repository.clock()
     done: _Done | None = None
-    embedder = Remembered(context.embedder)
+    embedder = CachingEmbedder(context.embedder)
     if options.idempotency_key is not None:
         options = replace(options, request_hash=_request_hash(options.branch, query))
     generated = isinstance(options.idempotency_key, GeneratedKey)

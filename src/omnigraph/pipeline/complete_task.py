@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.write.delta import MADE, one_array
 from omnigraph.engine.write.fill_vectors import fill_vectors
-from omnigraph.engine.write.upsert import Folded, Places, fold, with_ids
+from omnigraph.engine.write.upsert import MergedRows, Positions, merge_records, with_ids
 from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline import stage_task
 from omnigraph.pipeline.job import Job
@@ -128,7 +128,7 @@ class _BucketMerge:
         empty = pa.table({"id": pa.array([], pa.utf8()), **{n: pa.array([], pa.uint64()) for n in (ROW_ID, ADDRESS)}})
         self.matches = pa.Table.from_batches(matches).select(["id", ROW_ID, ADDRESS]) if matches else empty
 
-    def _read(self, names: Sequence[str], number: int) -> tuple[pa.Table, dict[str, pa.Array], Places]:
+    def _read(self, names: Sequence[str], number: int) -> tuple[pa.Table, dict[str, pa.Array], Positions]:
         schema = pa.schema([column.with_nullable(True) for column in table_schema(self.type)])
         parts = [pa.Table.from_batches([batch]) for batch in read_bucket(self.job, names, number)]
         if not parts:
@@ -145,7 +145,7 @@ class _BucketMerge:
 
     def complete(self, done: Completed) -> CompletedTable:
         """Apply the records, write the rows and shuffle their keys."""
-        folded = fold(self.type, self.records, self.given, self._committed)
+        folded = merge_records(self.type, self.records, self.given, self._committed)
         made = CompletedTable()
         for row, name in folded.lacking:
             id_ = folded.table["id"][row].as_py()
@@ -166,7 +166,7 @@ class _BucketMerge:
         rows = self.matches.filter(pc.is_in(self.matches["id"], value_set=ids))
         return self.job.table(self.key).take_rows(rows[ROW_ID].to_pylist(), list(dict.fromkeys(["id", *columns])))
 
-    def _write(self, done: Completed, made: CompletedTable, folded: Folded, positions: Places) -> None:
+    def _write(self, done: Completed, made: CompletedTable, folded: MergedRows, positions: Positions) -> None:
         rows = folded.table
         if isinstance(self.type, NodeType) and self.type.embeds:
             try:
@@ -190,7 +190,9 @@ class _BucketMerge:
         made.origins = self._write_origins(folded, positions, order, row_ids)
         made.replaced = write_replaced(self.job, hits[ADDRESS], pa.chunked_array([positions[order[: len(row_ids)]]]))
 
-    def _write_origins(self, folded: Folded, positions: Places, order: Places, row_ids: list[int]) -> str | None:
+    def _write_origins(
+        self, folded: MergedRows, positions: Positions, order: Positions, row_ids: list[int]
+    ) -> str | None:
         fresh: list[int | None] = [None] * (len(order) - len(row_ids))
         records = pa.nulls(len(order), pa.list_(pa.int64()))
         if folded.records is not None:

@@ -10,7 +10,7 @@ from typing import Literal
 from uuid import uuid4
 
 from omnigraph.engine.write.constraints import rules_of
-from omnigraph.engine.write.delta import Rule
+from omnigraph.engine.write.delta import IntegrityRule
 from omnigraph.errors import Conflict
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.schema.catalog import Catalog
@@ -77,7 +77,7 @@ class Job:
         return _catalog(self.schema)
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[IntegrityRule]:
         """The rules of the schema."""
         return _rules(self.schema)
 
@@ -136,7 +136,7 @@ def _catalog(schema: str) -> Catalog:
 
 
 @lru_cache(maxsize=8)
-def _rules(schema: str) -> list[Rule]:
+def _rules(schema: str) -> list[IntegrityRule]:
     return rules_of(_catalog(schema))
 
 

@@ -19,7 +19,7 @@ from omnigraph.engine.ingest.records import AnyType, Faults, LoadedRows, Records
 from omnigraph.engine.ingest.tabular import find_type, read_arrow, read_table_file
 from omnigraph.engine.write.delta import MADE, Delta, TableDelta
 from omnigraph.engine.write.fill_vectors import fill_vectors
-from omnigraph.engine.write.upsert import Places, is_loose, match_columns, with_ids
+from omnigraph.engine.write.upsert import Positions, match_columns, needs_matching, with_ids
 from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
 from omnigraph.operations.load import renamed, rows_of
 from omnigraph.operations.originals import line_records, part_records
@@ -266,7 +266,7 @@ class _SplitStager:
                 if aliases:
                     rows.table = renamed(rows.table, column, aliases)
 
-    def _shuffle_records(self, table: StagedTable, rows: LoadedRows, positions: Places) -> None:
+    def _shuffle_records(self, table: StagedTable, rows: LoadedRows, positions: Positions) -> None:
         """Shuffle whole records. The records of one row are applied together by `complete`."""
         records = rows.judged().append_column(POSITION, pa.array(positions, pa.int64()))
         for name, mask in rows.given.items():
@@ -274,7 +274,7 @@ class _SplitStager:
         columns = match_columns(rows.type)
         table.adds_again = table.adds_again or rows.adds_again
         if columns is not None:
-            loose = is_loose(records, columns)
+            loose = needs_matching(records, columns)
             add_shuffles(
                 self.done.shuffles,
                 [_shuffled(self.job, Shuffle(LOOSE, rows.type.table_key, columns), records.filter(loose))],
@@ -310,7 +310,7 @@ def shuffle_records(job: Job, key: str, records: pa.Table) -> Iterator[tuple[Shu
 
 
 def shuffle_rows(
-    job: Job, type_: AnyType, rows: pa.Table, positions: Places, *, fresh: bool
+    job: Job, type_: AnyType, rows: pa.Table, positions: Positions, *, fresh: bool
 ) -> Iterator[tuple[Shuffle, str | None]]:
     """Shuffle the columns that rules read."""
     numbered = rows.append_column(POSITION, pa.array(positions, pa.int64()))
@@ -332,7 +332,7 @@ def add_shuffles(shuffles: dict[Shuffle, list[str]], made: Iterable[tuple[Shuffl
             shuffles.setdefault(shuffle, []).append(name)
 
 
-def row_violations(job: Job, type_: AnyType, rows: pa.Table, positions: Places) -> Iterator[LocatedViolation]:
+def row_violations(job: Job, type_: AnyType, rows: pa.Table, positions: Positions) -> Iterator[LocatedViolation]:
     """Check the rules about single rows; without `collect`, only the first violation of each part is returned."""
     delta = Delta({type_.table_key: TableDelta(rows)}, _Nothing())
     for number, rule in enumerate(job.rules):

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.write.delta import Delta, Part, TableDelta, Violation, one_array
-from omnigraph.engine.write.upsert import Places
+from omnigraph.engine.write.delta import Delta, RuleCheck, TableDelta, Violation, one_array
+from omnigraph.engine.write.upsert import Positions
 from omnigraph.operations.load import not_admitted, repeated_ids
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import IdFilter, Shuffle, read_bucket, write_buckets, write_shuffle
@@ -133,7 +133,7 @@ def write_replaced(job: Job, addresses: pa.ChunkedArray, positions: pa.ChunkedAr
     return write_buckets(job, "replaced", replaced, (rows >> np.uint64(32)).astype(np.int64))
 
 
-def read_replaced(job: Job, names: Sequence[str], fragment: int, excluded: Sequence[int]) -> Places:
+def read_replaced(job: Job, names: Sequence[str], fragment: int, excluded: Sequence[int]) -> Positions:
     """The offsets of the replaced rows of a stored fragment, without rows whose replacement was set aside."""
     found = [np.array([], np.int64)]
     for part in read_bucket(job, names, fragment):
@@ -243,7 +243,7 @@ class _BucketValidation:
         found = not_admitted(self._type(key), ids, there)
         self._report((order, 0, 0), found, rows, self.done.refused)
 
-    def _part(self, part_id: PartId, part: Part) -> None:
+    def _part(self, part_id: PartId, part: RuleCheck) -> None:
         tables: dict[str, TableDelta] = {}
         stays: dict[str, pa.Table] = {}
         gone: dict[str, pa.Table] = {}

@@ -13,7 +13,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.write.delta import Part
+from omnigraph.engine.write.delta import RuleCheck
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed, lacks
 from omnigraph.pipeline.complete_task import Completed, complete, match, read_origins
@@ -202,7 +202,7 @@ class Validation:
                         (late if waits else plain).append((rule_number, step_number, part_number))
         return plain, late
 
-    def _matters(self, part: Part) -> bool:
+    def _matters(self, part: RuleCheck) -> bool:
         """True if a part can find a violation. A load removes rows only by replacing a whole table."""
         named = part.written in self.staging.tables
         return named and (not part.on_loss or self.job.mode == "overwrite")

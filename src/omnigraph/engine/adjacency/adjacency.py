@@ -42,7 +42,7 @@ from omnigraph.engine.adjacency.incremental import (
     removed_pairs,
 )
 from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.cache.row_mapping import Layout
+from omnigraph.engine.cache.row_mapping import FragmentLayout
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.exec.cancellation import checkpoint, say
 from omnigraph.engine.exec.native import stoppable
@@ -177,15 +177,19 @@ class EdgeAdjacency:
         base = Csr(offsets, targets)
         count = self._near(direction).row_count
         moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
-        if not len(found.src) and not len(found.lost) and moved == (None, None) and base.count == count:
+        if not len(found.src) and not len(found.removed_rows) and moved == (None, None) and base.count == count:
             return base, loops
         removed = np.zeros(0, np.uint64)
-        if len(found.lost):
+        if len(found.removed_rows):
             ends = self._base("ends")
             if ends is None or not ends.built_from_same(made):
                 return None
             src, dst = ends.arrays
-            gone = found.lost if direction != "both" else np.concatenate([found.lost, found.lost + len(src)])
+            gone = (
+                found.removed_rows
+                if direction != "both"
+                else np.concatenate([found.removed_rows, found.removed_rows + len(src)])
+            )
             near, far = _oriented(src, dst, direction)
             removed = removed_pairs(near, far, gone, parallel=len(near) != len(base.targets))
             loops = loops[~contains(low(removed)[high(removed) == low(removed)], loops)]
@@ -200,11 +204,11 @@ class EdgeAdjacency:
         made = self._base("ends")
         found = self._changes(made, ENDS_SHARE) if made is not None else None
         if made is not None and found is not None:
-            carried = mapped_ends(made, self.edges, found)
-            if carried is not None:
-                if len(found.src) + len(found.lost) > OVERLAY_SHARE * len(carried[0]) + NEW_MIN:
-                    self._save("ends", carried)
-                return carried
+            mapping = mapped_ends(made, self.edges, found)
+            if mapping is not None:
+                if len(found.src) + len(found.removed_rows) > OVERLAY_SHARE * len(mapping[0]) + NEW_MIN:
+                    self._save("ends", mapping)
+                return mapping
         with self._logged(f"numbering the ends of {self.edges.row_count:,} edges"):
             ends = (
                 _numbers(self.edges.read("src"), self._source_nodes.column("id"), self.edges),
@@ -240,7 +244,7 @@ class EdgeAdjacency:
         return made
 
     def _save(self, kind: str, arrays: Arrays) -> None:
-        layouts = tuple(map(Layout.of, (self.edges, self._source_nodes, self._target_nodes)))
+        layouts = tuple(map(FragmentLayout.of, (self.edges, self._source_nodes, self._target_nodes)))
         edges, sources, targets = layouts
         what = self._what(kind)
         self._cache.set_base(what, BuiltAdjacency(edges, sources, targets, arrays))
@@ -254,7 +258,7 @@ class EdgeAdjacency:
     def _changes(self, made: BuiltAdjacency, share: float) -> AdjacencyChanges | None:
         return changes_since(made, self.edges, self._source_nodes, self._target_nodes, share)
 
-    def _what(self, kind: str) -> disk_cache.What:
+    def _what(self, kind: str) -> disk_cache.Subject:
         return ("adjacency", self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, kind)
 
     @contextmanager
@@ -277,12 +281,12 @@ _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
 """What is kept of neighbours, and of ends."""
 
 
-def _read_built(kept: disk_cache.Kept, kind: str) -> BuiltAdjacency:
+def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
     """An entry of the disk cache; `disk_cache.BadEntry` if a number in it is out of range.
 
     Compiled kernels use these arrays without bounds checks.
     """
-    edges, sources, targets = (Layout.read(kept, name) for name in _TABLES)
+    edges, sources, targets = (FragmentLayout.read(kept, name) for name in _TABLES)
     arrays = tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"])
     made = BuiltAdjacency(edges, sources, targets, arrays)
     if kind == "ends":

@@ -223,7 +223,7 @@ def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | No
     return levels
 
 
-def _step(neighbours: Neighbours, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+def _step(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     """The far ends of a frontier that were not met before, each once."""
     if len(frontier) <= _FEW:
         return _step_at_once(neighbours, frontier, marks, mark)
@@ -234,7 +234,7 @@ def _step(neighbours: Neighbours, frontier: Numbers, marks: _Marks, mark: int) -
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _Marks, mark: int) -> Numbers:
+def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     loops = kernels.find("bfs_kernels")
     if loops is not None and isinstance(neighbours, Csr):
         found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, NONE, marks.stamp, mark)
@@ -250,7 +250,7 @@ def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _Marks, mark
         return _unmet(neighbours.far(frontier), marks, mark)
 
 
-def _unmet(targets: Numbers, marks: _Marks, mark: int) -> Numbers:
+def _unmet(targets: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     """Those without the mark, each once, now marked."""
     new = targets[marks.stamp[targets] != mark]
     marks.stamp[new] = mark
@@ -261,7 +261,7 @@ def _unmet(targets: Numbers, marks: _Marks, mark: int) -> Numbers:
     return found
 
 
-class _Marks:
+class _VisitMarks:
     """A stamp and a place for every node. A new mark makes all old ones mean nothing."""
 
     def __init__(self, count: int) -> None:
@@ -277,17 +277,17 @@ class _Marks:
         return self._last
 
 
-class _Own(local):
+class _ThreadMarks(local):
     """Each thread's marks: the last ones it needed."""
 
-    marks: _Marks | None = None
+    marks: _VisitMarks | None = None
 
 
-_own = _Own()
+_thread = _ThreadMarks()
 
 
-def _marks(count: int) -> _Marks:
-    marks = _own.marks
+def _marks(count: int) -> _VisitMarks:
+    marks = _thread.marks
     if marks is None or len(marks.stamp) < count or len(marks.stamp) > 4 * count + 100_000:
-        marks = _own.marks = _Marks(count + count // 8)
+        marks = _thread.marks = _VisitMarks(count + count // 8)
     return marks

@@ -102,12 +102,12 @@ class CsrOverlay:
         else:
             touched |= self.near_renumbered.old_of < 0
         if self.removed is not None:
-            lost = (
+            removed_rows = (
                 self.removed.sources
                 if self.near_renumbered is None
                 else self.near_renumbered.new_of[self.removed.sources]
             )
-            touched[lost[lost >= 0]] = True
+            touched[removed_rows[removed_rows >= 0]] = True
         return touched
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:

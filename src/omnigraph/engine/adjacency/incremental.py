@@ -27,7 +27,7 @@ from omnigraph.engine.adjacency.csr import (
 )
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, build_sparse
 from omnigraph.engine.cache.id_index import find_all
-from omnigraph.engine.cache.row_mapping import Layout, carry, lost, lost_places
+from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows, removed_by_fragment, removed_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
 from omnigraph.errors import Damaged
 
@@ -43,9 +43,9 @@ Arrays = tuple[np.ndarray[Any, Any], ...]
 class BuiltAdjacency:
     """Something that was made in full, and how the rows of the tables lay that it was made from."""
 
-    edges: Layout
-    sources: Layout
-    targets: Layout
+    edges: FragmentLayout
+    sources: FragmentLayout
+    targets: FragmentLayout
     arrays: Arrays
 
     @property
@@ -57,7 +57,7 @@ class BuiltAdjacency:
     def built_from_same(self, other: BuiltAdjacency) -> bool:
         """Whether it was made from the same versions as another."""
         mine, others = (self.edges, self.sources, self.targets), (other.edges, other.sources, other.targets)
-        return all(a.pieces == b.pieces for a, b in zip(mine, others, strict=True))
+        return all(a.fragments == b.fragments for a, b in zip(mine, others, strict=True))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class AdjacencyChanges:
     src: Numbers
     dst: Numbers
     """The ends of the edges gained, by their numbers now."""
-    lost: Numbers
+    removed_rows: Numbers
     """The edges lost, by their rows then."""
     sources: Renumbering | None
     targets: Renumbering | None
@@ -77,10 +77,10 @@ def changes_since(
     made: BuiltAdjacency, edges: TableData, sources: TableData, targets: TableData, share: float
 ) -> AdjacencyChanges | None:
     """What changed since; None when it is more than a share of the edges, or cannot be told."""
-    known = {files for files, _, _ in made.edges.pieces}
+    known = {files for files, _, _ in made.edges.fragments}
     new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
-    gone = lost(made.edges, edges)
-    rows = sum(made.edges.rows(at) for at in range(len(made.edges.pieces)))
+    gone = removed_rows(made.edges, edges)
+    rows = sum(made.edges.rows(at) for at in range(len(made.edges.fragments)))
     if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > share * rows + NEW_MIN:
         return None
     try:
@@ -89,7 +89,7 @@ def changes_since(
         moved_targets = moved if same else renumbered(made.targets, targets)
     except _Unrelated:
         return None
-    added = edges.read_pieces(["src", "dst"], new)
+    added = edges.read_fragments(["src", "dst"], new)
     return AdjacencyChanges(
         _find(added["src"], sources, edges), _find(added["dst"], targets, edges), gone, moved, moved_targets
     )
@@ -99,19 +99,19 @@ class _Unrelated(Exception):
     """Two versions share too little."""
 
 
-def renumbered(earlier: Layout, nodes: TableData) -> Renumbering | None:
+def renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering | None:
     """The numbers of nodes then and now; None when they are the same."""
-    if nodes.extends(earlier.pieces):
+    if nodes.extends(earlier.fragments):
         return None
-    carried = carry(earlier, nodes)
-    if carried is None:
+    mapping = map_rows(earlier, nodes)
+    if mapping is None:
         raise _Unrelated
-    count = sum(earlier.rows(at) for at in range(len(earlier.pieces)))
-    if carried.row_of is None or carried.known_of is None:
+    count = sum(earlier.rows(at) for at in range(len(earlier.fragments)))
+    if mapping.row_of is None or mapping.stored_of is None:
         raise AssertionError("a version that is not another one and more has its rows elsewhere")
-    now = carried.row_of[:count].astype(np.int64)
+    now = mapping.row_of[:count].astype(np.int64)
     gone = np.flatnonzero(now < 0)
-    fresh = np.flatnonzero(carried.known_of >= count)
+    fresh = np.flatnonzero(mapping.stored_of >= count)
     if len(gone) and len(fresh):
         # Those that were changed: new rows with the ids of rows that are gone.
         ids, numbers = _lost_ids(earlier, nodes)
@@ -124,13 +124,13 @@ def renumbered(earlier: Layout, nodes: TableData) -> Renumbering | None:
     return Renumbering(now, then)
 
 
-def _lost_ids(earlier: Layout, nodes: TableData) -> tuple[pa.Array, Numbers]:
+def _lost_ids(earlier: FragmentLayout, nodes: TableData) -> tuple[pa.Array, Numbers]:
     """The ids of the rows that are not where they were, and their numbers then."""
-    places = lost_places(earlier, nodes)
+    places = removed_by_fragment(earlier, nodes)
     if places is None:
         raise _Unrelated
     numbers = np.concatenate([numbers for _, _, numbers in places])
-    known = nodes.cache.column_of(nodes, earlier.pieces, "id")
+    known = nodes.cache.column_of(nodes, earlier.fragments, "id")
     if known is not None:
         return known.take(pa.array(numbers)), numbers
     parts: list[pa.Array] = []
@@ -173,18 +173,18 @@ def removed_pairs(near: Numbers | I32, far: Numbers | I32, gone: Numbers, parall
 
 def mapped_ends(made: BuiltAdjacency, edges: TableData, found: AdjacencyChanges) -> tuple[I32, I32] | None:
     """The ends of all edges of the later version, in row order; None when that cannot be told."""
-    related = carry(made.edges, edges)
+    related = map_rows(made.edges, edges)
     if related is None:
         return None
     ends: list[I32] = []
     pairs = ((made.arrays[0], found.src, found.sources), (made.arrays[1], found.dst, found.targets))
     for before, gained, moved in pairs:
-        if moved is None and not len(gained) and related.known_of is None:
+        if moved is None and not len(gained) and related.stored_of is None:
             ends.append(before)
             continue
         known = before if moved is None else moved.new_of[before]
         every = np.concatenate([known, gained])
-        ends.append((every if related.known_of is None else every[related.known_of]).astype(np.int32))
+        ends.append((every if related.stored_of is None else every[related.stored_of]).astype(np.int32))
     return ends[0], ends[1]
 
 

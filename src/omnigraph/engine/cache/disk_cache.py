@@ -39,7 +39,7 @@ _TRIES = 3
 _log = logging.getLogger(__name__)
 
 AnyArray = np.ndarray[Any, Any]
-What = tuple[str, ...]
+Subject = tuple[str, ...]
 """The subject of an entry: its kind first, then the tables and columns."""
 T = TypeVar("T")
 
@@ -52,14 +52,14 @@ _BAD = (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, Rec
 
 
 @dataclass(frozen=True)
-class Kept:
+class CacheEntry:
     """The arrays of an entry, and the facts recorded with them."""
 
     about: Mapping[str, Any]
     arrays: Mapping[str, AnyArray]
 
 
-def load(folder: Path | None, what: What, read: Callable[[Kept], T], *, discard: bool) -> T | None:
+def load(folder: Path | None, what: Subject, read: Callable[[CacheEntry], T], *, discard: bool) -> T | None:
     """The newest sound entry of a subject, converted by `read`; None if there is none.
 
     `read` raises `BadEntry` for arrays that do not fit together. A bad entry is reported and, with `discard`, removed.
@@ -84,12 +84,12 @@ def load(folder: Path | None, what: What, read: Callable[[Kept], T], *, discard:
     return None
 
 
-def is_kept(folder: Path | None, what: What) -> bool:
+def exists(folder: Path | None, what: Subject) -> bool:
     """Whether there is an entry of a subject; it may be of another version."""
     return folder is not None and bool(_entries(folder, what))
 
 
-def damaged(folder: Path | None) -> list[tuple[str, str]]:
+def find_damaged(folder: Path | None) -> list[tuple[str, str]]:
     """The damaged entries: the name of each, and the reason."""
     found: list[tuple[str, str]] = []
     for place in sorted(_visible(folder)) if folder is not None else []:
@@ -103,12 +103,12 @@ def damaged(folder: Path | None) -> list[tuple[str, str]]:
     return found
 
 
-def save(folder: Path | None, what: What, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+def save(folder: Path | None, what: Subject, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
     """Keep some arrays, whole or not at all. A folder that cannot be written keeps nothing."""
     if folder is None:
         return
     try:
-        with making(folder, what, about) as maker:
+        with writing_entry(folder, what, about) as maker:
             for name, array in arrays.items():
                 maker.put(name, array)
     except OSError:
@@ -116,13 +116,13 @@ def save(folder: Path | None, what: What, about: Mapping[str, Any], arrays: Mapp
         return
 
 
-def forget(folder: Path, what: What) -> None:
+def remove(folder: Path, what: Subject) -> None:
     """Remove every entry of a subject."""
     for place in _entries(folder, what):
         _remove(place)
 
 
-class Maker:
+class EntryWriter:
     """An entry that is being written."""
 
     def __init__(self, place: Path) -> None:
@@ -150,12 +150,12 @@ class Maker:
 
 
 @contextmanager
-def making(folder: Path, what: What, about: Mapping[str, Any]) -> Iterator[Maker]:
+def writing_entry(folder: Path, what: Subject, about: Mapping[str, Any]) -> Iterator[EntryWriter]:
     """Write an entry beside its place; it appears when all of it is written."""
     folder.mkdir(exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".making-"))
     try:
-        maker = Maker(temporary)
+        maker = EntryWriter(temporary)
         yield maker
         entry = {**about, "generation": _GENERATION, "what": list(what), "arrays": maker.described()}
         text = json.dumps(entry, sort_keys=True)
@@ -174,7 +174,7 @@ def making(folder: Path, what: What, about: Mapping[str, Any]) -> Iterator[Maker
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def pieces_of(written: Any) -> tuple[FragmentKey, ...]:
+def fragments_of(written: Any) -> tuple[FragmentKey, ...]:
     """Pieces of a table as they were before they were written."""
     return tuple((str(files), int(rows), str(gone)) for files, rows, gone in written)
 
@@ -216,7 +216,7 @@ def check_offsets(offsets: AnyArray, count: int, end: int, name: str) -> None:
 # -- files -------------------------------------------------------------------------------------------
 
 
-def _open(place: Path) -> Kept:
+def _open(place: Path) -> CacheEntry:
     document = json.loads((place / _ABOUT).read_bytes())
     entry = document["entry"]
     text = json.dumps(entry, sort_keys=True)
@@ -226,7 +226,7 @@ def _open(place: Path) -> Kept:
         check("/" not in name and not name.startswith("."), f"'{name}' is not the name of an array")
         arrays[name] = _map(place / name, np.dtype(facts["type"]), tuple(facts["shape"]))
         check(checksum(arrays[name]) == facts["checksum"], f"'{name}' has another checksum")
-    return Kept(entry, arrays)
+    return CacheEntry(entry, arrays)
 
 
 def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
@@ -239,7 +239,7 @@ def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
     return np.asarray(np.memmap(path, kind, "r", shape=shape))
 
 
-def _entries(folder: Path, what: What) -> list[Path]:
+def _entries(folder: Path, what: Subject) -> list[Path]:
     """The entries of a subject, newest first."""
     prefix = _prefix(what)
     found: list[tuple[int, Path]] = []
@@ -290,7 +290,7 @@ def _reason(error: BaseException) -> str:
     return "a file is missing" if isinstance(error, FileNotFoundError) else "it cannot be read"
 
 
-def _prefix(what: What) -> str:
+def _prefix(what: Subject) -> str:
     return f"{_digest('|'.join(what))}-"
 
 

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.cache.row_mapping import Layout, carry
+from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
 from omnigraph.types import PropertyType
 
-KEY = "places:id"
+KEY = "id_index"
 _LOOKUPS_BEFORE_INDEX = 16
 """As long as so many looks through the column take, about, it takes to make an index."""
 _ENTRY_BYTES = 150
@@ -31,7 +31,7 @@ _HASHED_BYTES = 64
 _HIGH = 0xFFFFFFFF << 32
 
 
-class Index:
+class IdHashIndex:
     """Where each id of a column is."""
 
     def __init__(self, ids: pa.Array) -> None:
@@ -91,11 +91,11 @@ _CRC = _crc_table()
 
 
 @dataclass(frozen=True)
-class Places:
+class IdIndex:
     """Where each id is: the rows of a version, then those that were added since."""
 
-    layout: Layout
-    base: Index
+    layout: FragmentLayout
+    base: IdHashIndex
     added: dict[str, int]
     row_of: np.ndarray[Any, np.dtype[np.int32]] | None = None
     """Where a known row is now, -1 when it is gone; None when all are where they were."""
@@ -126,21 +126,21 @@ def spelt(value: object, type_: PropertyType) -> str | None:
 
 def find(data: TableData, id_: str) -> int | None:
     """The number of the row with this id."""
-    places: Places | None = data.cache.find((*data.key, KEY))
-    if places is None:
+    index: IdIndex | None = data.cache.find((*data.key, KEY))
+    if index is None:
         uses = data.derived("uses:id", UseCounter).increment()
         if uses <= _LOOKUPS_BEFORE_INDEX and data.cache.newest(data, KEY) is None:
             place = pc.index(data.column("id"), pa.scalar(id_, pa.utf8())).as_py()
             return None if place < 0 else int(place)
-        places = data.derived(KEY, lambda: _make(data))
-    return places.find(id_)
+        index = data.derived(KEY, lambda: _make(data))
+    return index.find(id_)
 
 
 def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
     """The numbers of the rows with these ids; None when one of them is not there."""
     if data.cache.newest(data, KEY) is not None:
-        places = data.derived(KEY, lambda: _make(data))
-        found = [places.find(id_) for id_ in ids]
+        index = data.derived(KEY, lambda: _make(data))
+        found = [index.find(id_) for id_ in ids]
         return None if None in found else np.array(found, np.int64)
     # One look through the column, instead of an index of all of it for the sake of a few.
     column = data.column("id")
@@ -150,13 +150,13 @@ def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
     return None if among.null_count else rows[among.to_numpy(zero_copy_only=False)]
 
 
-def _make(data: TableData) -> Places:
-    known: Places | None = data.cache.newest(data, KEY)
-    carried = carry(known.layout, data) if known is not None else None
-    if known is None or carried is None:
-        return Places(Layout.of(data), Index(data.column("id")), {})
-    added = _numbered(data.read_pieces(["id"], carried.new)["id"], len(known.base))
-    return Places(known.layout, known.base, added, carried.row_of)
+def _make(data: TableData) -> IdIndex:
+    known: IdIndex | None = data.cache.newest(data, KEY)
+    mapping = map_rows(known.layout, data) if known is not None else None
+    if known is None or mapping is None:
+        return IdIndex(FragmentLayout.of(data), IdHashIndex(data.column("id")), {})
+    added = _numbered(data.read_fragments(["id"], mapping.new)["id"], len(known.base))
+    return IdIndex(known.layout, known.base, added, mapping.row_of)
 
 
 def _numbered(ids: pa.Array | pa.ChunkedArray, start: int) -> dict[str, int]:

@@ -51,7 +51,7 @@ _BASE = "base"
 
 
 @dataclass(frozen=True)
-class Codes:
+class DictionaryCodes:
     """A text column: what each value is called by, and which one each row has; null is -1."""
 
     of: dict[str, int]
@@ -67,7 +67,7 @@ class Codes:
 class _Coded:
     """Codes, or that there are none."""
 
-    codes: Codes | None
+    codes: DictionaryCodes | None
 
     @property
     def nbytes(self) -> int:
@@ -82,7 +82,7 @@ def _coded(column: pa.Array) -> _Coded:
     if len(encoded.dictionary) > _CODES_MAX:
         return _Coded(None)
     rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
-    return _Coded(Codes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows))
+    return _Coded(DictionaryCodes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows))
 
 
 @dataclass
@@ -140,29 +140,29 @@ class TableData:
             return None
         return self._table.read_from(columns, len(earlier))
 
-    def rows_in(self, piece: int) -> int:
+    def rows_in(self, fragment: int) -> int:
         """How many rows a piece has."""
-        _, rows, gone = self.fragments[piece]
-        return len(self.left(piece)) if gone else rows
+        _, rows, gone = self.fragments[fragment]
+        return len(self.live_offsets(fragment)) if gone else rows
 
-    def left(self, piece: int) -> Numbers:
+    def live_offsets(self, fragment: int) -> Numbers:
         """The places of a piece that still have their row."""
-        return self.derived(f"left:{piece}", lambda: live_offsets(self._table, piece))
+        return self.derived(f"live:{fragment}", lambda: live_offsets(self._table, fragment))
 
-    def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:
+    def stream(self, name: str, fragments: Sequence[int] | None = None) -> Iterator[pa.Array]:
         """A column in row order, of all pieces or of some, chunk by chunk; it is not kept."""
-        for batch in self._table.batches([name], fragments=pieces):
+        for batch in self._table.batches([name], fragments=fragments):
             checkpoint()
             yield batch.column(0)
 
-    def read_pieces(self, names: Sequence[str], pieces: Sequence[int]) -> pa.Table:
+    def read_fragments(self, names: Sequence[str], fragments: Sequence[int]) -> pa.Table:
         """Some columns of some pieces, in row order; they are not kept."""
         schema = pa.schema([self._table.schema.field(name) for name in names])
-        return pa.Table.from_batches(self._table.batches(names, fragments=pieces), schema)
+        return pa.Table.from_batches(self._table.batches(names, fragments=fragments), schema)
 
-    def removed(self, piece: int, name: str, places: Numbers) -> pa.Array:
+    def removed(self, fragment: int, name: str, places: Numbers) -> pa.Array:
         """What rows of a piece held that are gone."""
-        column = self._table.read_with_deleted(name, piece)
+        column = self._table.read_with_deleted(name, fragment)
         return column.take(pa.array(places))
 
     def field_id(self, name: str) -> int:
@@ -191,7 +191,7 @@ class TableData:
         chunks = self.read(name)
         return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
 
-    def codes(self, name: str) -> Codes | None:
+    def codes(self, name: str) -> DictionaryCodes | None:
         """A text column with few different values as numbers; None when there are many."""
         return self.derived(f"codes:{self.column_key(name)}", lambda: _coded(self.column(name))).codes
 
@@ -239,14 +239,13 @@ class DataCache:
     def earlier(self, data: TableData, name: str) -> tuple[Any, Fragments] | None:
         """What is kept of an earlier version that this one only adds rows to, and that version's pieces."""
         folder, identity = data.key
-        fragments = data.fragments
         with self._lock:
             for other, known in reversed(self._versions.get(folder, {}).items()):
-                pieces = known.fragments
-                if other != identity and len(pieces) <= len(fragments) and fragments[: len(pieces)] == pieces:
+                fragments = known.fragments
+                if other != identity and data.extends(fragments):
                     found = self._kept.get((folder, other, name))
                     if found is not None:
-                        return found[0], pieces
+                        return found[0], fragments
         return None
 
     def newest(self, data: TableData, name: str) -> Any:
@@ -259,12 +258,12 @@ class DataCache:
                     return found[0]
         return None
 
-    def column_of(self, data: TableData, pieces: Fragments, name: str) -> pa.Array | None:
+    def column_of(self, data: TableData, fragments: Fragments, name: str) -> pa.Array | None:
         """A column of that version of a table which has these pieces, if it is in memory."""
         with self._lock:
             versions = list(self._versions.get(data.folder, {}).values())
         for other in versions:
-            if other.fragments == pieces:
+            if other.fragments == fragments:
                 return self.find((*other.key, other.column_key(name)))
         return None
 
@@ -295,9 +294,9 @@ class DataCache:
             if found is not None:
                 self._kept.move_to_end(key)
                 return cast(Derived, found[0])
-            making = self._making.setdefault(key, RLock())
+            writing_entry = self._making.setdefault(key, RLock())
         # What takes long is made by one thread; the others that want it wait for that one.
-        with _waiting(making):
+        with _waiting(writing_entry):
             with self._lock:
                 found = self._kept.get(key)
             if found is not None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.cache.segments import Cover
+from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.cache.table_cache import DataCache, Numbers, TableData
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
@@ -73,20 +73,22 @@ def column_of(data: TableData, field: str) -> str:
     return ir.TYPE if field == "type" and data.union is not None else field
 
 
-def joined(covers: Sequence[Cover[Body]], tables: Sequence[TableData]) -> Cover[Body]:
+def joined_segments(views: Sequence[SegmentView[Body]], tables: Sequence[TableData]) -> SegmentView[Body]:
     """What was computed for each of some tables, for all their rows one behind the other."""
-    bodies = tuple(body for cover in covers for body in cover.bodies)
-    sizes = [len(c.row_of) if c.row_of is not None else t.row_count for c, t in zip(covers, tables, strict=True)]
+    bodies = tuple(body for view in views for body in view.bodies)
+    sizes = [len(c.row_of) if c.row_of is not None else t.row_count for c, t in zip(views, tables, strict=True)]
     begins = np.cumsum([0, *sizes[:-1]])
-    starts = tuple(int(begin) + start for cover, begin in zip(covers, begins, strict=True) for start in cover.starts)
-    if all(cover.row_of is None for cover in covers):
-        return Cover(bodies, starts)
+    starts = tuple(int(begin) + start for view, begin in zip(views, begins, strict=True) for start in view.starts)
+    if all(view.row_of is None for view in views):
+        return SegmentView(bodies, starts)
     rows = np.cumsum([0, *(table.row_count for table in tables[:-1])])
-    known_of: list[Numbers] = []
+    stored_of: list[Numbers] = []
     row_of: list[Numbers] = []
-    for cover, begin, row, table in zip(covers, begins, rows, tables, strict=True):
+    for view, begin, row, table in zip(views, begins, rows, tables, strict=True):
         there = np.arange(table.row_count)
-        known_of.append(begin + (there if cover.known_of is None else cover.known_of))
-        back = there if cover.row_of is None else cover.row_of
+        stored_of.append(begin + (there if view.stored_of is None else view.stored_of))
+        back = there if view.row_of is None else view.row_of
         row_of.append(np.where(back >= 0, back + row, -1))
-    return Cover(bodies, starts, np.concatenate(known_of).astype(np.int32), np.concatenate(row_of).astype(np.int32))
+    return SegmentView(
+        bodies, starts, np.concatenate(stored_of).astype(np.int32), np.concatenate(row_of).astype(np.int32)
+    )

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.adjacency.csr import Room, in_slices
-from omnigraph.engine.cache.table_cache import Codes, Numbers, TableData
+from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers, TableData
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.native import gather, stoppable
 from omnigraph.query.plan import ir
@@ -49,7 +49,7 @@ class WithNone(TableData):
         """The values of some rows."""
         return self.base.column(name).take(pa.array(numbers, mask=numbers == self.absent))
 
-    def codes(self, name: str) -> Codes | None:
+    def codes(self, name: str) -> DictionaryCodes | None:
         """None: texts are not numbered here."""
         assert name
         return None

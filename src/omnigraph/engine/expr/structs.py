@@ -20,7 +20,7 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType, ResultType
 
 Value = Callable[[ir.Expr], pa.Array]
-Codes = Callable[[ir.Expr], "np.ndarray[Any, Any]"]
+DictionaryCodes = Callable[[ir.Expr], "np.ndarray[Any, Any]"]
 
 
 def put_together(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
@@ -47,7 +47,7 @@ def as_type(values: pa.Array, type_: ResultType) -> pa.Array:
     return pa.nulls(len(values), wanted) if values.null_count == len(values) else values.cast(wanted, safe=False)
 
 
-def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: Codes) -> Numbers:
+def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: DictionaryCodes) -> Numbers:
     """Numbers in the order of the objects or lists, equal where they are equal."""
     if isinstance(expr, ir.ListOf) and isinstance(expr.type.item, PropertyType):
         # Numbers of several widths are compared as what they become.

@@ -23,14 +23,14 @@ _BINARY = {pa.utf8(): pa.binary(), pa.large_utf8(): pa.large_binary(), pa.string
 
 
 @dataclass(frozen=True)
-class InputTable:
+class ArrowInput:
     """A table, and the columns of it that are Python values instead."""
 
     table: pa.Table
     values: Mapping[str, list[Any]] = field(default_factory=dict)
 
 
-def input_table(name: str, data: Any, source: str | None, integers: frozenset[str]) -> InputTable:
+def input_table(name: str, data: Any, source: str | None, integers: frozenset[str]) -> ArrowInput:
     """Arrow data or a frame; of a pandas frame, whole floats become integers in the columns of `integers`."""
     if type(data).__module__.partition(".")[0] == "pandas":
         return _from_pandas(data, source, integers)
@@ -61,7 +61,7 @@ def is_of_pandas(schema: pa.Schema) -> bool:
     return bool(schema.metadata) and b"pandas" in schema.metadata
 
 
-def _from_pandas(frame: Any, source: str | None, integers: frozenset[str]) -> InputTable:
+def _from_pandas(frame: Any, source: str | None, integers: frozenset[str]) -> ArrowInput:
     """Column by column: an object column of mixed types is no Arrow column."""
     if not hasattr(frame, "columns"):
         raise InputError(f"cannot load a {type(frame).__name__} of pandas", hint="give a DataFrame")
@@ -79,7 +79,7 @@ def _from_pandas(frame: Any, source: str | None, integers: frozenset[str]) -> In
             values[name] = [None if _is_missing(value) else value for value in series.tolist()]
     table = pa.Table.from_arrays(arrays, names=list(frame.columns))
     checked = _checked(_whole_numbers(table, integers), source)
-    return InputTable(checked.table, {**checked.values, **values})
+    return ArrowInput(checked.table, {**checked.values, **values})
 
 
 def _is_missing(value: Any) -> bool:
@@ -101,7 +101,7 @@ def _whole_numbers(table: pa.Table, integers: frozenset[str]) -> pa.Table:
     return table
 
 
-def _checked(table: pa.Table, source: str | None) -> InputTable:
+def _checked(table: pa.Table, source: str | None) -> ArrowInput:
     """The table, its buffers checked; columns with text that is not UTF-8 as values."""
     values: dict[str, list[Any]] = {}
     names = column_names(table.schema, source)
@@ -117,7 +117,7 @@ def _checked(table: pa.Table, source: str | None) -> InputTable:
         named = zip(table.column_names, table.columns, strict=True)
         kept = [pa.nulls(table.num_rows) if name in values else column for name, column in named]
         table = pa.Table.from_arrays(kept, names=table.column_names)
-    return InputTable(table, values)
+    return ArrowInput(table, values)
 
 
 def _holds(type_: pa.DataType, wanted: pa.DataType) -> bool:

@@ -23,7 +23,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.ingest.arrow_input import InputTable, column_names, input_table
+from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
 from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
 from omnigraph.engine.ingest.json_columns import in_calendar
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
@@ -137,7 +137,7 @@ def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[st
 
 def _read_rows(
     type_: NodeType | EdgeType,
-    rows: InputTable,
+    rows: ArrowInput,
     meanings: dict[str, str],
     first: int,
     faults: Faults,

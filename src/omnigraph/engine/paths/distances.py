@@ -21,7 +21,7 @@ _PAIRS_MAX = 16
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Targets:
     """Which ends are asked for: some nodes from whatever source, or for each source its own."""
 
     nodes: Mask | None = None
@@ -58,7 +58,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Distances:
     """Ends that were found: from which source, how many edges away, and what these weigh."""
 
     at: Numbers
@@ -68,20 +68,20 @@ class Measured:
 
 
 def distances(
-    onward: Neighbours, backward: Neighbours, sources: Numbers, wanted: Wanted, most: int
-) -> Iterator[Measured]:
+    onward: Neighbours, backward: Neighbours, sources: Numbers, wanted: Targets, most: int
+) -> Iterator[Distances]:
     """The least numbers of edges from each source to what is asked of it."""
     few = wanted.few(len(sources))
     if few is not None:
         met = [meeting(onward, backward, int(sources[at]), end, most) for at, end in few]
         found = [(*pair, one.distance) for pair, one in zip(few, met, strict=True) if one is not None]
-        yield Measured(*np.array(found, np.int64).reshape(-1, 3).T)
+        yield Distances(*np.array(found, np.int64).reshape(-1, 3).T)
         return
     for at, source in enumerate(sources.tolist()):
         asked = wanted.mask(at, onward.count)
         for number, level in enumerate(levels_from(onward, source, most, asked), 1):
             ends = level if asked is None else level[asked[level]]
-            yield Measured(np.full(len(ends), at), ends.astype(np.int64), np.full(len(ends), number))
+            yield Distances(np.full(len(ends), at), ends.astype(np.int64), np.full(len(ends), number))
 
 
 def _beyond(left: np.ndarray[Any, np.dtype[np.int32]], known: int, nodes: Numbers) -> Mask:

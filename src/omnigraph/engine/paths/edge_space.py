@@ -17,7 +17,7 @@ from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.adjacency.union_expand import moved
 from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.exec.context import Work
-from omnigraph.engine.paths.path_table import Floats, Space
+from omnigraph.engine.paths.path_table import Floats, RowSpace
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import union_name
@@ -25,10 +25,10 @@ from omnigraph.schema.catalog import union_name
 _STEP, _SUM_MAX = 2.0**20, 2.0**33
 """Multiples of one part in a million add up exactly as long as their sum stays below; with more digits they do not."""
 
-TURNED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
+REVERSED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 
 
-class Terrain:
+class PathGraph:
     """The nodes and edges of one operation, each with a number of its own."""
 
     def __init__(self, work: Work, op: ir.FindPaths) -> None:
@@ -42,8 +42,8 @@ class Terrain:
         }
         self._name = union_name(ends | given)
         nodes = [work.catalog.nodes[name] for name in work.catalog.members(self._name)]
-        self.nodes = Space([(node, work.table(node.table_key)) for node in nodes])
-        self.edges = Space([(edge, work.table(edge.table_key)) for edge in edges])
+        self.nodes = RowSpace([(node, work.table(node.table_key)) for node in nodes])
+        self.edges = RowSpace([(edge, work.table(edge.table_key)) for edge in edges])
         self.count = int(self.nodes.offsets[-1])
         """How many nodes there are."""
 
@@ -55,12 +55,12 @@ class Terrain:
         """The other way round."""
         return numbers if type_name == self._name else moved(self._work, numbers, self._name, type_name)
 
-    def trails(self, step: ir.PathStep, direction: ir.Direction) -> Trails:
+    def incident_edges(self, step: ir.PathStep, direction: ir.Direction) -> IncidentEdges:
         """The edges a step may take, walked in a direction."""
-        return Trails(lambda: self._ways(step, direction))
+        return IncidentEdges(lambda: self._typed_edges(step, direction))
 
-    def _ways(self, step: ir.PathStep, direction: ir.Direction) -> list[_Way]:
-        ways: list[_Way] = []
+    def _typed_edges(self, step: ir.PathStep, direction: ir.Direction) -> list[_TypedEdges]:
+        ways: list[_TypedEdges] = []
         for name in step.edge_types:
             edge = self._work.catalog.edges[name]
             both = direction == "both" and edge.from_type != edge.to_type
@@ -70,7 +70,9 @@ class Terrain:
                 end = start + self._work.table(f"node:{near}").row_count
                 rows = self._work.adjacency(name).edge_rows(way)
                 ways.append(
-                    _Way(rows, self.edges.start(name), start, end, self.nodes.start(far), self.count == end - start)
+                    _TypedEdges(
+                        rows, self.edges.start(name), start, end, self.nodes.start(far), self.count == end - start
+                    )
                 )
         return ways
 
@@ -86,7 +88,7 @@ class Terrain:
 
 
 @dataclass(frozen=True)
-class _Way:
+class _TypedEdges:
     """The edges of one type in one direction."""
 
     rows: EdgeRows
@@ -108,20 +110,20 @@ class _Way:
         return at, nodes[at] - self.near
 
 
-class Trails:
+class IncidentEdges:
     """The edges at each node, arranged when they are first asked for."""
 
-    def __init__(self, make: Callable[[], list[_Way]]) -> None:
+    def __init__(self, make: Callable[[], list[_TypedEdges]]) -> None:
         self._make = make
 
     @cached_property
-    def _ways(self) -> list[_Way]:
+    def _typed_edges(self) -> list[_TypedEdges]:
         return self._make()
 
     def expand(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """For each node its edges: (position in `nodes`, edge, far end)."""
         found: list[tuple[Numbers, Numbers, Numbers]] = []
-        for way in self._ways:
+        for way in self._typed_edges:
             at, here = way.here(nodes)
             positions, edges, far = way.rows.expand(here)
             found.append((positions if at is None else at[positions], edges + way.edge, far + way.far))
@@ -133,14 +135,14 @@ class Trails:
     def degrees(self, nodes: Numbers) -> Numbers:
         """How many edges `expand` would find for each node."""
         degrees = np.zeros(len(nodes), np.int64)
-        for way in self._ways:
+        for way in self._typed_edges:
             at, here = way.here(nodes)
             degrees[slice(None) if at is None else at] += way.rows.degrees(here)
         return degrees
 
     def count(self, nodes: Numbers) -> int:
         """How many edges `expand` would find."""
-        return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._ways)
+        return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._typed_edges)
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class Weights:
     """All are multiples of one small step."""
 
     @classmethod
-    def of(cls, work: Work, space: Space, by: str) -> Weights:
+    def of(cls, work: Work, space: RowSpace, by: str) -> Weights:
         """Those of every edge of a space."""
         found = [_weights(work.table(type_.table_key), by, type_.name) for type_ in space.types]
         if len(found) == 1:

@@ -14,11 +14,11 @@ from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.cancellation import say
 from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.native import gather
-from omnigraph.engine.paths.distances import Wanted
-from omnigraph.engine.paths.edge_space import TURNED, Terrain, Weights
-from omnigraph.engine.paths.path_table import MeasuredPaths, PathData
-from omnigraph.engine.paths.shortest import Shortest
-from omnigraph.engine.paths.simple_paths import Ends, SimplePaths, turned
+from omnigraph.engine.paths.distances import Targets
+from omnigraph.engine.paths.edge_space import REVERSED, PathGraph, Weights
+from omnigraph.engine.paths.path_table import MeasuredPaths, PathTable
+from omnigraph.engine.paths.shortest import ShortestPaths
+from omnigraph.engine.paths.simple_paths import EndFilter, SimplePaths, reversed_paths
 from omnigraph.query.plan import ir
 
 Candidates = Callable[[ir.PathStep], Numbers]
@@ -26,10 +26,10 @@ Candidates = Callable[[ir.PathStep], Numbers]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPaths:
     """Paths, by what the rows that have them are told; and for each path the nodes it binds."""
 
-    data: PathData
+    data: PathTable
     keys: Numbers
     nodes: dict[str, Numbers]
 
@@ -41,7 +41,7 @@ class PathFinder:
         self._work = work
         self._op = op
         self._candidates = candidates
-        self._terrain = Terrain(work, op)
+        self._graph = PathGraph(work, op)
 
     def run(self, frame: Frame, passing: Callable[[Bound], Numbers | None]) -> Frame:
         """Each row with every path it has; `passing` tells which paths are wanted for themselves."""
@@ -58,47 +58,47 @@ class PathFinder:
         numbers = gather(order, in_slices(starts, counts))
         for step in op.steps:
             if not step.dst_bound:
-                nodes = self._terrain.outside(step.dst_type, found.nodes[step.dst_var][numbers])
+                nodes = self._graph.outside(step.dst_type, found.nodes[step.dst_var][numbers])
                 result = result.bind(step.dst_var, self._work.table(f"node:{step.dst_type}"), nodes)
         return result.bind(op.var, found.data, numbers)
 
     def _nodes_of(self, frame: Frame) -> dict[str, Numbers]:
         """The nodes of the variables that are bound, as they are numbered here."""
         types = {self._op.src_var: self._op.src_type, **{step.dst_var: step.dst_type for step in self._op.steps}}
-        return {var: self._terrain.inside(types[var], frame.bound[var].numbers) for var in self._op.bound_vars}
+        return {var: self._graph.inside(types[var], frame.bound[var].numbers) for var in self._op.bound_vars}
 
     # -- every path ------------------------------------------------------------------------------
 
-    def _every(self, frame: Frame) -> tuple[Numbers, Found]:
+    def _every(self, frame: Frame) -> tuple[Numbers, FoundPaths]:
         """Rows that agree in what is bound have the same paths: each combination is tried once."""
         op = self._op
         columns = np.column_stack(list(self._nodes_of(frame).values()))
         combinations, rows = np.unique(columns, axis=0, return_inverse=True)
         bound = dict(zip(op.bound_vars, combinations.T, strict=True))
-        simple = SimplePaths(self._work, self._terrain)
+        simple = SimplePaths(self._work, self._graph)
         batches = simple.start(combinations[:, 0])
         for steps in (op.ahead, op.back):
             for step in steps:
                 targets = self._targets(step, None)
-                allowed = None if targets is None else _mask(targets, self._terrain.count)
-                ends = Ends(of_owner=bound[step.dst_var]) if step.dst_bound else Ends(allowed)
+                allowed = None if targets is None else _mask(targets, self._graph.count)
+                ends = EndFilter(of_owner=bound[step.dst_var]) if step.dst_bound else EndFilter(allowed)
                 batches = simple.follow(batches, step, ends)
-            batches = turned(batches)
+            batches = reversed_paths(batches)
         stops = {step.dst_var: at for at, step in enumerate(op.steps)}
         nodes = {var: _joined([batch.stops[:, at] for batch in batches]) for var, at in stops.items()}
-        data = PathData(self._terrain.nodes, self._terrain.edges, batches)
-        return rows.ravel(), Found(data, _joined([batch.owners for batch in batches]), nodes)
+        data = PathTable(self._graph.nodes, self._graph.edges, batches)
+        return rows.ravel(), FoundPaths(data, _joined([batch.owners for batch in batches]), nodes)
 
     # -- shortest paths --------------------------------------------------------------------------
 
-    def _shortest(self, frame: Frame) -> tuple[Numbers, Found]:
+    def _shortest(self, frame: Frame) -> tuple[Numbers, FoundPaths]:
         """Walks from the side with fewer nodes, unless sums depend on it: they are made from the start of a path on."""
         op = self._op
         (step,) = op.steps
         bound = self._nodes_of(frame)
         near, far = bound[op.src_var], bound.get(step.dst_var)
         sources, targets = np.unique(near), self._targets(step, far)
-        weights = Weights.of(self._work, self._terrain.edges, op.by) if op.by is not None else None
+        weights = Weights.of(self._work, self._graph.edges, op.by) if op.by is not None else None
         if weights is None or weights.add_exactly(step.max_hops):
             turn = targets is not None and len(targets) < len(sources)
         else:
@@ -112,9 +112,9 @@ class PathFinder:
         starts, ends, data = self._walk(sources, targets, pairs, weights, turn=turn)
         ours, theirs = (ends, starts) if turn else (starts, ends)
         if far is None:
-            return near, Found(data, ours, {step.dst_var: theirs})
-        width = self._terrain.count
-        return near * width + far, Found(data, ours * width + theirs, {})
+            return near, FoundPaths(data, ours, {step.dst_var: theirs})
+        width = self._graph.count
+        return near * width + far, FoundPaths(data, ours * width + theirs, {})
 
     def _targets(self, step: ir.PathStep, far: Numbers | None) -> Numbers | None:
         """The far ends that are asked for; None when all are."""
@@ -122,12 +122,12 @@ class PathFinder:
             return np.unique(far)
         if not step.filters and not step.across:
             return None
-        return np.sort(self._terrain.inside(step.dst_type, self._candidates(step)))
+        return np.sort(self._graph.inside(step.dst_type, self._candidates(step)))
 
     def _reaching(self, step: ir.PathStep, sources: Numbers) -> Numbers:
         """The nodes a path to one of the sources can start from."""
-        neighbours = self._terrain.neighbours(step, step.direction)
-        reached = np.zeros(self._terrain.count, bool)
+        neighbours = self._graph.neighbours(step, step.direction)
+        reached = np.zeros(self._graph.count, bool)
         frontier = sources
         for _ in range(step.max_hops):
             frontier = new_far(neighbours, frontier, lambda far: ~reached[far])
@@ -144,29 +144,29 @@ class PathFinder:
         weights: Weights | None,
         *,
         turn: bool,
-    ) -> tuple[Numbers, Numbers, PathData]:
+    ) -> tuple[Numbers, Numbers, PathTable]:
         """The shortest paths from sources to targets, or between pairs; and where each was walked from and to."""
-        op, terrain = self._op, self._terrain
+        op, graph = self._op, self._graph
         (step,) = op.steps
-        direction = TURNED[step.direction] if turn else step.direction
+        direction = REVERSED[step.direction] if turn else step.direction
         from_end = turn != bool(op.back)
-        shortest = Shortest(
+        shortest = ShortestPaths(
             self._work,
-            terrain.trails(step, direction),
-            terrain.edges,
-            terrain.count,
+            graph.incident_edges(step, direction),
+            graph.edges,
+            graph.count,
             step.max_hops,
             every=op.kind == "all shortest",
             from_end=from_end,
             weights=weights.values if weights is not None else None,
-            both=lambda: (terrain.neighbours(step, direction), terrain.neighbours(step, TURNED[direction])),
+            both=lambda: (graph.neighbours(step, direction), graph.neighbours(step, REVERSED[direction])),
         )
         say(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")
-        wanted = Wanted()
+        wanted = Targets()
         if pairs is not None:
-            wanted = Wanted(pairs=(np.searchsorted(sources, pairs[:, 0]), pairs[:, 1]))
+            wanted = Targets(pairs=(np.searchsorted(sources, pairs[:, 0]), pairs[:, 1]))
         elif targets is not None:
-            wanted = Wanted(_mask(targets, terrain.count))
+            wanted = Targets(_mask(targets, graph.count))
         if op.measured:
             measured = list(shortest.measure(sources, wanted))
             sums = [part.weights for part in measured if part.weights is not None]
@@ -178,8 +178,8 @@ class PathFinder:
             return sources[at], _joined([part.ends for part in measured]), data
         batches = list(shortest.find(sources, wanted))
         starts, ends = (_joined([batch.nodes[:, at] for batch in batches]) for at in (0, -1))
-        batches = turned(batches) if from_end else batches
-        return starts, ends, PathData(terrain.nodes, terrain.edges, batches, weighted=op.by is not None)
+        batches = reversed_paths(batches) if from_end else batches
+        return starts, ends, PathTable(graph.nodes, graph.edges, batches, weighted=op.by is not None)
 
 
 def _mask(numbers: Numbers, count: int) -> Mask:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.adjacency.csr import NONE, ranges
-from omnigraph.engine.cache.table_cache import Codes, Numbers, TableData
+from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers, TableData
 from omnigraph.engine.exec.binding_table import Bound
 from omnigraph.engine.exec.left_join import WithNone
 from omnigraph.engine.expr.sort_keys import id_ranks_of, ranks_of
@@ -28,7 +28,7 @@ Derived = TypeVar("Derived")
 _SYSTEM = {"id": "id", "from": "src", "to": "dst"}
 
 
-class Space:
+class RowSpace:
     """The rows of several tables under one numbering: those of the first, then those of the next."""
 
     def __init__(self, parts: Sequence[tuple[NodeType | EdgeType, TableData]]) -> None:
@@ -74,7 +74,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Batch:
+class PathBatch:
     """Some paths of one length, from their starts to their ends, in the numbers of their spaces."""
 
     nodes: Numbers
@@ -87,10 +87,12 @@ class Batch:
     weights: Floats | None = None
 
 
-class PathData(TableData):
+class PathTable(TableData):
     """Paths, numbered in the order they are given."""
 
-    def __init__(self, nodes: Space, edges: Space, batches: Sequence[Batch], *, weighted: bool = False) -> None:
+    def __init__(
+        self, nodes: RowSpace, edges: RowSpace, batches: Sequence[PathBatch], *, weighted: bool = False
+    ) -> None:
         self.key = ("", "")
         self.nodes = nodes
         self.edges = edges
@@ -141,7 +143,7 @@ class PathData(TableData):
         """The values of some paths."""
         return self.column(name).take(pa.array(numbers))
 
-    def codes(self, name: str) -> Codes | None:
+    def codes(self, name: str) -> DictionaryCodes | None:
         """None: a path has no texts."""
         assert name
         return None
@@ -160,7 +162,7 @@ class PathData(TableData):
         return counts, every[ranges(self._starts[numbers] + numbers * more, counts)]
 
 
-class MeasuredPaths(PathData):
+class MeasuredPaths(PathTable):
     """Paths of which only the lengths and the weights are known."""
 
     def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
@@ -179,7 +181,7 @@ class MeasuredPaths(PathData):
 def is_of_paths(bound: Bound) -> bool:
     """Whether a variable is bound to paths."""
     data = bound.data.base if isinstance(bound.data, WithNone) else bound.data
-    return isinstance(data, PathData)
+    return isinstance(data, PathTable)
 
 
 def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
@@ -189,7 +191,7 @@ def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
     if isinstance(data, WithNone):
         missing = numbers == data.absent
         numbers, data = numbers[~missing], data.base
-    assert isinstance(data, PathData)
+    assert isinstance(data, PathTable)
     if expr.part != "path":
         assert isinstance(expr.type, ListType)
         return _objects(data, expr.part, expr.type, numbers, missing)
@@ -206,7 +208,7 @@ def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
     return pa.StructArray.from_arrays(columns, names=names, mask=pa.array(missing))
 
 
-def _objects(data: PathData, part: str, type_: ListType, numbers: Numbers, missing: np.ndarray[Any, Any]) -> pa.Array:
+def _objects(data: PathTable, part: str, type_: ListType, numbers: Numbers, missing: np.ndarray[Any, Any]) -> pa.Array:
     """For each row the objects of its path; `numbers` are the paths of the rows that have one."""
     found, inside = data.part(part, numbers)
     counts = np.zeros(len(missing), np.int64)

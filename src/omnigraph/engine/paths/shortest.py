@@ -21,9 +21,9 @@ from omnigraph.engine.adjacency.csr import NONE, Neighbours, in_slices, offsets_
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.native import ROWS_AT_ONCE, batches, stoppable
-from omnigraph.engine.paths.distances import Measured, Meeting, Wanted, distances, meeting
-from omnigraph.engine.paths.edge_space import Trails
-from omnigraph.engine.paths.path_table import Batch, Floats, Space
+from omnigraph.engine.paths.distances import Distances, Meeting, Targets, distances, meeting
+from omnigraph.engine.paths.edge_space import IncidentEdges
+from omnigraph.engine.paths.path_table import Floats, PathBatch, RowSpace
 
 _LEVEL_COLUMNS = 6
 """Columns of numbers that a level takes while it is made."""
@@ -32,7 +32,7 @@ _KEYS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class Level:
+class BfsLevel:
     """What is reached by so many edges: nodes, and the edges that lead to them from the level before."""
 
     at: Numbers
@@ -45,12 +45,12 @@ class Level:
     """… and of its near one in the level before."""
     edges: Numbers
 
-    def only(self, kept: Numbers | Mask) -> Level:
+    def only(self, kept: Numbers | Mask) -> BfsLevel:
         """The same nodes with some of the edges."""
         return replace(self, into=self.into[kept], back=self.back[kept], edges=self.edges[kept])
 
 
-class Shortest:
+class ShortestPaths:
     """Finds the shortest paths from some nodes over one hop.
 
     `from_end` says that paths end at the sources. `both` gives the neighbours of nodes as walked and back: without
@@ -60,8 +60,8 @@ class Shortest:
     def __init__(
         self,
         work: Work,
-        trails: Trails,
-        edges: Space,
+        incident_edges: IncidentEdges,
+        edges: RowSpace,
         count: int,
         most: int,
         *,
@@ -71,7 +71,7 @@ class Shortest:
         both: Callable[[], tuple[Neighbours, Neighbours]],
     ) -> None:
         self._work = work
-        self._trails = trails
+        self._incident = incident_edges
         self._edges = edges
         self._count = count
         self._most = most
@@ -80,7 +80,7 @@ class Shortest:
         self._weights = weights
         self._both = both
 
-    def find(self, sources: Numbers, wanted: Wanted) -> Iterator[Batch]:
+    def find(self, sources: Numbers, wanted: Targets) -> Iterator[PathBatch]:
         """The paths from each source, owned by its place; they start at the sources, whichever end these are."""
         held = 0
         for first, levels, found in self._in_turn(sources, wanted):
@@ -89,7 +89,7 @@ class Shortest:
                 self._work.room(held)
                 yield replace(batch, owners=batch.owners + first)
 
-    def measure(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+    def measure(self, sources: Numbers, wanted: Targets) -> Iterator[Distances]:
         """How far the ends that are asked for are from each source, where it does not matter by which path."""
         held = 0
         for measured in self._lengths(sources, wanted) if self._weights is None else self._sums(sources, wanted):
@@ -97,20 +97,20 @@ class Shortest:
             self._work.room(held)
             yield measured
 
-    def _lengths(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+    def _lengths(self, sources: Numbers, wanted: Targets) -> Iterator[Distances]:
         return distances(*self._both(), sources, wanted, self._most)
 
-    def _sums(self, sources: Numbers, wanted: Wanted) -> Iterator[Measured]:
+    def _sums(self, sources: Numbers, wanted: Targets) -> Iterator[Distances]:
         for first, levels, found in self._in_turn(sources, wanted):
             for number, places in enumerate(found, 1):
                 level = levels[number]
                 assert level.sums is not None
                 lengths = np.full(len(places), number)
-                yield Measured(level.at[places] + first, level.nodes[places], lengths, level.sums[places])
+                yield Distances(level.at[places] + first, level.nodes[places], lengths, level.sums[places])
 
     # -- walking ---------------------------------------------------------------------------------
 
-    def _in_turn(self, sources: Numbers, wanted: Wanted) -> Iterator[tuple[int, list[Level], list[Numbers]]]:
+    def _in_turn(self, sources: Numbers, wanted: Targets) -> Iterator[tuple[int, list[BfsLevel], list[Numbers]]]:
         """For some sources after others, or for a few pairs: (the first source, levels, what is found in each)."""
         few = wanted.few(len(sources)) if self._weights is None else None
         if few is not None:
@@ -126,26 +126,26 @@ class Shortest:
 
     def _walk(
         self, sources: Numbers, wanted: Numbers | None, met: Meeting | None = None
-    ) -> tuple[list[Level], list[Numbers]]:
+    ) -> tuple[list[BfsLevel], list[Numbers]]:
         """The levels of some sources, and for each level the places of the ends that are asked for."""
-        known = _Known(sources, self._count, wanted, weighted=self._weights is not None)
+        known = _Visited(sources, self._count, wanted, weighted=self._weights is not None)
         nothing = None if self._weights is None else np.zeros(len(sources))
-        levels = [Level(np.arange(len(sources)), sources, nothing, NONE, NONE, NONE)]
+        levels = [BfsLevel(np.arange(len(sources)), sources, nothing, NONE, NONE, NONE)]
         held = 0
         for hops in range(1, (self._most if met is None else met.distance) + 1):
             level = levels[-1]
             if not len(level.nodes) or known.has_all:
                 break
-            steps = self._trails.count(level.nodes)
+            steps = self._incident.count(level.nodes)
             self._work.room(held + steps, _LEVEL_COLUMNS)
             longer = stoppable(partial(self._next_level, level, hops, known, met), steps)
             held += len(longer.edges)
             levels.append(longer)
         return levels, [known.found(level) for level in levels[1:]]
 
-    def _next_level(self, level: Level, hops: int, known: _Known, met: Meeting | None) -> Level:
+    def _next_level(self, level: BfsLevel, hops: int, known: _Visited, met: Meeting | None) -> BfsLevel:
         """What is reached from a level by one more edge."""
-        positions, edges, nodes = self._trails.expand(level.nodes)
+        positions, edges, nodes = self._incident.expand(level.nodes)
         keys = level.at[positions] * self._count + nodes
         sums: Floats | None = None
         if self._weights is None:
@@ -160,11 +160,11 @@ class Shortest:
         positions, edges, nodes = positions[new], edges[new], nodes[new]
         first, into = known.note(keys[new])
         sums = None if sums is None else sums[first]
-        return Level(level.at[positions[first]], nodes[first], sums, into, positions, edges)
+        return BfsLevel(level.at[positions[first]], nodes[first], sums, into, positions, edges)
 
     # -- reading back ----------------------------------------------------------------------------
 
-    def _read(self, levels: list[Level], found: list[Numbers], held: int) -> Iterator[Batch]:
+    def _read(self, levels: list[BfsLevel], found: list[Numbers], held: int) -> Iterator[PathBatch]:
         levels = _needed(levels, found)
         if not self._every:
             levels = self._smallest(levels)
@@ -172,7 +172,7 @@ class Shortest:
             if len(places):
                 yield self._back(levels[: number + 1], places, held)
 
-    def _smallest(self, levels: list[Level]) -> list[Level]:
+    def _smallest(self, levels: list[BfsLevel]) -> list[BfsLevel]:
         """The levels with one edge into each node: the one on the path with the smallest ids of edges.
 
         Paths of equal length are compared edge by edge, so the nodes of a level are in the order of their paths once
@@ -193,7 +193,7 @@ class Shortest:
             place[level.into[first[np.lexsort((ids[first], before[first]))]]] = np.arange(len(first))
         return chosen
 
-    def _back(self, levels: list[Level], places: Numbers, held: int) -> Batch:
+    def _back(self, levels: list[BfsLevel], places: Numbers, held: int) -> PathBatch:
         """The paths that end at some nodes of the last level."""
         owners, weights = levels[-1].at[places], levels[-1].sums
         sums = None if weights is None else weights[places]
@@ -216,10 +216,10 @@ class Shortest:
                 once = ~(nodes[:, 1:] == nodes[:, :1]).any(axis=1)
                 places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]
                 sums = None if sums is None else sums[once]
-        return Batch(nodes, edges, owners, nodes[:, :0], sums)
+        return PathBatch(nodes, edges, owners, nodes[:, :0], sums)
 
 
-class _Known:
+class _Visited:
     """What is known so far of every node of every source, and which of them are asked for."""
 
     def __init__(self, sources: Numbers, count: int, wanted: Numbers | None, *, weighted: bool) -> None:
@@ -281,7 +281,7 @@ class _Known:
             self._missing -= int(self._asked[keys[first]].sum())
         return first, self._slot[keys]
 
-    def found(self, level: Level) -> Numbers:
+    def found(self, level: BfsLevel) -> Numbers:
         """The places of a level that are asked for, and could not be reached more lightly."""
         keys = level.at * self._count + level.nodes
         right = np.ones(len(keys), bool) if self._asked is None else self._asked[keys]
@@ -299,7 +299,7 @@ def _longer(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
     return found
 
 
-def _needed(levels: list[Level], found: list[Numbers]) -> list[Level]:
+def _needed(levels: list[BfsLevel], found: list[Numbers]) -> list[BfsLevel]:
     """The levels with the edges that lead to something found."""
     kept = list(levels)
     needed = np.zeros(len(levels[-1].nodes), bool)

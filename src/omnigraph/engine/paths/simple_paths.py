@@ -15,8 +15,8 @@ from omnigraph.engine.adjacency.bfs import new_far
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.native import ROWS_AT_ONCE, slices
-from omnigraph.engine.paths.edge_space import TURNED, Terrain, Trails
-from omnigraph.engine.paths.path_table import Batch
+from omnigraph.engine.paths.edge_space import REVERSED, IncidentEdges, PathGraph
+from omnigraph.engine.paths.path_table import PathBatch
 from omnigraph.query.plan import ir
 
 _NUMBERS_AT_ONCE = 1 << 20
@@ -24,7 +24,7 @@ _NUMBERS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Ends:
+class EndFilter:
     """Where a hop may end: anywhere, at some nodes, or for each owner of paths at one."""
 
     allowed: Mask | None = None
@@ -47,43 +47,43 @@ class Ends:
 class SimplePaths:
     """Enumerates the paths of one operation."""
 
-    def __init__(self, work: Work, terrain: Terrain) -> None:
+    def __init__(self, work: Work, graph: PathGraph) -> None:
         self._work = work
-        self._terrain = terrain
+        self._graph = graph
         self._held = 0
         """Paths that arrived, …"""
         self._numbers = 0
         """… and the numbers they are made of."""
 
-    def start(self, nodes: Numbers) -> list[Batch]:
+    def start(self, nodes: Numbers) -> list[PathBatch]:
         """For each node the path that has not left it yet; the node's place owns it."""
         none = np.zeros((len(nodes), 0), np.int64)
-        return [Batch(nodes.reshape(-1, 1), none, np.arange(len(nodes)), none)]
+        return [PathBatch(nodes.reshape(-1, 1), none, np.arange(len(nodes)), none)]
 
-    def follow(self, batches: list[Batch], step: ir.PathStep, ends: Ends) -> list[Batch]:
+    def follow(self, batches: list[PathBatch], step: ir.PathStep, ends: EndFilter) -> list[PathBatch]:
         """The paths one hop further; paths of one length are together."""
-        by_length: dict[int, list[Batch]] = {}
+        by_length: dict[int, list[PathBatch]] = {}
         for batch in batches:
             for longer in self._longer(batch, step, ends):
                 by_length.setdefault(longer.edges.shape[1], []).append(longer)
         return [_together(by_length[length]) for length in sorted(by_length)]
 
-    def _longer(self, batch: Batch, step: ir.PathStep, ends: Ends) -> Iterator[Batch]:
+    def _longer(self, batch: PathBatch, step: ir.PathStep, ends: EndFilter) -> Iterator[PathBatch]:
         """The paths that are longer by the edges of one hop.
 
         Paths are made longer in batches, the last made first. What waits is bounded by the length of the hop, not by
         the number of paths; only paths that arrive are held.
         """
-        trails = self._terrain.trails(step, step.direction)
+        incident_edges = self._graph.incident_edges(step, step.direction)
         left = self._edges_left(step, ends)
         waiting = [(0, batch)]
         while waiting:
             hops, batch = waiting.pop()
             if hops == step.max_hops:
                 continue
-            first, *rest = _portions(batch, trails)
+            first, *rest = _portions(batch, incident_edges)
             waiting.extend((hops, portion) for portion in reversed(rest))
-            longer = self._one_edge(first, trails, left, step.max_hops - hops - 1)
+            longer = self._one_edge(first, incident_edges, left, step.max_hops - hops - 1)
             if not len(longer.owners):
                 continue
             waiting.append((hops + 1, longer))
@@ -100,28 +100,28 @@ class SimplePaths:
                     self._work.room(self._held, -(-2 * self._numbers // self._held))
                     yield found
 
-    def _one_edge(self, batch: Batch, trails: Trails, left: Numbers | None, more: int) -> Batch:
+    def _one_edge(self, batch: PathBatch, incident_edges: IncidentEdges, left: Numbers | None, more: int) -> PathBatch:
         """The paths with one more edge, of those that visit no node twice and can arrive with `more` edges."""
-        positions, edges, nodes = trails.expand(batch.nodes[:, -1])
+        positions, edges, nodes = incident_edges.expand(batch.nodes[:, -1])
         new = ~(batch.nodes[positions] == nodes[:, None]).any(axis=1)
         if left is not None:
             new &= left[nodes] <= more
         positions, edges, nodes = positions[new], edges[new], nodes[new]
-        return Batch(
+        return PathBatch(
             np.column_stack([batch.nodes[positions], nodes]),
             np.column_stack([batch.edges[positions], edges]),
             batch.owners[positions],
             batch.stops[positions],
         )
 
-    def _edges_left(self, step: ir.PathStep, ends: Ends) -> Numbers | None:
+    def _edges_left(self, step: ir.PathStep, ends: EndFilter) -> Numbers | None:
         """For each node how many edges it is from where the hop may end; None when that would help nothing."""
         targets = ends.nodes()
         if targets is None or step.max_hops <= 1:
             return None
-        left = np.full(self._terrain.count, step.max_hops, np.int64)
+        left = np.full(self._graph.count, step.max_hops, np.int64)
         left[targets] = 0
-        neighbours = self._terrain.neighbours(step, TURNED[step.direction])
+        neighbours = self._graph.neighbours(step, REVERSED[step.direction])
         frontier = targets
         for distance in range(1, step.max_hops):
             frontier = new_far(neighbours, frontier, lambda far: left[far] == step.max_hops)
@@ -131,29 +131,29 @@ class SimplePaths:
         return left
 
 
-def _portions(batch: Batch, trails: Trails) -> list[Batch]:
+def _portions(batch: PathBatch, incident_edges: IncidentEdges) -> list[PathBatch]:
     """A batch cut so that each portion, made longer by an edge, is a batch; the first is to be made longer first."""
     if not len(batch.owners):
         return [batch]
     width = batch.nodes.shape[1] + batch.edges.shape[1] + 2
     at_once = max(1, min(ROWS_AT_ONCE, _NUMBERS_AT_ONCE // width))
-    cut = list(slices(trails.degrees(batch.nodes[:, -1]), at_once))
+    cut = list(slices(incident_edges.degrees(batch.nodes[:, -1]), at_once))
     return [batch] if len(cut) == 1 else [_chosen(batch, some) for some in cut]
 
 
-def turned(batches: list[Batch]) -> list[Batch]:
+def reversed_paths(batches: list[PathBatch]) -> list[PathBatch]:
     """The same paths from their ends to their starts."""
     return [replace(batch, nodes=batch.nodes[:, ::-1], edges=batch.edges[:, ::-1]) for batch in batches]
 
 
-def _chosen(batch: Batch, rows: Numbers | slice) -> Batch:
-    return Batch(batch.nodes[rows], batch.edges[rows], batch.owners[rows], batch.stops[rows])
+def _chosen(batch: PathBatch, rows: Numbers | slice) -> PathBatch:
+    return PathBatch(batch.nodes[rows], batch.edges[rows], batch.owners[rows], batch.stops[rows])
 
 
-def _together(batches: list[Batch]) -> Batch:
+def _together(batches: list[PathBatch]) -> PathBatch:
     if len(batches) == 1:
         return batches[0]
-    return Batch(
+    return PathBatch(
         np.concatenate([batch.nodes for batch in batches]),
         np.concatenate([batch.edges for batch in batches]),
         np.concatenate([batch.owners for batch in batches]),

@@ -103,10 +103,10 @@ class Explained:
         states = dict.fromkeys(self._state((kind, t.folder, str(t.field_ids[prop.name]))) for t in tables)
         return ", ".join(states)
 
-    def _state(self, what: disk_cache.What) -> str:
+    def _state(self, what: disk_cache.Subject) -> str:
         if self._cache.base(what) is not None:
             return "in memory"
-        kept = any(disk_cache.is_kept(self._cache.folder, one) for one in (what, (*what, "0")))
+        kept = any(disk_cache.exists(self._cache.folder, one) for one in (what, (*what, "0")))
         return "on disk" if kept else "to be built"
 
     # -- after -----------------------------------------------------------------------------------

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 
 from omnigraph.engine import kernels
 from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.cache.row_mapping import Places
-from omnigraph.engine.cache.segments import Cover, Recipe, covered
+from omnigraph.engine.cache.row_mapping import RowPositions
+from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
-from omnigraph.engine.cache.union_table import joined
+from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.cancellation import checkpoint, paced, say
 from omnigraph.engine.exec.native import stoppable
 from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, cut
@@ -36,19 +36,19 @@ _KEPT_MIN = 5_000
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
 
-Rows = np.ndarray[Any, np.dtype[np.uint32]]
-Counts = np.ndarray[Any, Any]
+RowNumbers = np.ndarray[Any, np.dtype[np.uint32]]
+TermCounts = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Postings:
+class InvertedIndex:
     """The words of some rows."""
 
     words: pa.Array
     """Every word once, ascending."""
     offsets: Numbers
-    rows: Rows
-    counts: Counts
+    rows: RowNumbers
+    counts: TermCounts
     lengths: np.ndarray[Any, np.dtype[np.int32]]
     """How many words each row has; -1 where there is no text."""
 
@@ -59,7 +59,7 @@ class Postings:
             return 0
         return int(sum(array.nbytes for array in (self.offsets, self.rows, self.counts, self.lengths, self.words)))
 
-    def find(self, word: str) -> tuple[Rows, Counts]:
+    def find(self, word: str) -> tuple[RowNumbers, TermCounts]:
         """The rows that hold a word, and how often."""
         low, high = 0, len(self.words)
         while low < high:
@@ -88,19 +88,19 @@ class Postings:
 class TextIndex:
     """A text column at one version."""
 
-    cover: Cover[Postings]
+    view: SegmentView[InvertedIndex]
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        return self.cover.nbytes + sum(part.nbytes for part in self.cover.bodies) + 16 * len(self._lengths)
+        return self.view.nbytes + sum(part.nbytes for part in self.view.bodies) + 16 * len(self._lengths)
 
     @cached_property
-    def _parts(self) -> list[tuple[Postings, Places | None]]:
+    def _parts(self) -> list[tuple[InvertedIndex, RowPositions | None]]:
         """Every part, and which rows of this version its rows are: -1 for one that is no more, None for no change."""
-        found: list[tuple[Postings, Places | None]] = []
-        row_of = self.cover.row_of
-        for part, start in zip(self.cover.bodies, self.cover.starts, strict=True):
+        found: list[tuple[InvertedIndex, RowPositions | None]] = []
+        row_of = self.view.row_of
+        for part, start in zip(self.view.bodies, self.view.starts, strict=True):
             end = start + len(part.lengths)
             if row_of is not None:
                 found.append((part, row_of[start:end]))
@@ -110,9 +110,9 @@ class TextIndex:
 
     @cached_property
     def _lengths(self) -> np.ndarray[Any, np.dtype[np.int32]]:
-        lengths = np.concatenate([part.lengths for part in self.cover.bodies])
-        known_of = self.cover.known_of
-        return lengths if known_of is None else lengths[known_of]
+        lengths = np.concatenate([part.lengths for part in self.view.bodies])
+        stored_of = self.view.stored_of
+        return lengths if stored_of is None else lengths[stored_of]
 
     @cached_property
     def texts(self) -> int:
@@ -126,7 +126,7 @@ class TextIndex:
         norms: Scores = _K1 * (1 - _B + _B * self._lengths / (mean or 1.0))
         return norms
 
-    def _find(self, word: str) -> list[tuple[Rows, Counts, Places | None]]:
+    def _find(self, word: str) -> list[tuple[RowNumbers, TermCounts, RowPositions | None]]:
         """The rows that hold a word, part by part: in the numbers of the part, how often, and which rows they are."""
         found = [(*part.find(word), places) for part, places in self._parts]
         return [one for one in found if len(one[0])]
@@ -152,7 +152,7 @@ class TextIndex:
     def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
         """Which rows hold a word within some edits of one of the words."""
         wanted = list(words)
-        near = [word for part in self.cover.bodies for word in part.near(wanted, edits)]
+        near = [word for part in self.view.bodies for word in part.near(wanted, edits)]
         return self.matching(dict.fromkeys(near))
 
     def bm25(self, words: Iterable[str]) -> Scores:
@@ -184,7 +184,7 @@ class TextIndex:
         return scores, np.sort(touched[:size])
 
 
-def _left(rows: Rows, places: Places | None) -> Any:
+def _left(rows: RowNumbers, places: RowPositions | None) -> Any:
     """Where the rows of a part are, those that are no more left out."""
     if places is None:
         return rows
@@ -192,7 +192,9 @@ def _left(rows: Rows, places: Places | None) -> Any:
     return there[there >= 0]
 
 
-def _add(scores: Scores, rows: Rows, counts: Counts, norms: Scores, weight: float, places: Places | None) -> None:
+def _add(
+    scores: Scores, rows: RowNumbers, counts: TermCounts, norms: Scores, weight: float, places: RowPositions | None
+) -> None:
     """Add what one word is worth to the scores of the rows that hold it."""
     with kernels.twin():
         there = rows if places is None else places[rows]
@@ -241,33 +243,33 @@ def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[N
 def index_of(data: TableData, name: str) -> TextIndex:
     """The index of a column, made once per version on top of what was made before."""
 
-    def make(pieces: Sequence[int] | None) -> Postings:
-        return build_postings(data.stream(name, pieces))
+    def make(fragments: Sequence[int] | None) -> InvertedIndex:
+        return build_inverted_index(data.stream(name, fragments))
 
-    def write(pieces: Sequence[int] | None, maker: disk_cache.Maker) -> None:
-        for label, array in _arrays(make(pieces)).items():
+    def write(fragments: Sequence[int] | None, maker: disk_cache.EntryWriter) -> None:
+        for label, array in _arrays(make(fragments)).items():
             maker.put(label, array)
 
     if data.union is not None:
         members = data.union.members
-        covers = [index_of(member, name).cover for member in members]
-        if not covers:
+        views = [index_of(member, name).view for member in members]
+        if not views:
             return build_index(data.column(name))
-        return data.derived(f"words:{data.column_key(name)}", lambda: TextIndex(joined(covers, members)))
-    recipe = Recipe(WORDS, _KEPT_MIN, make, write, _postings)
-    return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(covered(data, name, recipe)))
+        return data.derived(f"words:{data.column_key(name)}", lambda: TextIndex(joined_segments(views, members)))
+    recipe = SegmentBuilder(WORDS, _KEPT_MIN, make, write, _read_index)
+    return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, recipe)))
 
 
 def build_index(column: pa.Array) -> TextIndex:
     """The index of a column of texts."""
-    return TextIndex(Cover((build_postings([column]),), (0,)))
+    return TextIndex(SegmentView((build_inverted_index([column]),), (0,)))
 
 
-def build_postings(chunks: Iterable[pa.Array]) -> Postings:
+def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
     """The words of a column of texts; each distinct run of letters is analysed once."""
     codes: dict[str, int] = {}
-    tokens: list[Rows] = []
-    rows: list[Rows] = []
+    tokens: list[RowNumbers] = []
+    rows: list[RowNumbers] = []
     lengths: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     start = 0
     for texts in _larger(chunks):
@@ -291,7 +293,7 @@ def build_postings(chunks: Iterable[pa.Array]) -> Postings:
     pairs = packed[first_of]
     offsets = np.searchsorted(pairs, np.arange(len(words) + 1, dtype=np.uint64) << np.uint64(32))
     posted = (pairs & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-    return Postings(
+    return InvertedIndex(
         pa.array(words, pa.utf8()), offsets.astype(np.int64), posted, counts.astype(kind), _concat(lengths, np.int32)
     )
 
@@ -329,20 +331,20 @@ def _concat(parts: list[Any], kind: type[np.generic]) -> np.ndarray[Any, Any]:
     return np.concatenate([*parts, np.zeros(0, kind)]).astype(kind, copy=False)
 
 
-def _arrays(postings: Postings) -> dict[str, np.ndarray[Any, Any]]:
-    text = postings.words.cast(pa.large_utf8())
+def _arrays(index: InvertedIndex) -> dict[str, np.ndarray[Any, Any]]:
+    text = index.words.cast(pa.large_utf8())
     _, ends, letters = text.buffers()
     return {
         "letters": np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8),
         "ends": np.frombuffer(ends, np.int64)[: len(text) + 1],
-        "offsets": postings.offsets,
-        "rows": postings.rows,
-        "counts": postings.counts,
-        "lengths": postings.lengths,
+        "offsets": index.offsets,
+        "rows": index.rows,
+        "counts": index.counts,
+        "lengths": index.lengths,
     }
 
 
-def _postings(arrays: Mapping[str, np.ndarray[Any, Any]], row_count: int) -> Postings:
+def _read_index(arrays: Mapping[str, np.ndarray[Any, Any]], row_count: int) -> InvertedIndex:
     ends = arrays["ends"]
     disk_cache.check(ends.dtype == np.int64 and len(ends) > 0, "'ends' is malformed")
     disk_cache.check_offsets(ends, len(ends) - 1, len(arrays["letters"]), "ends")
@@ -353,4 +355,4 @@ def _postings(arrays: Mapping[str, np.ndarray[Any, Any]], row_count: int) -> Pos
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(arrays["letters"])]
     words = pa.Array.from_buffers(pa.large_utf8(), len(ends) - 1, buffers)
     words.validate(full=True)
-    return Postings(words, *(arrays[name] for name in ("offsets", "rows", "counts", "lengths")))
+    return InvertedIndex(words, *(arrays[name] for name in ("offsets", "rows", "counts", "lengths")))

@@ -20,7 +20,7 @@ from omnigraph.engine.exec.native import stoppable
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.search.analyzer import Scores, analyse
 from omnigraph.engine.search.inverted_index import best, index_of, standing
-from omnigraph.engine.search.vector_scan import Query, Vectors, vectors_of
+from omnigraph.engine.search.vector_scan import VectorColumn, VectorQuery, vectors_of
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
@@ -43,7 +43,7 @@ class Searcher:
         self._params = params
         self._embed = embed
         self._types = types
-        self._queries: dict[tuple[ir.Prop, str | int], Query] = {}
+        self._queries: dict[tuple[ir.Prop, str | int], VectorQuery] = {}
         self._scored: tuple[tuple[Any, ...], tuple[Scores, Numbers]] | None = None
 
     # -- words -----------------------------------------------------------------------------------
@@ -98,10 +98,10 @@ class Searcher:
         numbers = None if bound.whole else bound.numbers
         return self._vectors(rank, bound.data).promising(self._query(rank), numbers, limit)
 
-    def _vectors(self, rank: ir.Nearest, data: TableData) -> Vectors:
+    def _vectors(self, rank: ir.Nearest, data: TableData) -> VectorColumn:
         return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
 
-    def _query(self, rank: ir.Nearest) -> Query:
+    def _query(self, rank: ir.Nearest) -> VectorQuery:
         value = self.constant(rank.query)
         if value is None:
             raise InputError(f"'nearest' on '{rank.prop.name}' was given null to compare with")
@@ -109,7 +109,7 @@ class Searcher:
         found = self._queries.get(key)
         if found is None:
             vector = self._embed_text(rank, value) if isinstance(value, str) else value
-            found = self._queries[key] = Query.of(np.asarray(vector, dtype=np.float64))
+            found = self._queries[key] = VectorQuery.of(np.asarray(vector, dtype=np.float64))
         return found
 
     def _embed_text(self, rank: ir.Nearest, value: str) -> np.ndarray[Any, Any]:

@@ -20,16 +20,16 @@ import pyarrow as pa
 
 from omnigraph.engine import kernels
 from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.cache.segments import Cover, Recipe, covered
+from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
-from omnigraph.engine.cache.union_table import joined
+from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.cancellation import checkpoint, say
 from omnigraph.engine.exec.native import stoppable
 from omnigraph.errors import Damaged
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Matrix = np.ndarray[Any, np.dtype[np.float32]]
-Codes = np.ndarray[Any, np.dtype[np.int8]]
+ByteCodes = np.ndarray[Any, np.dtype[np.int8]]
 
 _CODE_MAX, _QUERY_MAX = 127, 32767
 _SUM_MAX = 16_000_000
@@ -45,7 +45,7 @@ _F32 = float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True)
-class Query:
+class VectorQuery:
     """A direction to compare with: in full, and in whole numbers."""
 
     vector: Floats
@@ -58,7 +58,7 @@ class Query:
     """How far the direction in whole numbers is off."""
 
     @classmethod
-    def of(cls, vector: Floats) -> Query:
+    def of(cls, vector: Floats) -> VectorQuery:
         """A query ready to be compared."""
         length = float(np.linalg.norm(vector))
         unit = vector / length if 0 < length < np.inf else np.zeros_like(vector)
@@ -75,12 +75,12 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Block:
+class VectorBlock:
     """Vectors, their lengths, and their codes; a row without a vector has length and error NaN."""
 
     matrix: Matrix
     norms: Floats
-    codes: Codes
+    codes: ByteCodes
     scales: Matrix
     errors: Matrix
 
@@ -91,17 +91,17 @@ class Block:
             return 0
         return sum(array.nbytes for array in (self.matrix, self.norms, self.codes, self.scales, self.errors))
 
-    def without(self, gone: Mask) -> Block:
+    def without(self, gone: Mask) -> VectorBlock:
         """The same rows, some of them as if they had no vector."""
         return replace(self, errors=np.where(gone, np.float32(np.nan), self.errors))
 
-    def promising(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
+    def promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         """The places of the rows (all, without `rows`) that can be among the `wanted` nearest, ties included."""
         found = self._found(query, rows, wanted)
         say(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
         return found
 
-    def _found(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
+    def _found(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         loops = kernels.find("vectors")
         if loops is not None:
             some = _NO_ROWS if rows is None else rows
@@ -115,7 +115,7 @@ class Block:
         with kernels.twin():
             return self._promising(query, rows, wanted)
 
-    def _promising(self, query: Query, rows: Numbers | None, wanted: int) -> Numbers:
+    def _promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         """In numpy, with the query in 32 bits instead of whole numbers."""
         count = len(self.codes) if rows is None else len(rows)
         unit = query.unit.astype(np.float32)
@@ -138,23 +138,23 @@ _FIELDS = ("matrix", "norms", "codes", "scales", "errors")
 
 
 @dataclass(frozen=True)
-class Vectors:
+class VectorColumn:
     """A vector column at one version."""
 
-    cover: Cover[Block]
+    view: SegmentView[VectorBlock]
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        errors = 0 if self.cover.row_of is None else self.cover.row_of.nbytes
-        return self.cover.nbytes + errors + sum(block.nbytes for block in self.cover.bodies)
+        errors = 0 if self.view.row_of is None else self.view.row_of.nbytes
+        return self.view.nbytes + errors + sum(block.nbytes for block in self.view.bodies)
 
     @property
     def _count(self) -> int:
-        known_of = self.cover.known_of
-        return sum(len(block.norms) for block in self.cover.bodies) if known_of is None else len(known_of)
+        stored_of = self.view.stored_of
+        return sum(len(block.norms) for block in self.view.bodies) if stored_of is None else len(stored_of)
 
-    def distances(self, query: Query, numbers: Numbers) -> tuple[Floats, Mask]:
+    def distances(self, query: VectorQuery, numbers: Numbers) -> tuple[Floats, Mask]:
         """The cosine distance of some rows, equal for equal vectors; and which rows have a vector at all."""
         dots, norms = np.empty(len(numbers)), np.empty(len(numbers))
         for start in range(0, len(numbers), _ROWS_AT_ONCE):
@@ -169,7 +169,7 @@ class Vectors:
             distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
         return distances, ~np.isnan(norms)
 
-    def promising(self, query: Query, numbers: Numbers | None, wanted: int) -> Numbers:
+    def promising(self, query: VectorQuery, numbers: Numbers | None, wanted: int) -> Numbers:
         """The places in `numbers` (all rows without) of those that can be among the `wanted` nearest, ties included."""
         if not wanted:
             return _NO_ROWS
@@ -185,19 +185,19 @@ class Vectors:
         ]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
-    def _all_promising(self, query: Query, wanted: int) -> Numbers:
-        parts = zip(self._left, self.cover.starts, strict=True)
+    def _all_promising(self, query: VectorQuery, wanted: int) -> Numbers:
+        parts = zip(self._left, self.view.starts, strict=True)
         known = np.concatenate([block.promising(query, None, wanted) + start for block, start in parts])
-        row_of = self.cover.row_of
+        row_of = self.view.row_of
         return known if row_of is None else np.sort(row_of[known]).astype(np.int64)
 
     @cached_property
-    def _left(self) -> list[Block]:
+    def _left(self) -> list[VectorBlock]:
         """The blocks; what is gone from them has no vector."""
-        row_of = self.cover.row_of
+        row_of = self.view.row_of
         if row_of is None:
-            return list(self.cover.bodies)
-        parts = zip(self.cover.bodies, self.cover.starts, strict=True)
+            return list(self.view.bodies)
+        parts = zip(self.view.bodies, self.view.starts, strict=True)
         return [block.without(row_of[start : start + len(block.norms)] < 0) for block, start in parts]
 
     def _known(self, numbers: Numbers) -> Numbers:
@@ -207,37 +207,37 @@ class Vectors:
             norms[places] = block.norms[rows]
         return np.flatnonzero(~np.isnan(norms))
 
-    def _parts(self, numbers: Numbers) -> Iterator[tuple[Block, Numbers | slice, Numbers]]:
+    def _parts(self, numbers: Numbers) -> Iterator[tuple[VectorBlock, Numbers | slice, Numbers]]:
         """The rows by the block they are in: the block, the places in `numbers`, the rows of the block."""
-        known = numbers if self.cover.known_of is None else self.cover.known_of[numbers].astype(np.int64)
-        if len(self.cover.bodies) == 1:
-            yield self.cover.bodies[0], slice(0, len(known)), known
+        known = numbers if self.view.stored_of is None else self.view.stored_of[numbers].astype(np.int64)
+        if len(self.view.bodies) == 1:
+            yield self.view.bodies[0], slice(0, len(known)), known
             return
         if (known[1:] > known[:-1]).all():
-            ends = np.searchsorted(known, [*self.cover.starts[1:], np.iinfo(np.int64).max]).tolist()
+            ends = np.searchsorted(known, [*self.view.starts[1:], np.iinfo(np.int64).max]).tolist()
             begin = 0
-            for block, start, end in zip(self.cover.bodies, self.cover.starts, ends, strict=True):
+            for block, start, end in zip(self.view.bodies, self.view.starts, ends, strict=True):
                 if end > begin:
                     yield block, slice(begin, end), known[begin:end] - start
                 begin = end
             return
-        part = np.searchsorted(np.array(self.cover.starts), known, side="right") - 1
-        for at, (block, start) in enumerate(zip(self.cover.bodies, self.cover.starts, strict=True)):
+        part = np.searchsorted(np.array(self.view.starts), known, side="right") - 1
+        for at, (block, start) in enumerate(zip(self.view.bodies, self.view.starts, strict=True)):
             places = np.flatnonzero(part == at)
             if len(places):
                 yield block, places, known[places] - start
 
 
-def vectors_of(data: TableData, name: str, dim: int) -> Vectors:
+def vectors_of(data: TableData, name: str, dim: int) -> VectorColumn:
     """The vectors of a column, made once per version on top of what was made before."""
 
-    def write(pieces: Sequence[int] | None, maker: disk_cache.Maker) -> None:
-        rows = data.row_count if pieces is None else sum(map(data.rows_in, pieces))
+    def write(fragments: Sequence[int] | None, maker: disk_cache.EntryWriter) -> None:
+        rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
         small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
         with ExitStack() as files:
             matrix = files.enter_context(maker.rows("matrix", (rows, dim), np.dtype(np.float32)))
             codes = files.enter_context(maker.rows("codes", (rows, dim), np.dtype(np.int8)))
-            for block in _blocks(data.stream(name, pieces), dim):
+            for block in _blocks(data.stream(name, fragments), dim):
                 matrix.write(block.matrix.tobytes())
                 codes.write(block.codes.tobytes())
                 for label, parts in small.items():
@@ -247,23 +247,23 @@ def vectors_of(data: TableData, name: str, dim: int) -> Vectors:
 
     if data.union is not None:
         members = data.union.members
-        covers = [vectors_of(member, name, dim).cover for member in members]
-        if not covers:
-            return Vectors(Cover((_memory_block((), dim),), (0,)))
-        return data.derived(f"vectors:{data.column_key(name)}", lambda: Vectors(joined(covers, members)))
-    recipe = Recipe(
+        views = [vectors_of(member, name, dim).view for member in members]
+        if not views:
+            return VectorColumn(SegmentView((_memory_block((), dim),), (0,)))
+        return data.derived(f"vectors:{data.column_key(name)}", lambda: VectorColumn(joined_segments(views, members)))
+    recipe = SegmentBuilder(
         "vectors",
         max(_KEPT_BYTES_MIN // (dim * 4), 1),
-        lambda pieces: _memory_block(data.stream(name, pieces), dim),
+        lambda fragments: _memory_block(data.stream(name, fragments), dim),
         write,
         lambda arrays, rows: _read_block(arrays, rows, dim),
     )
-    return data.derived(f"vectors:{data.field_id(name)}", lambda: Vectors(covered(data, name, recipe)))
+    return data.derived(f"vectors:{data.field_id(name)}", lambda: VectorColumn(segments_of(data, name, recipe)))
 
 
-def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) -> Block:
+def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) -> VectorBlock:
     """An entry of the disk cache; `disk_cache.BadEntry` if an array has another shape or type."""
-    block = Block(*(arrays[field] for field in _FIELDS))
+    block = VectorBlock(*(arrays[field] for field in _FIELDS))
     for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
         array = getattr(block, field)
         shape = (rows, dim) if field in ("matrix", "codes") else (rows,)
@@ -271,12 +271,12 @@ def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) 
     return block
 
 
-def _memory_block(chunks: Iterable[pa.Array], dim: int) -> Block:
+def _memory_block(chunks: Iterable[pa.Array], dim: int) -> VectorBlock:
     blocks = list(_blocks(chunks, dim)) or [_measured(np.zeros((0, dim), np.float32), np.zeros(0, bool))]
-    return Block(*(np.concatenate([getattr(block, field) for block in blocks]) for field in _FIELDS))
+    return VectorBlock(*(np.concatenate([getattr(block, field) for block in blocks]) for field in _FIELDS))
 
 
-def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[Block]:
+def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[VectorBlock]:
     for chunk in chunks:
         for start in range(0, len(chunk), _ROWS_AT_ONCE):
             checkpoint()
@@ -290,7 +290,7 @@ def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[Block]:
             yield _measured(matrix, known)
 
 
-def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> Block:
+def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> VectorBlock:
     """Vectors with their lengths and codes."""
     wide = matrix.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
@@ -300,4 +300,4 @@ def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> Blo
     wide -= codes * scales[:, None].astype(np.float64)
     errors = np.nextafter(np.sqrt(np.einsum("ij,ij->i", wide, wide)).astype(np.float32), np.float32(np.inf))
     norms[~known], errors[~known] = np.nan, np.nan
-    return Block(matrix, norms, codes.astype(np.int8), scales, errors)
+    return VectorBlock(matrix, norms, codes.astype(np.int8), scales, errors)

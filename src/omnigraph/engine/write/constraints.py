@@ -18,16 +18,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.write.delta import MADE, Delta, Part, Rule, TableDelta, Violation, one_array, without
+from omnigraph.engine.write.delta import (
+    MADE,
+    Delta,
+    IntegrityRule,
+    RuleCheck,
+    TableDelta,
+    Violation,
+    one_array,
+    without,
+)
 from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
 from omnigraph.suggestions import listing
 from omnigraph.types import PropertyType
 from omnigraph.values import spell_float, spell_key
 
 
-def rules_of(catalog: Catalog) -> list[Rule]:
+def rules_of(catalog: Catalog) -> list[IntegrityRule]:
     """All rules of a schema, in the order they are checked."""
-    rules: list[Rule] = []
+    rules: list[IntegrityRule] = []
     nodes, edges = catalog.nodes.values(), catalog.edges.values()
     rules += [_values_rule(node) for node in nodes]
     rules += [_values_rule(edge) for edge in edges]
@@ -63,23 +72,23 @@ def check_delta(catalog: Catalog, delta: Delta) -> None:
 # -- values ------------------------------------------------------------------------------------------
 
 
-def _values_rule(type_: NodeType | EdgeType) -> Rule:
+def _values_rule(type_: NodeType | EdgeType) -> IntegrityRule:
     enums = [p for p in type_.properties.values() if p.type.enum_values is not None]
     steps = (
-        tuple(_rows_part(type_, partial(_range, type_, range_)) for range_ in type_.ranges),
-        tuple(_rows_part(type_, partial(_check, type_, check)) for check in type_.checks),
-        tuple(_rows_part(type_, partial(_enum, type_, p.name, p.type)) for p in enums),
+        tuple(_row_check(type_, partial(_range, type_, range_)) for range_ in type_.ranges),
+        tuple(_row_check(type_, partial(_check, type_, check)) for check in type_.checks),
+        tuple(_row_check(type_, partial(_enum, type_, p.name, p.type)) for p in enums),
     )
-    return Rule(type_.table_key, tuple(step for step in steps if step))
+    return IntegrityRule(type_.table_key, tuple(step for step in steps if step))
 
 
-def _rows_part(type_: NodeType | EdgeType, look: Callable[[pa.Table], Iterator[Violation]]) -> Part:
+def _row_check(type_: NodeType | EdgeType, look: Callable[[pa.Table], Iterator[Violation]]) -> RuleCheck:
     def check(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
         if table is not None and table.rows.num_rows:
             yield from look(table.rows)
 
-    return Part(check, type_.table_key)
+    return RuleCheck(check, type_.table_key)
 
 
 def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterator[Violation]:
@@ -122,7 +131,7 @@ def _bad_rows(rows: pa.Table, bad: pa.ChunkedArray, column: str) -> Iterator[tup
 # -- uniqueness --------------------------------------------------------------------------------------
 
 
-def _key_rule(node: NodeType) -> Rule:
+def _key_rule(node: NodeType) -> IntegrityRule:
     """Two rows of one write with the same key; against committed rows a key is no violation but an identity."""
     where = node.key[0] if len(node.key) == 1 else f"({', '.join(node.key)})"
 
@@ -134,7 +143,7 @@ def _key_rule(node: NodeType) -> Rule:
             message = f"@unique violation on {node.name}.{where}: the key '{_short(id_)}' is written twice"
             yield Violation("unique", node.table_key, id_, message, node.key[0], id_, position)
 
-    return Rule(node.table_key, ((Part(check, node.table_key, {node.table_key: ("id",)}),),))
+    return IntegrityRule(node.table_key, ((RuleCheck(check, node.table_key, {node.table_key: ("id",)}),),))
 
 
 def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -146,7 +155,7 @@ def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
         seen.add(value)
 
 
-def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
+def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> IntegrityRule:
     """No tuple twice: first within the write, then against the committed rows that stay."""
     types = [_column_type(type_, column) for column in columns]
 
@@ -173,7 +182,7 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Rule:
 
     key = type_.table_key
     by = {key: columns}
-    return Rule(key, ((Part(repeated, key, by),), (Part(taken, key, by, frozenset({key})),)))
+    return IntegrityRule(key, ((RuleCheck(repeated, key, by),), (RuleCheck(taken, key, by, frozenset({key})),)))
 
 
 def _committed_collisions(
@@ -265,18 +274,18 @@ def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
 # -- edges -------------------------------------------------------------------------------------------
 
 
-def _endpoint_rule(edge: EdgeType) -> Rule:
+def _endpoint_rule(edge: EdgeType) -> IntegrityRule:
     """New edges end at nodes that exist once the write is done; committed edges that stay keep their nodes."""
     key = edge.table_key
-    missing: list[Part] = []
-    orphans: list[tuple[Part]] = []
+    missing: list[RuleCheck] = []
+    orphans: list[tuple[RuleCheck]] = []
     for column, node_type in (("src", edge.from_type), ("dst", edge.to_type)):
         nodes = f"node:{node_type}"
         by = {key: (column,), nodes: ("id",)}
         end = (edge, column, node_type)
-        missing.append(Part(partial(_missing_nodes, *end), key, by, frozenset({nodes})))
-        orphans.append((Part(partial(_orphans, *end), nodes, by, frozenset({key}), on_loss=True),))
-    return Rule(key, (tuple(missing), *orphans))
+        missing.append(RuleCheck(partial(_missing_nodes, *end), key, by, frozenset({nodes})))
+        orphans.append((RuleCheck(partial(_orphans, *end), nodes, by, frozenset({key}), on_loss=True),))
+    return IntegrityRule(key, (tuple(missing), *orphans))
 
 
 def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
@@ -314,7 +323,7 @@ def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Itera
         yield Violation("orphan", edge.table_key, id_, message, column)
 
 
-def _cardinality_rule(edge: EdgeType) -> Rule:
+def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
     low, high = edge.cardinality.min, edge.cardinality.max
 
     def check(delta: Delta) -> Iterator[Violation]:
@@ -336,7 +345,7 @@ def _cardinality_rule(edge: EdgeType) -> Rule:
     key = edge.table_key
     by = {key: ("src",), f"node:{edge.from_type}": ("id",)}
     lost = frozenset({key}) if low else frozenset[str]()
-    return Rule(key, ((Part(check, key, by, frozenset({key}), lost),),))
+    return IntegrityRule(key, ((RuleCheck(check, key, by, frozenset({key}), lost),),))
 
 
 def _places(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:

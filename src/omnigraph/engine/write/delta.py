@@ -110,11 +110,11 @@ class Delta:
         return self.committed.rows_among(table_key, "id", self.tables[table_key].written_ids(), columns)
 
 
-Look = Callable[[Delta], Iterator[Violation]]
+CheckFunction = Callable[[Delta], Iterator[Violation]]
 
 
 @dataclass(frozen=True)
-class Part:
+class RuleCheck:
     """One look at a write.
 
     `by` names the columns of each table that decide which rows meet; none: no two do. It looks only when rows of
@@ -122,7 +122,7 @@ class Part:
     that stay and of the tables `lost` that go.
     """
 
-    check: Look
+    check: CheckFunction
     written: str
     by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stored: frozenset[str] = frozenset()
@@ -131,11 +131,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Rule:
+class IntegrityRule:
     """What must hold for the rows of one table."""
 
     table_key: str
-    steps: tuple[tuple[Part, ...], ...]
+    steps: tuple[tuple[RuleCheck, ...], ...]
 
     def __call__(self, delta: Delta) -> Iterator[Violation]:
         """What breaks the rule, in order."""

@@ -43,7 +43,7 @@ class Embedder(Protocol):
         """True if vectors of different models may stand in one column."""
 
 
-class Remembered:
+class CachingEmbedder:
     """An embedder that is asked for each text once, however often a write has to start over."""
 
     def __init__(self, embedder: Embedder) -> None:

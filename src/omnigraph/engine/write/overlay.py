@@ -61,7 +61,7 @@ class CommittedRows:
         return self._snapshot.table(table_key).read(columns)
 
 
-class PendingTable:
+class TableOverlay:
     """One table of a write."""
 
     def __init__(self, key: str, committed: Table) -> None:
@@ -137,20 +137,20 @@ class PendingTable:
         )
 
 
-class Pending:
+class WriteOverlay:
     """All tables of a write, opened when it touches them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._tables: dict[str, PendingTable] = {}
+        self._tables: dict[str, TableOverlay] = {}
 
-    def table(self, key: str) -> PendingTable:
+    def table(self, key: str) -> TableOverlay:
         """One table."""
         if key not in self._tables:
-            self._tables[key] = PendingTable(key, self._snapshot.table(key))
+            self._tables[key] = TableOverlay(key, self._snapshot.table(key))
         return self._tables[key]
 
-    def touched(self) -> Iterable[PendingTable]:
+    def touched(self) -> Iterable[TableOverlay]:
         """The tables something was done to."""
         return [table for table in self._tables.values() if not table.is_empty]
 

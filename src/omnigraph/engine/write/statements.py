@@ -1,6 +1,6 @@
 """Runs the statements of a change against a snapshot, in memory.
 
-Statements run in order and see what earlier ones did. Nothing is written: the outcome is a `Pending` the
+Statements run in order and see what earlier ones did. Nothing is written: the outcome is a `WriteOverlay` the
 rules then judge, and a transaction then stages.
 """
 
@@ -18,7 +18,7 @@ from omnigraph.engine.expr.predicates import make_test
 from omnigraph.engine.expr.sort_keys import plain
 from omnigraph.engine.ingest.json_columns import in_calendar
 from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
-from omnigraph.engine.write.overlay import Pending
+from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.returned_rows import returned_rows
 from omnigraph.engine.write.where import frame_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
@@ -33,7 +33,7 @@ _ID = PropertyType("String")
 
 
 @dataclass
-class Counts:
+class MutationCounts:
     """How many nodes and edges the statements touched."""
 
     nodes: int = 0
@@ -57,8 +57,8 @@ class MutationRun:
     ) -> None:
         self.plan = plan
         self.catalog = catalog
-        self.pending = Pending(snapshot)
-        self.counts = Counts()
+        self.overlay = WriteOverlay(snapshot)
+        self.counts = MutationCounts()
         self.named: dict[str, pa.Table] = {}
         """The rows of the statements that have a name, as each left them."""
         self._params = {**params, ir.NOW: now_ms}
@@ -68,13 +68,13 @@ class MutationRun:
         self._embedder = embedder
         self._fetch = fetch
 
-    def run(self) -> Pending:
+    def run(self) -> WriteOverlay:
         """Run every statement."""
         for op in self.plan.ops:
             rows = self._run(op)
             if op.name is not None:
                 self.named[op.name] = rows
-        return self.pending
+        return self.overlay
 
     def returned(self) -> pa.Table:
         """What the change returns of the rows its statements named."""
@@ -110,13 +110,13 @@ class MutationRun:
         """Add a node whose id no visible row has."""
         rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
         self._required(node, rows)
-        self.pending.table(node.table_key).put(rows, fresh=True)
+        self.overlay.table(node.table_key).put(rows, fresh=True)
         self.counts.nodes += 1
         return rows
 
     def _by_id(self, node: NodeType, id_: str, columns: list[str] | None = None) -> pa.Table:
         """The node with this id as the statement sees it, if there is one."""
-        return self.pending.table(node.table_key).matching(make_test("id", _ID, "=", id_), columns)
+        return self.overlay.table(node.table_key).matching(make_test("id", _ID, "=", id_), columns)
 
     def _key_id(self, node: NodeType, row: Mapping[str, Any]) -> str:
         """The id a row has by its key."""
@@ -139,7 +139,7 @@ class MutationRun:
         row["id"] = self._new_id()
         rows = self._table(edge, row)
         self._required(edge, rows)
-        self.pending.table(edge.table_key).put(rows, fresh=True)
+        self.overlay.table(edge.table_key).put(rows, fresh=True)
         self.counts.edges += 1
         return rows
 
@@ -150,7 +150,7 @@ class MutationRun:
         return row
 
     def _table(self, type_: NodeType | EdgeType, row: Mapping[str, Any]) -> pa.Table:
-        schema = self.pending.table(type_.table_key).schema
+        schema = self.overlay.table(type_.table_key).schema
         relaxed = pa.schema([field.with_nullable(True) for field in schema])
         return pa.table(
             {name: pa.array([row[name]], relaxed.field(name).type) for name in schema.names}, schema=relaxed
@@ -169,7 +169,7 @@ class MutationRun:
     def _update(self, op: ir.UpdateNodes | ir.UpdateEdges) -> pa.Table:
         types = self.catalog.nodes if isinstance(op, ir.UpdateNodes) else self.catalog.edges
         type_ = types[op.type_name]
-        rows = self.pending.table(type_.table_key).matching(select(op.where, self._evaluator))
+        rows = self.overlay.table(type_.table_key).matching(select(op.where, self._evaluator))
         return self._set(type_, rows, op.values) if rows.num_rows else rows
 
     def _upsert(self, op: ir.UpsertNode) -> pa.Table:
@@ -197,7 +197,7 @@ class MutationRun:
         else:
             self.counts.edges += rows.num_rows
         self._required(type_, rows)
-        self.pending.table(type_.table_key).put(rows)
+        self.overlay.table(type_.table_key).put(rows)
         return rows
 
     def _embedded_again(self, node: NodeType, rows: pa.Table, assigned: set[str]) -> pa.Table:
@@ -212,16 +212,16 @@ class MutationRun:
         """The rows a statement deletes; whole ones where they have a name, though never their Blobs."""
         whole = [name for name in type_.properties if type_.properties[name].type.scalar != "Blob"]
         columns = ["id", *(whole if op.name is not None else ())]
-        return self.pending.table(type_.table_key).matching(select(op.where, self._evaluator), columns)
+        return self.overlay.table(type_.table_key).matching(select(op.where, self._evaluator), columns)
 
     def _delete_nodes(self, op: ir.DeleteNodes) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
-        table = self.pending.table(node.table_key)
+        table = self.overlay.table(node.table_key)
         rows = self._deleted(node, op)
         ids = _ids(rows)
         self.counts.nodes += table.delete(ids)
         for edge in self.catalog.edges_touching[op.type_name]:
-            edges = self.pending.table(edge.table_key)
+            edges = self.overlay.table(edge.table_key)
             ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
             self.counts.edges += edges.delete(edges.among(ends, ids))
         return rows
@@ -229,7 +229,7 @@ class MutationRun:
     def _delete_edges(self, op: ir.DeleteEdges) -> pa.Table:
         edge = self.catalog.edges[op.type_name]
         rows = self._deleted(edge, op)
-        self.counts.edges += self.pending.table(edge.table_key).delete(_ids(rows))
+        self.counts.edges += self.overlay.table(edge.table_key).delete(_ids(rows))
         return rows
 
     # -- values ----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 
 Missing = Literal["keep", "null"]
 MISSING: tuple[Missing, ...] = ("keep", "null")
-Places = np.ndarray[Any, np.dtype[np.int64]]
+Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 ReadRows = Callable[[pa.Array, Sequence[str]], pa.Table]
 """Reads `id` and some columns of the committed rows with some ids; ids that do not exist are left out."""
@@ -49,7 +49,7 @@ def match_columns(type_: NodeType | EdgeType) -> tuple[str, ...] | None:
     return next((columns for columns in type_.unique if {"src", "dst"} <= set(columns)), None)
 
 
-def is_loose(records: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
+def needs_matching(records: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
     """Edge records without an id that have a tuple to be matched by."""
     found = pc.is_null(records["id"])
     for column in columns:
@@ -92,7 +92,7 @@ def match_edges(
 
 
 @dataclass(frozen=True)
-class Folded:
+class MergedRows:
     """One row for each id, in the order of their last records.
 
     `last` is the last record of each row; `records` lists all of them, and is None if no id is repeated. `lacking`
@@ -100,25 +100,27 @@ class Folded:
     """
 
     table: pa.Table
-    last: Places
+    last: Positions
     records: pa.ListArray | None
     lacking: tuple[tuple[int, str], ...]
 
-    def complete(self) -> Folded:
+    def complete(self) -> MergedRows:
         """The rows that lack nothing."""
         if not self.lacking:
             return self
         whole = np.ones(self.table.num_rows, np.bool_)
         whole[[row for row, _ in self.lacking]] = False
         records = None if self.records is None else self.records.filter(pa.array(whole))
-        return Folded(self.table.filter(pa.array(whole)), self.last[whole], records, ())
+        return MergedRows(self.table.filter(pa.array(whole)), self.last[whole], records, ())
 
     def records_of(self, row: int) -> list[int]:
         """The records of a row, in order."""
         return [int(self.last[row])] if self.records is None else self.records[row].as_py()
 
 
-def fold(type_: NodeType | EdgeType, records: pa.Table, given: Mapping[str, pa.Array], read_rows: ReadRows) -> Folded:
+def merge_records(
+    type_: NodeType | EdgeType, records: pa.Table, given: Mapping[str, pa.Array], read_rows: ReadRows
+) -> MergedRows:
     """Apply records to committed rows; `given` says which records give a property, for those not all of them give.
 
     Only columns that are absent from some record are read, and only for the rows of such records.
@@ -132,19 +134,19 @@ def fold(type_: NodeType | EdgeType, records: pa.Table, given: Mapping[str, pa.A
     latest = {name: _latest(codes, count, mask)[codes[final]] for name, mask in given.items()}
     latest = {name: places for name, places in latest.items() if (places < 0).any() or len(final) != len(codes)}
     members = _members(codes, final) if len(final) != len(codes) else None
-    kept = _Kept.read(type_, ids.take(pa.array(final)), latest, final, read_rows)
+    committed = _CommittedValues.read(type_, ids.take(pa.array(final)), latest, final, read_rows)
     table = records if members is None else records.take(pa.array(final))
     for name, places in latest.items():
-        table = _with(table, name, kept.column(records, name, places))
+        table = _with(table, name, committed.column(records, name, places))
     if isinstance(type_, NodeType):
         for target in type_.embeds:
             if target in latest:
-                stale = _stale(type_, target, records, given, latest, final, members, table, kept)
+                stale = _stale(type_, target, records, given, latest, final, members, table, committed)
                 table = _with(table, target, pc.if_else(pa.array(stale), None, one_array(table[target])))
-    return Folded(table, final, members, tuple(_lacking(type_, table, latest)))
+    return MergedRows(table, final, members, tuple(_lacking(type_, table, latest)))
 
 
-def _latest(codes: Places, count: int, mask: pa.Array) -> Places:
+def _latest(codes: Positions, count: int, mask: pa.Array) -> Positions:
     """For each id the last record that gives a property, or -1."""
     found = np.full(count, -1, np.int64)
     places = np.flatnonzero(np.asarray(mask))
@@ -152,7 +154,7 @@ def _latest(codes: Places, count: int, mask: pa.Array) -> Places:
     return found
 
 
-def _members(codes: Places, final: Places) -> pa.ListArray:
+def _members(codes: Positions, final: Positions) -> pa.ListArray:
     """The records of each row, in order."""
     row_of_code = np.empty(len(final), np.int64)
     row_of_code[codes[final]] = np.arange(len(final))
@@ -162,21 +164,21 @@ def _members(codes: Places, final: Places) -> pa.ListArray:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _CommittedValues:
     """The committed values of rows some of whose columns are absent; `places` says where each row is among them."""
 
     rows: pa.Table
-    places: Places
+    places: Positions
 
     @classmethod
     def read(
         cls,
         type_: NodeType | EdgeType,
         ids: pa.Array,
-        latest: Mapping[str, Places],
-        final: Places,
+        latest: Mapping[str, Positions],
+        final: Positions,
         read_rows: ReadRows,
-    ) -> _Kept:
+    ) -> _CommittedValues:
         columns = [name for name, places in latest.items() if (places < 0).any()]
         wanted = np.zeros(len(ids), np.bool_)
         for name in columns:
@@ -193,7 +195,7 @@ class _Kept:
         found = pc.index_in(ids, value_set=one_array(rows["id"]))
         return cls(rows, pc.fill_null(found, -1).to_numpy().astype(np.int64))
 
-    def column(self, records: pa.Table, name: str, latest: Places) -> pa.Array:
+    def column(self, records: pa.Table, name: str, latest: Positions) -> pa.Array:
         """A column of the folded rows: the last value given, else the committed one, else null."""
         given = one_array(records[name])
         places = np.where(self.places >= 0, self.places + len(given), -1)
@@ -209,7 +211,7 @@ class _Kept:
         return _taken(one_array(self.rows[name]), self.places)
 
 
-def _taken(values: pa.Array, places: Places) -> pa.Array:
+def _taken(values: pa.Array, places: Positions) -> pa.Array:
     return values.take(pa.array(places, mask=places < 0))
 
 
@@ -223,16 +225,16 @@ def _stale(
     target: str,
     records: pa.Table,
     given: Mapping[str, pa.Array],
-    latest: Mapping[str, Places],
-    final: Places,
+    latest: Mapping[str, Positions],
+    final: Positions,
     members: pa.ListArray | None,
     table: pa.Table,
-    kept: _Kept,
+    committed: _CommittedValues,
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The rows whose text changes after their vector was given; without a record that gives it, after the commit."""
     source = node.embeds[target].source
     vectors, texts = latest[target], latest.get(source, final)
-    before, after = kept.texts(source), one_array(table[source])
+    before, after = committed.texts(source), one_array(table[source])
     same = pc.or_(pc.fill_null(pc.equal(before, after), False), pc.and_(pc.is_null(before), pc.is_null(after)))
     later = texts > vectors
     stale = later & ~np.asarray(same)
@@ -246,7 +248,7 @@ def _stale(
     return np.asarray(stale, np.bool_)
 
 
-def _lacking(type_: NodeType | EdgeType, table: pa.Table, latest: Mapping[str, Places]) -> Iterator[tuple[int, str]]:
+def _lacking(type_: NodeType | EdgeType, table: pa.Table, latest: Mapping[str, Positions]) -> Iterator[tuple[int, str]]:
     """Rows without a required property, each with the first such property; a vector may still come from its text."""
     found: dict[int, str] = {}
     for property_ in type_.properties.values():

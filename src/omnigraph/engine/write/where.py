@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.cache.table_cache import Codes, Numbers, TableData
+from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers, TableData
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import Test, make_test
@@ -39,7 +39,7 @@ class RowsData(TableData):
         chunks = self._rows[name]
         return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
 
-    def codes(self, name: str) -> Codes | None:
+    def codes(self, name: str) -> DictionaryCodes | None:
         """None: no text is numbered for one look."""
         assert name in self._rows.column_names
         return None

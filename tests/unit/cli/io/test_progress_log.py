@@ -32,7 +32,7 @@ def log():
 def test_building_adjacency_is_told(tmp_path, monkeypatch, log, stream, quiet, lines):
     shown = stream()
     monkeypatch.setattr("sys.stderr", shown)
-    monkeypatch.setattr(adjacency, "_TOLD_FROM", 2)
+    monkeypatch.setattr(adjacency, "_LOGGED_FROM", 2)
     progress_log.tell_what_takes_long(quiet=quiet)
     progress_log.tell_what_takes_long(quiet=quiet)
     schema = "node P { name: String @key }\nedge Knows: P -> P\n"

@@ -128,12 +128,12 @@ def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled, monkeypa
     then = [now.index(place) if place in now else -1 for place in range(count)]
     moved = Renumbering(np.array(now), np.array(then))
     before = sorted(set(some_pairs(random, known)))
-    lost = [pair for pair in before if gone & set(pair) or random.random() < 0.2]
-    left = [(now[a], now[b]) for a, b in before if (a, b) not in lost]
+    removed_rows = [pair for pair in before if gone & set(pair) or random.random() < 0.2]
+    left = [(now[a], now[b]) for a, b in before if (a, b) not in removed_rows]
     alive = [place for place in range(count) if then[place] >= 0 or place not in places]
     added = [(random.choice(alive), random.choice(alive)) for _ in range(3)] if alive else []
     fresh = sorted({pair for pair in added if pair not in left})
-    removed = few(lost, known) if lost else None
+    removed = few(removed_rows, known) if removed_rows else None
     layered = CsrOverlay(compressed(before, known), few(fresh, count), removed, moved, moved)
     whole = compressed(left + fresh, count)
     sources = np.array([random.choice(alive) for _ in range(6)] if alive else [], np.int64)

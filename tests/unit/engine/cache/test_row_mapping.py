@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.engine.cache.row_mapping import Layout, carry
+from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import DataCache
 from support.writes import new_graph, node
 
@@ -20,17 +20,17 @@ def test_a_map_of_rows_by_hand(tmp_path):
     def data() -> Any:
         return cache.table(graph.snapshot().table("node:Doc"))
 
-    first = Layout.of(data())
+    first = FragmentLayout.of(data())
     graph.mutate('query q() { delete Doc where name = "b" }')
     graph.load([node("Doc", name="e")], mode="append")
-    found = carry(first, data())
+    found = map_rows(first, data())
     assert found is not None
     assert found.new == (1,)
-    assert found.known_of is not None
-    assert found.known_of.tolist() == [0, 2, 3, 4]
+    assert found.stored_of is not None
+    assert found.stored_of.tolist() == [0, 2, 3, 4]
     assert found.row_of is not None
     assert found.row_of.tolist() == [0, -1, 1, 2, 3]
-    later = Layout.of(data())
-    assert np.array_equal(later.left[0], [0, 2, 3])
+    later = FragmentLayout.of(data())
+    assert np.array_equal(later.live[0], [0, 2, 3])
     old = cache.table(graph.snapshot(at=graph.commits()[2].id).table("node:Doc"))
-    assert carry(later, old) is None, "an older version has a row the later one does not know"
+    assert map_rows(later, old) is None, "an older version has a row the later one does not know"

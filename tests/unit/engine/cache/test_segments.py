@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.cache import disk_cache, segments
-from omnigraph.engine.cache.segments import Cover, Recipe, covered
+from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.graph import Graph
@@ -56,7 +56,7 @@ def doc(random: Random, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_grown_answers_are_those_of_a_graph_without_a_past_at_length(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(segments, "_FEW", 2)
-    monkeypatch.setattr(segments, "_PARTS_MAX", 3)
+    monkeypatch.setattr(segments, "_SEGMENTS_MAX", 3)
     grow(tmp_path, seed, steps=30)
 
 
@@ -99,14 +99,14 @@ def grow(tmp_path: Path, seed: int, steps: int) -> None:
 def count_built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts were looked at, each time some were."""
     seen: list[int] = []
-    build = inverted_index.build_postings
+    build = inverted_index.build_inverted_index
 
     def counting(chunks: Any) -> Any:
         made = build(chunks)
         seen.append(len(made.lengths))
         return made
 
-    monkeypatch.setattr(inverted_index, "build_postings", counting)
+    monkeypatch.setattr(inverted_index, "build_inverted_index", counting)
     return seen
 
 
@@ -164,7 +164,7 @@ def test_many_new_rows_become_a_part_that_is_kept(tmp_path, monkeypatch):
 
 def test_parts_are_made_one_when_there_are_too_many_or_little_is_left_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr(segments, "_FEW", 1)
-    monkeypatch.setattr(segments, "_PARTS_MAX", 2)
+    monkeypatch.setattr(segments, "_SEGMENTS_MAX", 2)
     random = Random(1)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(4)))
     seen = count_built(monkeypatch)
@@ -197,22 +197,22 @@ def test_a_map_of_rows_by_hand(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, *(node("Doc", name=name, text=name) for name in "abcd"))
     cache = DataCache()
 
-    def cover(**where: Any) -> Cover[list[str]]:
+    def view(**where: Any) -> SegmentView[list[str]]:
         data = cache.table(graph.snapshot(**where).table("node:Doc"))
 
-        def make(pieces: Any) -> list[str]:
-            return [text for chunk in data.stream("text", pieces) for text in chunk.to_pylist()]
+        def make(fragments: Any) -> list[str]:
+            return [text for chunk in data.stream("text", fragments) for text in chunk.to_pylist()]
 
-        return covered(data, "text", Recipe("texts", 0, make, lambda *_: None, lambda _: []))
+        return segments_of(data, "text", SegmentBuilder("texts", 0, make, lambda *_: None, lambda _: []))
 
-    assert cover() == Cover((["a", "b", "c", "d"],), (0,))
+    assert view() == SegmentView((["a", "b", "c", "d"],), (0,))
     graph.mutate('query q() { delete Doc where name = "b" }')
     graph.load([node("Doc", name="e", text="e")], mode="append")
-    found = cover()
+    found = view()
     assert found.bodies == (["a", "b", "c", "d"], ["e"])
     assert found.starts == (0, 4)
-    assert found.known_of is not None
-    assert found.known_of.tolist() == [0, 2, 3, 4]
+    assert found.stored_of is not None
+    assert found.stored_of.tolist() == [0, 2, 3, 4]
     assert found.row_of is not None
     assert found.row_of.tolist() == [0, -1, 1, 2, 3]
-    assert cover(at=graph.commits()[2].id) == Cover((["a", "b", "c", "d"],), (0,))
+    assert view(at=graph.commits()[2].id) == SegmentView((["a", "b", "c", "d"],), (0,))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine.cache import id_index
-from omnigraph.engine.cache.id_index import Index, Places, find, hash_all, hash_one
+from omnigraph.engine.cache.id_index import IdHashIndex, IdIndex, find, hash_all, hash_one
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.search.inverted_index import WORDS
 from omnigraph.graph import Graph
@@ -65,19 +65,19 @@ def test_a_map_of_ids_grows_by_what_was_added(graph):
     graph.load([node("P", name="q1")], mode="append")
     later = data(graph, cache)
     assert find(later, "q1") == 40
-    places = later.derived("places:id", lambda: pytest.fail("the map is made at the first lookup"))
-    assert isinstance(places, Places)
+    places = later.derived("id_index", lambda: pytest.fail("the map is made at the first lookup"))
+    assert isinstance(places, IdIndex)
     assert (len(places.base), places.added) == (40, {"q1": 40})
 
 
 def test_a_map_of_ids_is_carried_over_changes(graph):
     cache = DataCache()
     check(data(graph, cache))
-    first = cache.newest(data(graph, cache), "places:id")
+    first = cache.newest(data(graph, cache), "id_index")
     for text in ('update P set { n: 7 } where name = "p3"', 'delete P where name = "p4"'):
         graph.mutate(f"query q() {{ {text} }}")
         check(data(graph, cache))
-        later = cache.newest(data(graph, cache), "places:id")
+        later = cache.newest(data(graph, cache), "id_index")
         assert later.base is first.base, "the map itself is not made again"
 
 
@@ -95,7 +95,7 @@ def test_one_hash_and_all_hashes_are_the_same(start):
 def test_ids_whose_hashes_are_equal_are_told_apart(monkeypatch):
     monkeypatch.setattr(id_index, "hash_all", lambda ids: np.zeros(len(ids), np.uint64))
     monkeypatch.setattr(id_index, "hash_one", lambda _: 0)
-    index = Index(pa.array(TEXTS))
+    index = IdHashIndex(pa.array(TEXTS))
     assert [index.find(text) for text in TEXTS] == list(range(len(TEXTS)))
     assert index.find("nobody") is None
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.cache.segments import Cover
-from omnigraph.engine.cache.union_table import joined
+from omnigraph.engine.cache.segments import SegmentView
+from omnigraph.engine.cache.union_table import joined_segments
 
 SCHEMA = """
 interface Named { name: String }
@@ -31,16 +31,16 @@ def places(*numbers):
 
 
 def test_covers_one_behind_the_other():
-    whole = Cover(("a", "b"), (0, 2))  # 3 rows, as they are
-    moved = Cover(("c",), (0,), places(2, 0), places(1, -1, 0))  # 2 rows left of 3 that are known
-    found = joined([whole, moved, whole], [Rows(3), Rows(2), Rows(3)])
+    whole = SegmentView(("a", "b"), (0, 2))  # 3 rows, as they are
+    moved = SegmentView(("c",), (0,), places(2, 0), places(1, -1, 0))  # 2 rows left of 3 that are known
+    found = joined_segments([whole, moved, whole], [Rows(3), Rows(2), Rows(3)])
     assert found.bodies == ("a", "b", "c", "a", "b")
     assert found.starts == (0, 2, 3, 6, 8)
-    assert found.known_of is not None
+    assert found.stored_of is not None
     assert found.row_of is not None
-    assert found.known_of.tolist() == [0, 1, 2, 5, 3, 6, 7, 8]
+    assert found.stored_of.tolist() == [0, 1, 2, 5, 3, 6, 7, 8]
     assert found.row_of.tolist() == [0, 1, 2, 4, -1, 3, 5, 6, 7]
-    assert joined([whole, whole], [Rows(3), Rows(3)]) == Cover(("a", "b", "a", "b"), (0, 2, 3, 5))
+    assert joined_segments([whole, whole], [Rows(3), Rows(3)]) == SegmentView(("a", "b", "a", "b"), (0, 2, 3, 5))
 
 
 @pytest.fixture

@@ -171,15 +171,15 @@ ACROSS = query('$a: P { name: "0-0" } $b: P { name: "8-0" } $x: path { $a knows{
 
 def test_paths_grow_in_batches(grid, monkeypatch):
     largest, steps = 0, 0
-    expand = edge_space.Trails.expand
+    expand = edge_space.IncidentEdges.expand
 
-    def recorded(self: edge_space.Trails, nodes: Any) -> Any:
+    def recorded(self: edge_space.IncidentEdges, nodes: Any) -> Any:
         nonlocal largest, steps
         found = expand(self, nodes)
         largest, steps = max(largest, len(found[0])), steps + len(found[0])
         return found
 
-    monkeypatch.setattr(edge_space.Trails, "expand", recorded)
+    monkeypatch.setattr(edge_space.IncidentEdges, "expand", recorded)
     monkeypatch.setattr(simple_paths, "_NUMBERS_AT_ONCE", 500)
     counting = Counting()
     assert grid.query(ACROSS, cancel=counting).to_pylist() == [{"n": 4**7}]

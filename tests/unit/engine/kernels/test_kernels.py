@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
-from omnigraph.engine.cache.segments import Cover
+from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.search import inverted_index, vector_scan
-from omnigraph.engine.search.inverted_index import TextIndex, build_postings
-from omnigraph.engine.search.vector_scan import Query
+from omnigraph.engine.search.inverted_index import TextIndex, build_inverted_index
+from omnigraph.engine.search.vector_scan import VectorQuery
 from support.writes import new_graph, node
 
 
@@ -26,7 +26,7 @@ def loops(monkeypatch):
     return fresh
 
 
-def block(seed: int, dim: int) -> tuple[vector_scan.Block, np.ndarray]:
+def block(seed: int, dim: int) -> tuple[vector_scan.VectorBlock, np.ndarray]:
     """Random vectors: some equal, some multiples, some missing, some of length zero, some of the largest floats."""
     random = np.random.default_rng(seed)
     pool = random.standard_normal((300, dim)).astype(np.float32)
@@ -49,9 +49,11 @@ def test_what_is_ruled_out_is_never_among_the_nearest(loops, compiled, seed, dim
     if compiled:
         assert kernels.load()
     made, pool = block(seed, dim)
-    whole = vector_scan.Vectors(Cover((made,), (0,)))
+    whole = vector_scan.VectorColumn(SegmentView((made,), (0,)))
     random = np.random.default_rng(seed)
-    for query in [Query.of(row.astype(np.float64)) for row in (*pool[[0, 25, 45, 200]], random.standard_normal(dim))]:
+    for query in [
+        VectorQuery.of(row.astype(np.float64)) for row in (*pool[[0, 25, 45, 200]], random.standard_normal(dim))
+    ]:
         for rows in (None, np.sort(random.choice(2_000, 700, replace=False)), random.integers(0, 2_000, 700)):
             numbers = np.arange(2_000) if rows is None else rows
             distances, known = whole.distances(query, numbers)
@@ -67,7 +69,7 @@ def test_codes_rule_most_vectors_out(loops):
     random = np.random.default_rng(1)
     matrix = random.standard_normal((20_000, 64)).astype(np.float32)
     made = vector_scan._measured(matrix, np.ones(len(matrix), bool))
-    query = Query.of(random.standard_normal(64))
+    query = VectorQuery.of(random.standard_normal(64))
     assert len(made.promising(query, None, 10)) < 100
     kernels.load()
     assert len(made.promising(query, None, 10)) < 100
@@ -81,7 +83,7 @@ def test_scores_and_the_best_of_them(loops, seed):
         None if random.random() < 0.1 else " ".join(random.choice(words, random.integers(0, 9))) for _ in range(500)
     ]
     index = TextIndex(
-        Cover((build_postings([pa.array(texts[:200], pa.utf8()), pa.array(texts[200:], pa.utf8())]),), (0,))
+        SegmentView((build_inverted_index([pa.array(texts[:200], pa.utf8()), pa.array(texts[200:], pa.utf8())]),), (0,))
     )
     asked = ["w1", "w2", "w3", "w1"]
     rows = random.integers(0, 500, 300)
@@ -107,12 +109,12 @@ def _moved_index(random: np.random.Generator) -> TextIndex:
     """An index in two parts whose rows have moved, some of them away."""
     words = [f"w{at}" for at in range(40)]
     texts = [" ".join(random.choice(words, random.integers(0, 30))) for _ in range(3_000)]
-    parts = tuple(build_postings([pa.array(some, pa.utf8())]) for some in (texts[:1_900], texts[1_900:]))
+    parts = tuple(build_inverted_index([pa.array(some, pa.utf8())]) for some in (texts[:1_900], texts[1_900:]))
     there = np.sort(random.choice(3_000, 2_500, replace=False))
-    known_of = random.permutation(there).astype(np.int32)
+    stored_of = random.permutation(there).astype(np.int32)
     row_of = np.full(3_000, -1, np.int32)
-    row_of[known_of] = np.arange(len(known_of), dtype=np.int32)
-    return TextIndex(Cover(parts, (0, 1_900), known_of, row_of))
+    row_of[stored_of] = np.arange(len(stored_of), dtype=np.int32)
+    return TextIndex(SegmentView(parts, (0, 1_900), stored_of, row_of))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -125,7 +127,7 @@ def test_scores_and_distances_have_the_same_bits_with_and_without_compiled_loops
         index = _moved_index(random)
         scores, rows = index.scored([f"w{at}" for at in random.permutation(40)[: random.integers(1, 40)]])
         made, _ = block(seed, 17)
-        whole, query = vector_scan.Vectors(Cover((made,), (0,))), Query.of(random.standard_normal(17))
+        whole, query = vector_scan.VectorColumn(SegmentView((made,), (0,))), VectorQuery.of(random.standard_normal(17))
         near = whole.promising(query, None, 50)
         distances = whole.distances(query, near)[0]
         nearest = near[np.lexsort((near, distances))[:50]]
@@ -136,7 +138,10 @@ def test_scores_and_distances_have_the_same_bits_with_and_without_compiled_loops
 
 def test_a_distance_does_not_depend_on_the_rows_beside_it():
     made, _ = block(3, 130)
-    whole, query = vector_scan.Vectors(Cover((made,), (0,))), Query.of(np.random.default_rng(1).standard_normal(130))
+    whole, query = (
+        vector_scan.VectorColumn(SegmentView((made,), (0,))),
+        VectorQuery.of(np.random.default_rng(1).standard_normal(130)),
+    )
     together = whole.distances(query, np.arange(2_000))[0]
     alone = np.concatenate([whole.distances(query, np.array([row]))[0] for row in range(0, 2_000, 7)])
     assert together[::7].tobytes() == alone.tobytes()

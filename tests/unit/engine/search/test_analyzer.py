@@ -71,8 +71,8 @@ def test_every_stop_word_is_dropped_and_no_other():
 def test_a_run_ends_where_letters_and_digits_end():
     """One look at every character this Python knows, because texts and queries are cut by another library."""
     known = [chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
-    joined = [f"q{character}q" for character in known]
-    index = build_index(pa.array(joined, pa.utf8()))
+    joined_segments = [f"q{character}q" for character in known]
+    index = build_index(pa.array(joined_segments, pa.utf8()))
     cut = index.matching(["q"])
     for character, apart in zip(known, cut, strict=True):
         assert apart == (not character.isalnum() or is_cjk(character)), ascii(character)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.write.fill_vectors import Remembered, Unconfigured, fill_vectors, has_text
+from omnigraph.engine.write.fill_vectors import CachingEmbedder, Unconfigured, fill_vectors, has_text
 from omnigraph.errors import InputError
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.check import compile_schema
@@ -112,7 +112,7 @@ def test_nothing_to_embed_asks_nobody():
 
 def test_a_text_is_remembered_at_each_width():
     fake = Fake()
-    memory = Remembered(fake)
+    memory = CachingEmbedder(fake)
     assert memory.embed_documents(["a", "bb", "a"], 2) == [[1, 1], [2, 2], [1, 1]]
     assert memory.embed_documents(["bb", "ccc"], 2) == [[2, 2], [3, 3]]
     assert memory.embed_documents(["a"], 3) == [[1, 1, 1]]

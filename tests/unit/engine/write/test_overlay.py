@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.engine.expr import predicates
 from omnigraph.engine.write import overlay
-from omnigraph.engine.write.overlay import CommittedRows, Pending
+from omnigraph.engine.write.overlay import CommittedRows, WriteOverlay
 from omnigraph.types import PropertyType
 from support.writes import beside, new_graph, shelf
 
@@ -41,7 +41,7 @@ def ids(table: pa.Table) -> list[str]:
 
 
 def test_pending_rows_shadow_committed_ones(graph):
-    table = Pending(graph.snapshot()).table(SHELF)
+    table = WriteOverlay(graph.snapshot()).table(SHELF)
     assert ids(table.matching(cap(">", 0))) == ["a", "b"]
     table.put(rows(table, {"id": "a", "code": "a", "cap": -1}, {"id": "n", "code": "n", "cap": 9}))
     assert ids(table.matching(cap(">", 0))) == ["b", "n"]
@@ -52,7 +52,7 @@ def test_pending_rows_shadow_committed_ones(graph):
 
 
 def test_deleted_rows_are_gone_and_counted_once(graph):
-    table = Pending(graph.snapshot()).table(SHELF)
+    table = WriteOverlay(graph.snapshot()).table(SHELF)
     assert table.delete(pa.array(["a", "b"])) == 2
     assert table.delete(pa.array(["b", "c"])) == 1
     assert table.delete(pa.array([], pa.utf8())) == 0
@@ -61,12 +61,12 @@ def test_deleted_rows_are_gone_and_counted_once(graph):
 
 
 def test_only_the_wanted_columns(graph):
-    table = Pending(graph.snapshot()).table(SHELF)
+    table = WriteOverlay(graph.snapshot()).table(SHELF)
     assert table.matching(cap(">", 1), ["id", "cap"]).to_pylist() == [{"id": "b", "cap": 2}]
 
 
 def test_edges_among_nodes(graph):
-    edges = Pending(graph.snapshot()).table(BESIDE)
+    edges = WriteOverlay(graph.snapshot()).table(BESIDE)
     assert sorted(edges.among(["src"], pa.array(["b", "c"])).to_pylist()) == ["bc", "cc"]
     assert sorted(edges.among(["dst"], pa.array(["c"])).to_pylist()) == ["bc", "cc"]
     assert edges.among(["src"], pa.array([], pa.utf8())).to_pylist() == []
@@ -78,7 +78,7 @@ def test_edges_among_nodes(graph):
 
 def test_long_lists_are_looked_up_another_way(graph, monkeypatch):
     wanted = pa.array(["a", "b", "o'brien"])
-    edges = Pending(graph.snapshot()).table(BESIDE)
+    edges = WriteOverlay(graph.snapshot()).table(BESIDE)
     committed = CommittedRows(graph.snapshot())
 
     def look() -> list[Any]:
@@ -105,7 +105,7 @@ def test_nothing_asked_is_nothing_read(graph):
 
 
 def test_fresh_rows_are_appended_and_others_upserted(graph):
-    table = Pending(graph.snapshot()).table(SHELF)
+    table = WriteOverlay(graph.snapshot()).table(SHELF)
     table.put(rows(table, {"id": "fresh", "code": "x"}), fresh=True)
     table.put(rows(table, {"id": "a", "code": "a"}))
     table.put(rows(table, {"id": "fresh", "code": "y"}))
@@ -117,7 +117,7 @@ def test_fresh_rows_are_appended_and_others_upserted(graph):
 
 
 def test_only_touched_tables_are_written(graph):
-    write = Pending(graph.snapshot())
+    write = WriteOverlay(graph.snapshot())
     write.table(SHELF)
     edges = write.table(BESIDE)
     assert list(write.touched()) == []
