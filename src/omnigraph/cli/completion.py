@@ -1,52 +1,29 @@
-"""Completion in the user's shell: the script to load, and the words that only a configuration or a graph knows.
+"""Shell completion: candidate words from the configuration and the graph.
 
-Whatever goes wrong while words are looked for, the user is typing: nothing is said, and nothing is proposed.
+Errors while candidates are computed are ignored: the user is typing, so the list is empty instead.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from omnigraph.cli.config import Config, find_config
-from omnigraph.cli.errors import UsageFault
 from omnigraph.errors import OmniGraphError
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
+
 VARIABLE = "_OMNIGRAPH_COMPLETE"
-"""Set by the script, with what it wants to know."""
-
-SHELLS = ("bash", "zsh", "fish")
-_HOW = {
-    "bash": 'eval "$(omnigraph completion bash)"  # in ~/.bashrc',
-    "zsh": 'eval "$(omnigraph completion zsh)"  # in ~/.zshrc, after compinit',
-    "fish": "omnigraph completion fish | source  # in ~/.config/fish/config.fish",
-}
-
-
-def completion_command(
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help=f"{', '.join(SHELLS)}.", autocompletion=lambda: SHELLS)],
-) -> None:
-    """Print the script that makes Tab complete commands, options, graphs, aliases and branches.
-
-    eval "$(omnigraph completion bash)"
-    """
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]
-
-    if shell not in SHELLS:
-        raise UsageFault(f"there is no script for '{shell}'; there are {', '.join(SHELLS)}")
-    print(f"# {_HOW[shell]}")
-    for program in ("omnigraph", "og"):
-        print(get_completion_script(prog_name=program, complete_var=VARIABLE, shell=shell))
+"""The variable by which the completion script of a shell requests candidates."""
 
 
 def prepare_completion() -> None:
-    """Make ready to answer the script, if it is the script that asks."""
+    """Enable completion if the completion script started this process."""
     if os.environ.get(VARIABLE):
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -54,7 +31,7 @@ def prepare_completion() -> None:
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:
-    """Proposes fixed words."""
+    """Return a completer of fixed words."""
 
     def propose(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
@@ -63,22 +40,22 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
 
 
 def branches(context: typer.Context, incomplete: str) -> list[str]:
-    """The branches of the graph that is meant."""
+    """Return the branches of the graph that the command line names."""
     return _from_graph(context, incomplete, lambda graph: graph.branches())
 
 
 def points(context: typer.Context, incomplete: str) -> list[str]:
-    """Branches and tags of the graph that is meant."""
+    """Return the branches and tags of the graph that the command line names."""
     return _from_graph(context, incomplete, lambda graph: [*graph.branches(), *(tag.name for tag in graph.tags())])
 
 
 def targets(context: typer.Context, incomplete: str) -> list[str]:
-    """The graphs the configuration names."""
+    """Return the named graphs of the configuration."""
     return _starting(incomplete, _config(context).graphs)
 
 
 def aliases(context: typer.Context, incomplete: str) -> list[str]:
-    """The aliases of the configuration."""
+    """Return the aliases of the configuration."""
     return _starting(incomplete, _config(context).aliases)
 
 

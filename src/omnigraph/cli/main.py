@@ -1,4 +1,4 @@
-"""The program: all commands, and what every one of them does about errors."""
+"""The program: registration of all commands, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any, TextIO, cast
 
 import typer
 
-from omnigraph.cli import completion
-from omnigraph.cli.commands.admin import demo, maintain, settings
-from omnigraph.cli.commands.data import analyze, embed, export, init, load, query
+from omnigraph.cli.commands.admin import cleanup, completion, config, demo, optimize, recover, snapshot, verify, version
+from omnigraph.cli.commands.data import analyze, change, embed, export, ingest, init, load, read, shell
 from omnigraph.cli.commands.model import explain, fmt, lint, schema
-from omnigraph.cli.commands.review import branches, changes, history, log, tags
+from omnigraph.cli.commands.review import blame, branch, changes, commit, diff, history, log, revert, status, tag
+from omnigraph.cli.completion import prepare_completion
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
 from omnigraph.cli.help import Program, use_command_class
 from omnigraph.cli.invocation import Actor_, Config_, Everywhere, Quiet_, Yes_
-from omnigraph.cli.io.progress_log import tell_what_takes_long
-from omnigraph.cli.shell import command as shell
+from omnigraph.cli.io.progress_log import log_long_operations
 from omnigraph.errors import OmniGraphError
 
 app = typer.Typer(
@@ -35,14 +34,14 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(settings.version_text())
+        print(version.version_text())
         raise typer.Exit
 
 
 @app.callback()
 def _root(
     context: typer.Context,
-    config: Config_ = None,
+    config_file: Config_ = None,
     as_: Actor_ = None,
     yes: Yes_ = False,
     quiet: Quiet_ = False,
@@ -50,8 +49,8 @@ def _root(
         False, "-v", "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    context.obj = Everywhere(config, as_, yes, quiet)
-    tell_what_takes_long(quiet=quiet)
+    context.obj = Everywhere(config_file, as_, yes, quiet)
+    log_long_operations(quiet=quiet)
 
 
 START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and review", "Model", "Operate"
@@ -59,38 +58,38 @@ START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and revi
 app.command("demo", rich_help_panel=START)(demo.demo_command)
 app.command("init", rich_help_panel=START)(init.init_command)
 app.command("load", rich_help_panel=START)(load.load_command)
-app.command("ingest", rich_help_panel=START)(load.ingest_command)
+app.command("ingest", rich_help_panel=START)(ingest.ingest_command)
 app.command("export", rich_help_panel=START)(export.export_command)
 app.command("embed", rich_help_panel=START)(embed.embed_command)
 for name in ("read", "query"):
-    app.command(name, rich_help_panel=ASK, hidden=name == "query")(query.read_command)
+    app.command(name, rich_help_panel=ASK, hidden=name == "query")(read.read_command)
 for name in ("change", "mutate"):
-    app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(query.change_command)
+    app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(change.change_command)
 app.command("shell", rich_help_panel=ASK)(shell.shell_command)
 app.command("analyze", rich_help_panel=ASK)(analyze.analyze_command)
 app.command("explain", rich_help_panel=ASK)(explain.explain_command)
-app.command("status", rich_help_panel=REVIEW)(log.status_command)
+app.command("status", rich_help_panel=REVIEW)(status.status_command)
 app.command("log", rich_help_panel=REVIEW)(log.log_command)
-app.add_typer(branches.app, name="branch", rich_help_panel=REVIEW)
-app.command("diff", rich_help_panel=REVIEW)(changes.diff_command)
-app.command("revert", rich_help_panel=REVIEW)(branches.revert_command)
+app.add_typer(branch.app, name="branch", rich_help_panel=REVIEW)
+app.command("diff", rich_help_panel=REVIEW)(diff.diff_command)
+app.command("revert", rich_help_panel=REVIEW)(revert.revert_command)
 app.command("history", rich_help_panel=REVIEW)(history.history_command)
-app.command("blame", rich_help_panel=REVIEW)(history.blame_command)
-app.add_typer(history.app, name="commit", rich_help_panel=REVIEW)
-app.add_typer(tags.app, name="tag", rich_help_panel=REVIEW)
+app.command("blame", rich_help_panel=REVIEW)(blame.blame_command)
+app.add_typer(commit.app, name="commit", rich_help_panel=REVIEW)
+app.add_typer(tag.app, name="tag", rich_help_panel=REVIEW)
 app.add_typer(changes.app, name="changes", rich_help_panel=REVIEW)
 app.add_typer(schema.app, name="schema", rich_help_panel=MODEL)
 for name in ("lint", "check"):
     app.command(name, rich_help_panel=MODEL, hidden=name == "check")(lint.lint_command)
 app.command("fmt", rich_help_panel=MODEL)(fmt.fmt_command)
-app.command("snapshot", rich_help_panel=OPERATE)(export.snapshot_command)
-app.command("optimize", rich_help_panel=OPERATE)(maintain.optimize_command)
-app.command("cleanup", rich_help_panel=OPERATE)(maintain.cleanup_command)
-app.command("recover", rich_help_panel=OPERATE)(maintain.recover_command)
-app.command("verify", rich_help_panel=OPERATE)(maintain.verify_command)
-app.command("config", rich_help_panel=OPERATE)(settings.config_command)
+app.command("snapshot", rich_help_panel=OPERATE)(snapshot.snapshot_command)
+app.command("optimize", rich_help_panel=OPERATE)(optimize.optimize_command)
+app.command("cleanup", rich_help_panel=OPERATE)(cleanup.cleanup_command)
+app.command("recover", rich_help_panel=OPERATE)(recover.recover_command)
+app.command("verify", rich_help_panel=OPERATE)(verify.verify_command)
+app.command("config", rich_help_panel=OPERATE)(config.config_command)
 app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)
-app.command("version", rich_help_panel=OPERATE)(settings.version_command)
+app.command("version", rich_help_panel=OPERATE)(version.version_command)
 use_command_class(app)
 
 
@@ -99,48 +98,54 @@ def main() -> None:
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
-        # It came while another failure was being reported.
+        # The interrupt arrived while another failure was being reported.
         code = INTERRUPTED
     if code == INTERRUPTED:
-        # CPython remembers an interrupt that left an exec (a dataclass is made by one) as never handled, and would end
-        # the process by the signal; the next exec makes it forget.
+        # CPython records an interrupt that leaves an exec (dataclasses use one) as unhandled and would end the process
+        # by the signal. The next exec clears the record.
         exec("")  # noqa: S102
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
-    as_json = "--json" in arguments
-    completion.prepare_completion()
+    prepare_completion()
     with redirect_stdout(cast(TextIO, _Stdout(sys.stdout))):
-        try:
-            code = app(arguments, prog_name="omnigraph", standalone_mode=False)
-        except SystemExit as exit_:
-            code = exit_.code
-        except KeyboardInterrupt:
-            code = INTERRUPTED
-        except BrokenPipeError:
-            code = BROKEN_PIPE
-        except typer.Abort:
-            code = FAILED
-        except typer.TyperException as error:
-            code = report_usage(error)
-        except OmniGraphError as error:
-            if _debugging():
-                raise
-            code = report(error, as_json=as_json)
-        except Exception as error:
-            if _debugging():
-                raise
-            code = report_defect(error, as_json=as_json)
+        code = _run_command(arguments)
         try:
             sys.stdout.flush()
         except SystemExit as exit_:
             code = exit_.code
     if code == BROKEN_PIPE:
-        # The interpreter flushes once more at exit; give it somewhere to flush to.
+        # The interpreter flushes stdout once more at exit, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(code or 0)
+
+
+def _run_command(arguments: list[str]) -> Any:
+    """Run one command and report its errors; return the exit code as Typer does: None for success."""
+    try:
+        return app(arguments, prog_name="omnigraph", standalone_mode=False)
+    except SystemExit as exit_:
+        return exit_.code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except typer.Abort:
+        return FAILED
+    except typer.TyperException as error:
+        return report_usage(error)
+    except Exception as error:
+        return _report_failure(error, as_json="--json" in arguments)
+
+
+def _report_failure(error: Exception, *, as_json: bool) -> int:
+    if _debugging():
+        raise error
+    if isinstance(error, OmniGraphError):
+        return report(error, as_json=as_json)
+    return report_defect(error, as_json=as_json)
 
 
 def _debugging() -> bool:
@@ -148,7 +153,7 @@ def _debugging() -> bool:
 
 
 class _Stdout:
-    """Stdout that ends the program, silently, when its reader has gone away."""
+    """Wrapper of stdout that ends the program silently when the reader closes the pipe."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

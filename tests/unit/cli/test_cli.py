@@ -150,7 +150,7 @@ def test_a_file_that_is_not_utf8(folder, capsys):
 
 def test_bad_usage_is_2(folder, capsys):
     assert run(["lint", "--schema", "s.pg"]) == 2
-    assert "which file? write: omnigraph lint FILE" in capsys.readouterr().err
+    assert "no file was given; write: omnigraph lint FILE" in capsys.readouterr().err
     assert run(["no-such-command"]) == 2
     assert run(["fmt", "--lang", "sql", "-"]) == 2
 

@@ -144,7 +144,7 @@ def test_load_from_stdin(graph, say, monkeypatch):
     code, out, err = say("load", "-d", "-", "--mode", "merge", "--rejects", "bad.jsonl")
     assert code == 0
     assert "1 node in 1 type" in out
-    assert "warning: 1 wrong records were set aside in bad.jsonl" in err
+    assert "warning: 1 invalid records were set aside in bad.jsonl" in err
     (reject,) = (json.loads(line) for line in Path("bad.jsonl").read_text().splitlines())
     assert (reject["line"], reject["type"]) == (2, "Person")
 
@@ -316,7 +316,7 @@ def test_the_wrong_command_for_a_query(graph, say):
     assert "omnigraph read" in say("change", "-q", "q.gq", "-n", "adults")[2]
     code, _, err = say("read", "-q", "q.gq")
     assert code == 1
-    assert err == "error: there are several queries: 'adults', 'birthday', 'one'\nhint: say which one: --name NAME\n"
+    assert err == "error: there are several queries: 'adults', 'birthday', 'one'\nhint: choose one with --name NAME\n"
 
 
 def test_a_misspelt_parameter_is_remarked_on(graph, say):
@@ -515,7 +515,7 @@ def test_history_and_blame(graph, say):
     assert then["age"] == 17
     code, _, err = say("history", "Person", "Nobody")
     assert code == 1
-    assert "there is no Person 'Nobody'" in err
+    assert "Person 'Nobody' does not exist" in err
     assert "did you mean 'Person'?" in say("blame", "Persn", "Bo")[2]
 
 
@@ -682,7 +682,7 @@ def test_the_vectors_a_graph_lacks(folder, say, monkeypatch, clean_environment):
     )
     Path("n.jsonl").write_text(jsonl({"type": "Note", "data": {"slug": "a", "text": "words"}}))
     say("init", "--schema", "n.pg", "n.omni")
-    assert "1 rows wait for a vector" in say("load", "-d", "n.jsonl", "--mode", "merge")[2]
+    assert "1 rows have no vector yet" in say("load", "-d", "n.jsonl", "--mode", "merge")[2]
     code, _, err = say("embed", "--in-graph", "--quiet")
     assert code == 1
     assert "no embedding provider is configured" in err
@@ -837,10 +837,10 @@ def test_usage_faults_say_how_it_is_meant(folder, say):
     code, out, err = say("load", "--data", "x.jsonl")
     assert (code, out) == (2, "")
     assert err == (
-        "error: say how to load: --mode merge (add or update), append (add only) or overwrite\n"
+        "error: --mode is required: merge (add or update), append (add only) or overwrite\n"
         "usage: omnigraph load [OPTIONS] [FILE]... [URI]\nhint: 'omnigraph load --help' explains it\n"
     )
-    assert say("load", "--mode", "merge")[2].startswith("error: which file? write: omnigraph load FILE [URI]")
+    assert say("load", "--mode", "merge")[2].startswith("error: no file was given; write: omnigraph load FILE [URI]")
     assert "did you mean 'branch'?" in say("brnch", "list")[2]
 
 
@@ -907,7 +907,7 @@ def test_files_are_words(graph, say):
         assert code == 0, err
     for words in (["load", "--mode", "merge"], ["load", "g.omni", "--mode", "merge"], ["lint"]):
         code, _, err = say(*words)
-        assert (code, f"which file? write: omnigraph {words[0]} FILE" in err) == (2, True)
+        assert (code, f"no file was given; write: omnigraph {words[0]} FILE" in err) == (2, True)
     assert say("load", "-d", "people.jsonl", "--mode", "merge", "people.jsonl", "g.omni")[0] == 2
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.completion import SHELLS, VARIABLE
+from omnigraph.cli.commands.admin.completion import SHELLS
+from omnigraph.cli.completion import VARIABLE
 from omnigraph.cli.main import run
 
 SCHEMA = "node Person {\n    name: String @key\n}\n"

@@ -1,36 +1,44 @@
-"""What goes to stdout, and the one-line remarks that go to stderr."""
+"""Helpers for output: JSON documents on stdout, one-line notes on stderr, counts and times."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.io.colours import colours
 
+if TYPE_CHECKING:
+    from omnigraph.versioning.model.manifest_objects import Commit
+
 
 def json_text(document: Any) -> str:
-    """A JSON document, indented by two."""
+    """Format a JSON document, indented by two spaces."""
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def print_json(document: Any) -> None:
-    """One JSON document and a newline."""
+    """Print one JSON document and a newline."""
     print(json_text(document))
 
 
 def remark(kind: str, text: str) -> None:
-    """`note: …`, `warning: …`: never part of a result."""
+    """Print a line such as `note: …` or `warning: …` on stderr."""
     print(colours(sys.stderr).diagnostic(f"{kind}: {text}"), file=sys.stderr)
 
 
 def plural(count: int, word: str, plural_form: str | None = None) -> str:
-    """`1 query`, `2 queries`."""
+    """Format a count with its noun: `1 query`, `2 queries`."""
     return f"{count} {word if count == 1 else plural_form or word + 's'}"
 
 
 def utc(microseconds: int) -> str:
-    """A commit's time as people and machines read it: RFC 3339, UTC."""
+    """Format a commit time as RFC 3339 in UTC."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def commit_note(commit: Commit) -> list[str]:
+    """Return the actor of a commit, if any, and its message, else its kind."""
+    return [part for part in (commit.actor, commit.message or commit.kind) if part]

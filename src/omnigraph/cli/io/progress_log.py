@@ -1,20 +1,20 @@
-"""What takes long says so, to who sits at a terminal."""
+"""Log long operations to stderr when it is a terminal."""
 
 from __future__ import annotations
 
 import sys
 
-_TOLD = "omnigraph.engine.adjacency.adjacency"
-"""Whose messages are worth a line: building what the first walk over many edges needs."""
+_LOGGER = "omnigraph.engine.adjacency.adjacency"
+"""The logger whose messages are shown: it reports the construction of adjacencies."""
 
 
-def tell_what_takes_long(*, quiet: bool) -> None:
-    """From now on, messages about long work appear on standard error, if that is a terminal."""
+def log_long_operations(*, quiet: bool) -> None:
+    """Show messages about long operations on stderr from now on, if it is a terminal."""
     if quiet or not sys.stderr.isatty():
         return
     import logging
 
-    log = logging.getLogger(_TOLD)
+    log = logging.getLogger(_LOGGER)
     if not log.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(message)s"))

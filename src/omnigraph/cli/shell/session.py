@@ -13,12 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cli.commands.data.query import point
-from omnigraph.cli.commands.review.changes import change_lines, property_lines, shown
 from omnigraph.cli.config import FORMATS
+from omnigraph.cli.io.change_output import change_lines, property_lines, shown
 from omnigraph.cli.io.formats import ReadTarget, text_lines
-from omnigraph.cli.io.output import plural, utc
+from omnigraph.cli.io.output import commit_note, plural, utc
 from omnigraph.cli.io.params import read_untyped, read_word
+from omnigraph.cli.io.points import point
 from omnigraph.cli.shell.statements import WORDS, is_word
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
@@ -267,13 +267,13 @@ class Session:
     def commits(self, text: str) -> Lines:
         for commit in self.graph.commits(limit=_number(text or "10")):
             parts = [commit.id, utc(commit.created_us), f"{commit.branch}@{commit.manifest_version}"]
-            yield "  ".join([*parts, *(part for part in (commit.actor, commit.message or commit.kind) if part)])
+            yield "  ".join([*parts, *commit_note(commit)])
 
     def history(self, text: str) -> Lines:
         type_name, id_ = _two(text, ":history TYPE ID")
         for change in self.graph.history(type_name, id_, at=point(self.at)):
-            who = [part for part in (change.commit.actor, change.commit.message or change.commit.kind) if part]
-            yield "  ".join([change.commit.id, utc(change.commit.created_us), change.op, *who])
+            parts = [change.commit.id, utc(change.commit.created_us), change.op]
+            yield "  ".join([*parts, *commit_note(change.commit)])
             yield from (f"  {line}" for line in property_lines(change.before, change.after, change.properties))
 
     def blame(self, text: str) -> Lines:

@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def log():
     """The logger, put back as it was."""
-    log = logging.getLogger(progress_log._TOLD)
+    log = logging.getLogger(progress_log._LOGGER)
     before, level = list(log.handlers), log.level
     yield log
     log.handlers[:], log.level = before, level
@@ -33,8 +33,8 @@ def test_building_adjacency_is_told(tmp_path, monkeypatch, log, stream, quiet, l
     shown = stream()
     monkeypatch.setattr("sys.stderr", shown)
     monkeypatch.setattr(adjacency, "_LOGGED_FROM", 2)
-    progress_log.tell_what_takes_long(quiet=quiet)
-    progress_log.tell_what_takes_long(quiet=quiet)
+    progress_log.log_long_operations(quiet=quiet)
+    progress_log.log_long_operations(quiet=quiet)
     schema = "node P { name: String @key }\nedge Knows: P -> P\n"
     graph = new_graph(
         tmp_path, schema, *(node("P", name=n) for n in "ab"), edge("Knows", "a", "b"), edge("Knows", "b", "a")

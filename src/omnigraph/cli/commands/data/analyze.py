@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli import completion
-from omnigraph.cli.commands.data.query import point
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.output import print_json
+from omnigraph.cli.io.points import At, check_branch_or_at, point
 from omnigraph.cli.io.progress import working
 from omnigraph.cli.io.spark_options import Master, Remote, spark_options
 from omnigraph.text_table import TableStyle, table_lines
@@ -49,10 +49,7 @@ def analyze_command(
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="How many nodes of a type are shown.")] = 10,
     branch: Branch = None,
-    at: Annotated[
-        str | None,
-        typer.Option("--snapshot", "--at", metavar="POINT", help="A branch, tag, commit id, version or time."),
-    ] = None,
+    at: At = None,
     engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="memory or spark.")] = "memory",
     master: Master = None,
     remote: Remote = None,
@@ -65,8 +62,7 @@ def analyze_command(
     """
     if algorithm not in ALGORITHMS:
         raise UsageFault(f"there is no algorithm '{algorithm}'; there are {', '.join(ALGORITHMS)}")
-    if branch is not None and at is not None:
-        raise UsageFault("--branch and --at (--snapshot) exclude each other")
+    check_branch_or_at(branch, at)
     address = run.storage()
     on = None if at else run.branch(branch)
     if write:

@@ -1,4 +1,4 @@
-"""`omnigraph export` and `snapshot`: data out, and what is there."""
+"""`omnigraph export`: write a snapshot to files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from omnigraph.cli.commands.data.query import point
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
+from omnigraph.cli.invocation import Branch, Invocation, takes_graph
 from omnigraph.cli.io.files import writing
-from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.cli.io.output import plural, remark
+from omnigraph.cli.io.points import At, check_branch_or_at, point
 from omnigraph.cli.io.progress import working
 from omnigraph.cli.io.spark_options import Engine, Master, Remote, spark_options
 from omnigraph.errors import TypeNotFound
@@ -25,10 +25,7 @@ FORMATS = ("jsonl", "parquet", "csv", "arrow")
 def export_command(
     run: Invocation,
     branch: Branch = None,
-    snapshot: Annotated[
-        str | None,
-        typer.Option("--snapshot", "--at", metavar="POINT", help="A branch, tag, commit id, version or time."),
-    ] = None,
+    snapshot: At = None,
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="NAME", help="Only this node or edge type; may be repeated.")
     ] = None,
@@ -56,8 +53,7 @@ def export_command(
     omnigraph export ./my.omni > everything.jsonl
     omnigraph export --format parquet --out everything/ ./my.omni
     """
-    if branch is not None and snapshot is not None:
-        raise UsageFault("--branch and --at (--snapshot) exclude each other")
+    check_branch_or_at(branch, snapshot)
     if format_ not in FORMATS:
         raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(FORMATS)}")
     files = format_ != "jsonl" or partitioned
@@ -106,19 +102,3 @@ def _chosen(known: Any, types: Sequence[str], tables: Sequence[str]) -> set[str]
             )
         chosen.add(key)
     return chosen
-
-
-@takes_graph
-def snapshot_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
-    """Show what a branch consists of: every table, its version and its rows."""
-    on = run.branch(branch)
-    graph = run.open(branch=on, read_only=True)
-    document = graph.snapshot().to_json()
-    if as_json:
-        print_json(document)
-        return
-    version, format_ = document["manifest_version"], document["internal_schema_version"]
-    print(f"branch {on}, manifest version {version}, storage format {format_}")
-    for table in document["tables"]:
-        parts = f"version={table['table_version']}  branch={table['table_branch'] or 'main'}  rows={table['row_count']}"
-        print(f"{table['table_key']}  {parts}")

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.commands.data.query import Assignments, Params, ParamsFile, declared_types
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
 from omnigraph.cli.io.files import STDIN, read_text
 from omnigraph.cli.io.params import gather
+from omnigraph.cli.io.query_input import Assignments, Params, ParamsFile, declared_types
 from omnigraph.errors import NotFound
 from omnigraph.suggestions import did_you_mean
 

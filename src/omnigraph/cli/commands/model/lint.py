@@ -40,7 +40,7 @@ def lint_command(
             raise UsageFault(f"--query names the file, and '{file}' is one more word; the graph is the only other one")
         run.uri = run.uri or file
     elif file is None:
-        raise UsageFault("which file? write: omnigraph lint FILE [URI]")
+        raise UsageFault("no file was given; write: omnigraph lint FILE [URI]")
     else:
         query = file
     path = query if query == STDIN else str(run.config.find_query(query))

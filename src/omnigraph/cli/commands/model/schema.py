@@ -137,7 +137,7 @@ def apply_command(
 
     schema = _schema_file(run, file, schema)
     if schema is None:
-        raise UsageFault("which schema? write: omnigraph schema apply FILE [URI]")
+        raise UsageFault("no schema was given; write: omnigraph schema apply FILE [URI]")
     address = run.storage()
     text = read_text(schema)
     warn_of_annotations(compile_schema(text, schema))

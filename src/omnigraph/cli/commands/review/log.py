@@ -1,25 +1,21 @@
-"""`omnigraph log` and `omnigraph status`: the history of a graph at a glance, and its current state."""
+"""`omnigraph log`: list commits, with their branches and tags."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.io.colours import Colours, colours
 from omnigraph.cli.io.commit_graph import graph_lines
-from omnigraph.cli.io.output import plural, print_json, utc
+from omnigraph.cli.io.output import print_json, utc
 from omnigraph.cli.io.pager import print_paged
-from omnigraph.redaction import redact_uri
-from omnigraph.text_table import table_lines
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.versioning.model.manifest_objects import Commit
-
-_BRANCHES_SHOWN = 20
 
 
 @takes_graph
@@ -75,64 +71,3 @@ def _log_line(prefix: str, commit: Commit | None, names: Mapping[str, list[str]]
     parts += [commit.actor or ""] if commit.actor else []
     parts.append(commit.message or paint.muted(commit.kind))
     return lane + "  ".join(parts)
-
-
-@takes_graph
-def status_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
-    """Show the graph, its branch and head, the rows of each type, and the other branches."""
-    address = run.storage()
-    on = run.branch(branch)
-    graph = run.open(address, branch=on, read_only=True)
-    document = {"uri": redact_uri(address.uri), "storage": address.kind, **_status(graph)}
-    if as_json:
-        print_json(document)
-        return
-    print_paged(_status_lines(document, colours()))
-
-
-def _status(graph: Graph) -> dict[str, Any]:
-    snapshot = graph.snapshot()
-    ours = {commit.id for commit in graph.commits()}
-    branches = []
-    for name in graph.branches():
-        if name == graph.branch:
-            continue
-        theirs = {commit.id for commit in graph.commits(name)}
-        branches.append({"name": name, "ahead": len(theirs - ours), "behind": len(ours - theirs)})
-    return {
-        "branch": graph.branch,
-        "head": graph.commit(snapshot.commit_id).to_json(),
-        "commits": len(ours),
-        "manifest_version": snapshot.version,
-        "tables": [{"table_key": key, "row_count": table.pin.row_count} for key, table in snapshot.tables.items()],
-        "branches": branches,
-        "tags": [tag.name for tag in graph.tags()],
-    }
-
-
-def _status_lines(document: dict[str, Any], paint: Colours) -> Iterator[str]:
-    head = document["head"]
-    yield f"graph {document['uri']} ({document['storage']})"
-    yield (
-        f"on branch {paint.name(document['branch'])}, {plural(document['commits'], 'commit')}, "
-        f"manifest version {document['manifest_version']}"
-    )
-    who = f" by {head['actor_id']}" if head["actor_id"] else ""
-    yield f"head {paint.commit(head['graph_commit_id'])}  {utc(head['created_at'])}{who}"
-    yield f"     {head['message'] or head['kind']}"
-    yield ""
-    names = [table["table_key"].partition(":")[2] for table in document["tables"]]
-    kinds = [table["table_key"].partition(":")[0] for table in document["tables"]]
-    rows = [table["row_count"] for table in document["tables"]]
-    yield from (line.rstrip() for line in table_lines(["kind", "type", "rows"], [kinds, names, rows]))
-    others = document["branches"]
-    if others:
-        yield ""
-        yield f"{plural(len(others), 'other branch', 'other branches')}:"
-        for other in others[:_BRANCHES_SHOWN]:
-            yield f"  {paint.name(other['name'])}  {other['ahead']} ahead, {other['behind']} behind"
-        if len(others) > _BRANCHES_SHOWN:
-            yield f"  … {len(others) - _BRANCHES_SHOWN} more ('omnigraph branch list')"
-    if document["tags"]:
-        yield ""
-        yield f"tags: {', '.join(document['tags'])}"

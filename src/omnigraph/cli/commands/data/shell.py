@@ -25,7 +25,7 @@ def shell_command(
 
     omnigraph shell ./my.omni < session.txt
     """
-    from omnigraph.cli.commands.data.query import table_style
+    from omnigraph.cli.io.result_output import table_style
     from omnigraph.cli.shell.session import Session, lines_of
     from omnigraph.cli.shell.statements import inputs
 

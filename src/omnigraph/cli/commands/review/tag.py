@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.commands.data.query import point
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.output import print_json, utc
+from omnigraph.cli.io.points import point
 
 app = typer.Typer(
     cls=Group, no_args_is_help=True, help="Name points of history; a cleanup keeps them.", rich_markup_mode=None

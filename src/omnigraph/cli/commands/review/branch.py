@@ -1,4 +1,4 @@
-"""`omnigraph branch`: create, list, delete, merge; and `omnigraph revert`, which is a merge too."""
+"""`omnigraph branch`: create, list, delete and merge branches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli import completion
-from omnigraph.cli.commands.data.query import commit_point, point
 from omnigraph.cli.help import Group
-from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
+from omnigraph.cli.invocation import Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.conflicts import Preview, Resolve, print_plan, resolutions
 from omnigraph.cli.io.output import print_json, remark
+from omnigraph.cli.io.points import point
 from omnigraph.cli.io.progress import working
 
 app = typer.Typer(
@@ -119,39 +119,3 @@ def merge_command(
     print(f"merge {source} -> {target}: {result.outcome}")
     for step in result.schema_steps:
         print(f"  schema: {step}")
-
-
-@takes_graph
-def revert_command(
-    run: Invocation,
-    id_: Annotated[
-        str, typer.Argument(metavar="COMMIT", help="The commit to take back: its id, a tag, or another point.")
-    ],
-    branch: Branch = None,
-    resolve: Resolve = None,
-    preview: Preview = False,
-    message: Message = None,
-    as_json: Json = False,
-) -> None:
-    """Take one commit back as a new commit; everything else that happened since stays.
-
-    What later commits changed or still need is a conflict; in --resolve, theirs is the state before the commit.
-    """
-    on = run.branch(branch)
-    how = resolutions(resolve or [])
-    address = run.storage()
-    if preview:
-        graph = run.open(address, branch=on, read_only=True)
-        commit_id = graph.snapshot(at=commit_point(id_)).commit_id
-        plan = graph.revert_preview(commit_id, resolve=how)
-        if as_json:
-            print_json({"reverted_commit_id": commit_id, "branch": on, **plan.to_json()})
-        else:
-            print_plan(plan, f"revert preview {id_} on {on}", "the commit before", "revert")
-        return
-    run.announce(address)
-    result = run.open(address, branch=on).revert(commit_point(id_), message=message, resolve=how)
-    if as_json:
-        print_json({**result.to_json(), "actor_id": run.actor})
-    else:
-        print(f"revert {id_} on {on}: {result.commit_id or 'nothing to take back'}")

@@ -1,4 +1,4 @@
-"""`omnigraph config` and `omnigraph version`: what is in effect, and where it comes from."""
+"""`omnigraph config`: show the settings in effect and their origin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import print_json
 from omnigraph.redaction import redact_uri
 from omnigraph.text_table import cell
-from omnigraph.version import STORAGE_FORMAT, __version__
 
 
 @takes_graph
@@ -47,16 +46,3 @@ def _known(config: Config) -> list[str]:
     """Every key with a value, in the order of the documentation, then those with names in them."""
     plain = [key for key in KEYS if "*" not in key and config.get(key) is not None]
     return plain + [key for key in config.values if key not in plain]
-
-
-def version_text() -> str:
-    """The version of the program, and of the storage format it reads and writes."""
-    return f"omnigraph {__version__}\ninternal-schema {STORAGE_FORMAT}"
-
-
-def version_command(as_json: Json = False) -> None:
-    """Show the version of the program and of the storage format."""
-    if as_json:
-        print_json({"version": __version__, "internal_schema_version": STORAGE_FORMAT})
-    else:
-        print(version_text())

@@ -1,0 +1,85 @@
+"""`omnigraph cleanup`: remove old versions."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.errors import FAILED, UsageFault
+from omnigraph.cli.invocation import Invocation, Json, takes_graph
+from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.cli.io.progress import working
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "": 1}
+_DURATION = re.compile(r"([0-9]+)([smhdw]?)")
+_LONGEST = timedelta.max.days * 86_400
+
+
+@takes_graph
+def cleanup_command(
+    run: Invocation,
+    keep: Annotated[
+        int | None, typer.Option("--keep", min=0, metavar="N", help="Keep the newest N commits of every branch.")
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="AGE", help="Keep what is younger: 90s, 15m, 12h, 7d, 2w."),
+    ] = None,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Really remove; without it, nothing is.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go; the default.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove old versions that no branch and no kept commit needs.
+
+    omnigraph cleanup --keep 10 --older-than 7d ./my.omni
+    """
+    if keep is None and older_than is None:
+        raise UsageFault("a cleanup needs a policy: --keep N, --older-than AGE, or both")
+    if confirm and dry_run:
+        raise UsageFault("--confirm and --dry-run exclude each other")
+    age = read_duration(older_than) if older_than is not None else None
+    address = run.storage()
+    words = [f"keep {plural(keep, 'commit')} of each branch"] if keep is not None else []
+    words += [f"drop anything older than {older_than}"] if older_than is not None else []
+    policy = ", ".join(words)
+    if confirm:
+        run.consent(address, as_json=as_json)
+        run.announce(address)
+    graph = run.open(address)
+    with working("cleaning up", wanted=not (as_json or run.options.quiet)):
+        tables = graph.cleanup(keep=keep, older_than=age, confirm=confirm)
+    documents = [table.to_json() for table in tables]
+    if as_json:
+        seconds = int(age.total_seconds()) if age is not None else None
+        document = {"uri": address.uri, "keep_versions": keep, "older_than_secs": seconds, "confirmed": confirm}
+        removed = {"tables": documents} if confirm else {"tables": [], "would_remove": documents}
+        print_json({**document, **removed})
+    if not confirm:
+        going = sum(table.old_versions_removed for table in tables)
+        remark(
+            f"cleanup preview for {address.uri}",
+            f"{policy}; {plural(going, 'version')} would go; rerun with --confirm",
+        )
+        return
+    failed = [table for table in tables if table.error is not None]
+    if not as_json:
+        versions = sum(table.old_versions_removed for table in tables)
+        size = sum(table.bytes_removed for table in tables)
+        touched = plural(len(tables), "table")
+        print(f"cleanup {address.uri}: {versions} versions, {size} bytes removed from {touched} ({policy})")
+    for table in failed:
+        remark("warning", f"{table.table_key} was not cleaned up: {table.error}")
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def read_duration(text: str) -> timedelta:
+    """`90s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
+    match = _DURATION.fullmatch(text)
+    seconds = int(match[1]) * _UNITS[match[2]] if match and len(match[1]) < 20 else -1
+    if seconds < 0 or seconds > _LONGEST:
+        raise UsageFault(f"'{text}' is no duration; write digits and one of s, m, h, d, w, for example 7d")
+    return timedelta(seconds=seconds)

@@ -1,0 +1,31 @@
+"""`omnigraph optimize`: compact tables and update indexes."""
+
+from __future__ import annotations
+
+from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
+from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.cli.io.progress import working
+
+
+@takes_graph
+def optimize_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
+    """Compact the tables of a branch and bring its indexes up to date, as one commit.
+
+    omnigraph optimize ./my.omni
+    """
+    address = run.storage()
+    on = run.branch(branch)
+    run.announce(address)
+    graph = run.open(address)
+    with working("optimizing", wanted=not (as_json or run.options.quiet)):
+        tables = graph.optimize(on)
+    if as_json:
+        documents = [{**table.to_json(), "skipped": None} for table in tables]
+        print_json({"uri": address.uri, "branch": on, "tables": documents})
+        return
+    print(f"optimize {address.uri}: {plural(len(tables), 'table')}")
+    for table in tables:
+        moved = f"-{table.fragments_before} +{table.fragments_after} fragments" if table.committed else "unchanged"
+        print(f"  {table.table_key} {moved}")
+        for pending in table.pending:
+            remark("note", f"no index on {table.table_key}.{pending.column} yet: {pending.reason}")

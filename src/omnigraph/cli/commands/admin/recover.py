@@ -1,0 +1,27 @@
+"""`omnigraph recover`: finish or undo writes that were interrupted."""
+
+from __future__ import annotations
+
+from omnigraph.cli.invocation import Invocation, Json, takes_graph
+from omnigraph.cli.io.output import plural, print_json
+
+
+@takes_graph
+def recover_command(run: Invocation, as_json: Json = False) -> None:
+    """Settle what crashed writers left behind; opening a graph for writing does it too."""
+    address = run.storage()
+    from omnigraph.pipeline.orphan_jobs import sweep
+    from omnigraph.versioning.write.recovery import recover
+    from omnigraph.versioning.write.repository import Repository
+
+    repository = Repository.open(address.uri, environ=run.environ)
+    settled = [*recover(repository), *sweep(repository).problems]
+    if as_json:
+        print_json({"uri": address.uri, "settled": [outcome.to_json() for outcome in settled]})
+        return
+    print(f"recover {address.uri}: {plural(len(settled), 'unfinished write')}")
+    for outcome in settled:
+        who = f" by {outcome.actor}" if outcome.actor else ""
+        print(f"  {outcome.intent} {outcome.outcome} branch={outcome.branch}{who}")
+        if outcome.detail:
+            print(f"    {outcome.detail}")

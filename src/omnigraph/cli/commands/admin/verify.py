@@ -1,0 +1,43 @@
+"""`omnigraph verify`: check every invariant of a graph."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.errors import FAILED
+from omnigraph.cli.invocation import Invocation, Json, takes_graph
+from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.cli.io.progress import working
+
+
+@takes_graph
+def verify_command(
+    run: Invocation,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also compare every file with the digest recorded when it was written.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Read the whole graph again and prove every invariant; exits with 1 if one does not hold."""
+    address = run.storage()
+    graph = run.open(address, read_only=True)
+    with working("verifying", wanted=not (as_json or run.options.quiet)):
+        found = graph.verify(deep=deep)
+    problems = [problem for problem in found if problem.damage]
+    remarks = [problem for problem in found if not problem.damage]
+    if as_json:
+        documents = [{"where": problem.where, "what": problem.what} for problem in problems]
+        unchecked = [{"where": problem.where, "what": problem.what} for problem in remarks]
+        document = {"uri": address.uri, "sound": not problems, "problems": documents}
+        print_json({**document, "remarks": unchecked} if deep else document)
+    else:
+        for problem in problems:
+            print(f"problem  {problem.where}: {problem.what}")
+        for problem in remarks:
+            remark("note", f"{problem.where}: {problem.what}")
+        sound = "sound; every recorded digest matches" if deep else "sound"
+        print(f"verify {address.uri}: " + (plural(len(problems), "problem") if problems else sound))
+    if problems:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,80 @@
+"""`omnigraph change`: run a mutation query as one commit."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
+from omnigraph.cli.io.files import writing
+from omnigraph.cli.io.formats import ReadTarget
+from omnigraph.cli.io.output import json_text, plural
+from omnigraph.cli.io.query_input import (
+    AliasName,
+    Assignments,
+    Params,
+    ParamsFile,
+    QueryFile,
+    QueryName,
+    QueryOptions,
+    QueryText,
+    Words,
+    find_query,
+    parameter_hints,
+)
+from omnigraph.cli.io.result_output import Format, Out, choose_format, write_rows
+
+
+@takes_graph_by_option
+def change_command(
+    run: Invocation,
+    words: Words = None,
+    query: QueryFile = None,
+    text: QueryText = None,
+    alias: AliasName = None,
+    name: QueryName = None,
+    params: Params = None,
+    params_file: ParamsFile = None,
+    assignments: Assignments = None,
+    branch: Branch = None,
+    message: Message = None,
+    if_commit: Annotated[
+        str | None,
+        typer.Option(
+            "--if-commit", metavar="ID", help="Only if the head of the branch is this commit; otherwise exit with 4."
+        ),
+    ] = None,
+    format_: Format = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Run a mutation query as one commit and show the rows it returns; 'mutate' is a synonym.
+
+    omnigraph change -q people.gq -n rename -p email=bo@x -p name=Bob ./my.omni
+    """
+    options = QueryOptions(query, text, alias, name, params, params_file, assignments)
+    request = find_query(run, options, words, changes=True)
+    chosen = choose_format(run, request, format_, out, as_json=as_json)
+    on = run.branch(branch, request.alias.branch if request.alias else None)
+    graph = run.open(request.address, branch=on)
+    with parameter_hints():
+        result = graph.mutate(request.source, request.name, request.params, message=message, if_commit=if_commit)
+    returns = bool(result.rows.columns)
+    if as_json or (returns and chosen == "json"):
+        commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
+        counts = {"affected_nodes": result.affected_nodes, "affected_edges": result.affected_edges}
+        rows = {"columns": result.rows.columns, "rows": result.rows.to_rows()} if returns else {}
+        done = {"branch": on, "query_name": request.name, **counts, "actor_id": run.actor, "commit": commit, **rows}
+        with writing(out) as file:
+            file.write(json_text(done).encode() + b"\n")
+        return
+    if returns:
+        write_rows(run, result.rows, ReadTarget(on), chosen, out)
+    # Returned rows are the output; the summary then goes to stderr.
+    summary = sys.stderr if returns else sys.stdout
+    counted = f"{plural(result.affected_nodes, 'node')}, {plural(result.affected_edges, 'edge')} affected"
+    print(f"change {request.name} branch={on}: {counted}", file=summary)
+    if run.actor:
+        print(f"actor: {run.actor}", file=summary)

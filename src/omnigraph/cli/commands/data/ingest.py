@@ -1,0 +1,73 @@
+"""`omnigraph ingest`: load files onto a branch and create the branch if it is missing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
+from omnigraph.cli.io.load_input import (
+    Data,
+    Delimiter,
+    Embed,
+    JobId,
+    LoadOptions,
+    Missing,
+    Rejects,
+    Words,
+    input_files,
+    load_files,
+    result_members,
+)
+from omnigraph.cli.io.output import plural, print_json
+from omnigraph.cli.io.spark_options import Conf, Engine, Master, Remote, spark_options
+
+
+@takes_graph_by_option
+def ingest_command(
+    run: Invocation,
+    words: Words = None,
+    data: Data = None,
+    branch: Branch = None,
+    from_branch: Annotated[
+        str | None, typer.Option("--from", metavar="BASE", help="The start of a new branch.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="merge, append or overwrite.")] = "merge",
+    missing: Missing = "keep",
+    rejects: Rejects = None,
+    embed: Embed = "fill",
+    engine: Engine = "auto",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    job_id: JobId = None,
+    delimiter: Delimiter = None,
+    message: Message = None,
+    as_json: Json = False,
+) -> None:
+    """Load files onto a branch, which is created if it is missing.
+
+    omnigraph ingest may.jsonl --branch intake/may ./my.omni
+    """
+    files = input_files(run, words, data)
+    on, base = run.branch(branch), run.branch(from_branch)
+    spark = spark_options(engine, master, remote, conf)
+    options = LoadOptions(
+        mode, missing, on, rejects, embed, job_id, message, delimiter, engine, spark, from_branch=base
+    )
+    address = run.storage()
+    run.announce(address)
+    graph = run.open(address)
+    result = load_files(run, graph, files, options, as_json=as_json)
+    if as_json:
+        tables = [{"table_key": key, "rows_loaded": rows} for key, rows in sorted(result.tables)]
+        document = {"uri": address.uri, "branch": on, "base_branch": base, "branch_created": result.branch_created}
+        print_json({**document, "mode": mode, "tables": tables, **result_members(run, graph, result)})
+        return
+    life = "new branch" if result.branch_created else "existing branch"
+    print(f"ingest {address.uri} branch={on} base={base} mode={mode} ({life})")
+    for key, rows in sorted(result.tables):
+        print(f"  {key} {plural(rows, 'row')}")
+    if run.actor:
+        print(f"actor: {run.actor}")

@@ -1,0 +1,83 @@
+"""`omnigraph read`: run a read query."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph_by_option
+from omnigraph.cli.io.formats import ReadTarget
+from omnigraph.cli.io.output import remark
+from omnigraph.cli.io.points import At, check_branch_or_at, point
+from omnigraph.cli.io.query_input import (
+    AliasName,
+    Assignments,
+    Params,
+    ParamsFile,
+    QueryFile,
+    QueryName,
+    QueryOptions,
+    QueryText,
+    Words,
+    find_query,
+    parameter_hints,
+)
+from omnigraph.cli.io.result_output import Format, Out, choose_format, write_rows
+from omnigraph.cli.io.spark_options import Master, Remote, spark_options
+
+
+@takes_graph_by_option
+def read_command(
+    run: Invocation,
+    words: Words = None,
+    query: QueryFile = None,
+    text: QueryText = None,
+    alias: AliasName = None,
+    name: QueryName = None,
+    params: Params = None,
+    params_file: ParamsFile = None,
+    assignments: Assignments = None,
+    branch: Branch = None,
+    snapshot: At = None,
+    format_: Format = None,
+    out: Out = None,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="ENGINE", help="memory, or spark for graphs larger than this machine.")
+    ] = "memory",
+    master: Master = None,
+    remote: Remote = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Cancel the query after this time.")
+    ] = None,
+    page: Annotated[
+        int | None, typer.Option("--page", min=1, metavar="N", help="Return N rows and the cursor of the next page.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="CURSOR", help="With --page: continue after an earlier page.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a read query and show its rows; 'query' is a synonym.
+
+    omnigraph read -q people.gq -n adults -p age=18 ./my.omni
+    """
+    check_branch_or_at(branch, snapshot)
+    if after is not None and page is None:
+        raise UsageFault("--after requires --page")
+    if engine not in ("memory", "spark"):
+        raise UsageFault(f"there is no engine '{engine}'; the engines are memory and spark")
+    options = QueryOptions(query, text, alias, name, params, params_file, assignments)
+    request = find_query(run, options, words, changes=False)
+    chosen = choose_format(run, request, format_, out, as_json=as_json)
+    on = run.branch(branch, request.alias.branch if request.alias else None)
+    where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote)}
+    where |= {"page": page, "after": after}
+    graph = run.open_to_ask(request.address, branch=None if snapshot else on)
+    with parameter_hints():
+        result = graph.query(request.source, request.name, request.params, at=point(snapshot), timeout=timeout, **where)
+    target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
+    write_rows(run, result, target, chosen, out)
+    if result.next is not None and chosen not in ("json", "jsonl"):
+        remark("next", result.next)

@@ -1,0 +1,219 @@
+"""Options, input files and execution shared by `omnigraph load` and `omnigraph ingest`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli import completion
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Invocation, is_graph
+from omnigraph.cli.io.files import STDIN
+from omnigraph.cli.io.output import remark
+from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.spark_options import check_engine
+from omnigraph.errors import BranchNotFound
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.operations.load_result import LoadResult
+    from omnigraph.spark.session import SessionOptions
+
+MODES = ("overwrite", "append", "merge")
+MISSING = ("keep", "null")
+EMBED = ("fill", "off")
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz")
+
+Data = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        "-d",
+        metavar="FILE",
+        help="A .jsonl, .csv, .parquet or .arrow file, a folder or glob; '-' reads JSONL from stdin; may be repeated.",
+    ),
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE]... [URI]", help="The files to load, instead of --data, and the graph.", show_default=False
+    ),
+]
+Rejects = Annotated[
+    str | None,
+    typer.Option(
+        "--rejects",
+        metavar="FILE",
+        help="Set invalid records aside in this file (.jsonl, .parquet) and load the rest.",
+    ),
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="keep|null",
+        help="Whether a merge keeps properties that are absent from a record, or sets them to null.",
+        autocompletion=completion.one_of(*MISSING),
+    ),
+]
+Embed = Annotated[
+    str, typer.Option("--embed", metavar="fill|off", help="Whether the load computes missing embeddings.")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option("--delimiter", metavar="CHAR", help=r"The column separator of CSV files: ',' ';' '|' or '\t'."),
+]
+JobId = Annotated[
+    str | None,
+    typer.Option(
+        "--job-id",
+        metavar="ID",
+        help="A second load with the same id does nothing and reports the result of the first.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """The options of a load, checked."""
+
+    mode: str
+    missing: str
+    branch: str
+    rejects: str | None
+    embed: str
+    job_id: str | None
+    message: str | None
+    delimiter: str | None
+    engine: str
+    spark: SessionOptions | None
+    from_branch: str | None = None
+
+    def __post_init__(self) -> None:
+        check_load_words(self.mode, self.missing, self.embed)
+        check_engine(self.engine)
+
+
+def check_load_words(mode: str, missing: str, embed: str) -> None:
+    """Reject values that `--mode`, `--missing` and `--embed` do not have."""
+    if mode not in MODES:
+        raise UsageFault(f"there is no load mode '{mode}'; the modes are {', '.join(MODES)}")
+    if missing not in MISSING:
+        raise UsageFault(f"--missing must be keep or null, not '{missing}'")
+    if embed not in EMBED:
+        raise UsageFault(f"--embed must be fill or off, not '{embed}'")
+
+
+def input_files(run: Invocation, words: list[str] | None, data: list[str] | None) -> list[str]:
+    """Return the files to load: those of --data, else the arguments; sets the graph from the last argument.
+
+    The last argument is the graph unless it has the form of a data file.
+    """
+    words = list(words or ())
+    if data:
+        if len(words) > 1:
+            raise UsageFault(f"unexpected argument '{words[0]}': with --data, the only argument is the graph")
+        run.uri = words[0] if words else None
+        return data
+    if len(words) > 1 and run.uri_option is None and is_graph(words[0]) and not _is_data(words[0]):
+        raise UsageFault(f"the graph comes last: omnigraph {run.command} {' '.join(words[1:])} {words[0]}")
+    if words and not _is_data(words[-1]) and (is_graph(words[-1]) or len(words) > 1):
+        run.uri = words.pop()
+    if not words:
+        raise UsageFault(f"no file was given; write: omnigraph {run.command} FILE {run.uri or '[URI]'}")
+    return words
+
+
+def _is_data(word: str) -> bool:
+    """True if a word has the form of a data file: stdin, a pattern or a known suffix."""
+    return word == STDIN or word.lower().endswith(_SUFFIXES) or any(sign in word for sign in "*?")
+
+
+def load_files(
+    run: Invocation, graph: Graph, files: Sequence[str], options: LoadOptions, *, as_json: bool
+) -> LoadResult:
+    """Load files, show progress, and print warnings and notes."""
+    branch = {} if options.from_branch is None else {"from_branch": options.from_branch}
+    load: Any = graph.load if options.from_branch is None else graph.ingest
+    with (
+        _branch_hints(options.branch),
+        _readable(files) as sources,
+        working(f"loading onto {options.branch}", wanted=not (as_json or run.options.quiet)) as watch,
+    ):
+        result: LoadResult = load(
+            sources,
+            mode=options.mode,
+            missing=options.missing,
+            branch=options.branch,
+            message=options.message,
+            rejects=options.rejects,
+            embed=options.embed == "fill",
+            job_id=options.job_id,
+            delimiter=options.delimiter,
+            engine=options.engine,
+            spark=options.spark,
+            watch=watch,
+            **branch,
+        )
+    if result.rejected:
+        remark("warning", f"{len(result.rejected)} invalid records were set aside in {options.rejects}")
+    for note in () if as_json or run.options.quiet else result.notes:
+        remark("note", note)
+    if result.pending_embeddings:
+        remark(
+            "warning",
+            f"{result.pending_embeddings} rows have no vector yet: no embedding provider is configured "
+            "(set GEMINI_API_KEY or OPENAI_API_KEY, or OMNIGRAPH_EMBED_PROVIDER=local for offline vectors)",
+        )
+    return result
+
+
+@contextmanager
+def _branch_hints(branch: str) -> Iterator[None]:
+    """Add to the error for a missing branch how a load creates it."""
+    try:
+        yield
+    except BranchNotFound as error:
+        near = f"{error.hint} " if (error.hint or "").startswith("did you mean") else ""
+        error.hint = f"{near}--from main creates it, as do 'omnigraph ingest' and 'omnigraph branch create {branch}'"
+        raise
+
+
+@contextmanager
+def _readable(files: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the files to load; stdin is copied to a temporary file, because a write can read its input twice."""
+    if STDIN not in files:
+        yield list(files)
+        return
+    import tempfile
+
+    from omnigraph.storage.files.input_files import NamedPath
+
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "stdin.jsonl"
+        with kept.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [NamedPath(str(kept), kept.name) if name == STDIN else name for name in files]
+
+
+def result_members(run: Invocation, graph: Graph, result: LoadResult) -> dict[str, Any]:
+    """Return the members that the JSON output of `load` and `ingest` share."""
+    commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
+    data = {
+        "actor_id": run.actor,
+        "commit": commit,
+        "rejected": result.rejected_count,
+        "repeated": result.repeated,
+        "notes": list(result.notes),
+    }
+    if any(node.embeds for node in graph.catalog(result.branch).nodes.values()):
+        data["embedded_rows"] = result.embedded_rows
+        data["pending_embeddings"] = result.pending_embeddings
+    return data

@@ -1,0 +1,212 @@
+"""The query that a command runs: its text, its parameters and its graph, from options and aliases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.cli import completion
+from omnigraph.cli.config import Alias
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Address, Invocation
+from omnigraph.cli.io.files import STDIN, read_text
+from omnigraph.cli.io.output import remark
+from omnigraph.cli.io.params import gather
+from omnigraph.errors import InputError, ParameterError
+from omnigraph.suggestions import closest, listing
+
+if TYPE_CHECKING:
+    from omnigraph.query.syntax.ast import Query
+
+QueryFile = Annotated[
+    str | None, typer.Option("--query", "-q", metavar="FILE", help="A file of queries (.gq); '-' reads stdin.")
+]
+QueryText = Annotated[
+    str | None,
+    typer.Option("-e", "--query-string", metavar="GQ", help="The query text; 'match { … } return { … }' is enough."),
+]
+AliasName = Annotated[
+    str | None,
+    typer.Option(
+        "--alias",
+        metavar="NAME",
+        help="A query that omnigraph.yaml defines under this name.",
+        autocompletion=completion.aliases,
+    ),
+]
+QueryName = Annotated[
+    str | None,
+    typer.Option("--name", "-n", metavar="QUERY", help="The query to run; required if there are several."),
+]
+Params = Annotated[str | None, typer.Option("--params", metavar="JSON", help="The parameters, as a JSON object.")]
+ParamsFile = Annotated[
+    str | None,
+    typer.Option("--params-file", metavar="FILE", help="The parameters, as a JSON file; '-' reads stdin."),
+]
+Assignments = Annotated[
+    list[str] | None, typer.Option("-p", "--param", metavar="NAME=VALUE", help="One parameter; may be repeated.")
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="URI|ARG", help="The graph; with --alias, the arguments of the alias."),
+]
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """The options that select a query and its parameters, as given."""
+
+    file: str | None = None
+    text: str | None = None
+    alias: str | None = None
+    name: str | None = None
+    params: str | None = None
+    params_file: str | None = None
+    assignments: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class QueryRequest:
+    """A parsed query, its parameters and the address of its graph."""
+
+    query: Query
+    source: str | Path
+    params: dict[str, Any]
+    address: Address
+    alias: Alias | None
+
+    @property
+    def name(self) -> str:
+        """The name of the query."""
+        return self.query.name.text
+
+
+def find_query(run: Invocation, options: QueryOptions, words: list[str] | None, *, changes: bool) -> QueryRequest:
+    """Resolve the options of a command to a query request; opens no graph."""
+    words = list(words or ())
+    if sum(given is not None for given in (options.file, options.text, options.alias)) != 1:
+        raise UsageFault("give exactly one of --query FILE, -e TEXT and --alias NAME")
+    alias = _alias(run, options.alias, changes)
+    _take_address(run, words, alias)
+    file, name = (alias.query, alias.query_name or options.name) if alias else (options.file, options.name)
+    source, query = _pick_query(run, file, options.text, name, changes)
+    declared = declared_types(query)
+    given = gather(
+        declared,
+        params=options.params,
+        params_file=options.params_file,
+        assignments=options.assignments or (),
+        alias=alias,
+        words=words,
+        bare=query.is_bare,
+    )
+    _warn_of_unused(query, options.text or "", declared, given)
+    return QueryRequest(query, source, given, run.storage(alias.graph if alias else None), alias)
+
+
+def _alias(run: Invocation, name: str | None, changes: bool) -> Alias | None:
+    alias = run.config.get_alias(name) if name is not None else None
+    if alias is not None and alias.changes != changes:
+        mine = "change" if changes else "read"
+        raise InputError(
+            f"alias '{alias.name}' is for '{alias.command}', not for '{mine}'",
+            code="alias_command",
+            hint=f"omnigraph {alias.command} --alias {alias.name}",
+        )
+    return alias
+
+
+def _take_address(run: Invocation, words: list[str], alias: Alias | None) -> None:
+    """Remove the address of the graph from the words, if it is among them."""
+    if words and (alias is None or not (run.has_address or alias.graph)):
+        run.uri = words.pop(0)
+    if words and alias is None:
+        raise UsageFault(f"unexpected argument '{words[0]}'; parameters are given as -p name=value")
+    if run.uri is not None and alias is None and _is_assignment(run.uri):
+        raise UsageFault(f"'{run.uri}' is not a graph; parameters are given as -p {run.uri}")
+
+
+def _is_assignment(word: str) -> bool:
+    """True if a word has the form NAME=VALUE."""
+    return re.match(r"\$?[A-Za-z_]\w*=", word) is not None
+
+
+def _pick_query(
+    run: Invocation, file: str | None, text: str | None, name: str | None, changes: bool
+) -> tuple[str | Path, Query]:
+    from omnigraph.query.compile import pick_query
+    from omnigraph.query.syntax.parser import parse_queries
+
+    source: str | Path
+    if file is None or file == STDIN:
+        source = read_text(STDIN) if file == STDIN else text or ""
+        tree = parse_queries(source)
+    else:
+        source = run.config.find_query(file)
+        tree = parse_queries(read_text(str(source)), str(source))
+    if name is None and len(tree.queries) > 1:
+        names = listing(query.name.text for query in tree.queries)
+        raise InputError(
+            f"there are several queries: {names}", code="query_name_needed", hint="choose one with --name NAME"
+        )
+    query = pick_query(tree, name)
+    if query.is_mutation != changes:
+        what, right = ("is a read query", "read") if changes else ("is a mutation query", "change")
+        raise InputError(
+            f"query '{query.name.text}' {what}", code="wrong_command", hint=f"run it with 'omnigraph {right}'"
+        )
+    return source, query
+
+
+def _warn_of_unused(query: Query, text: str, declared: Mapping[str, str], given: Mapping[str, Any]) -> None:
+    """Warn of parameters that the query does not declare or, without a head, does not use."""
+    from omnigraph.query.inline import is_bare
+
+    if is_bare(text):
+        _warn_of_unused_in_text(text, given)
+        return
+    for unknown in [name for name in given if name not in declared]:
+        near = closest(unknown, declared)
+        takes = f"it takes {listing(declared)}" if declared else "it takes none"
+        remark(
+            "warning",
+            f"query '{query.name.text}' has no parameter '{unknown}'; "
+            + (f"did you mean '{near}'?" if near else takes),
+        )
+
+
+def _warn_of_unused_in_text(text: str, given: Mapping[str, Any]) -> None:
+    """Warn of parameters that a query without a head does not mention; the given values declare its parameters."""
+    from omnigraph.lang.tokens import VAR, lex
+
+    used = {token.text[1:] for token in lex(text).tokens if token.kind == VAR}
+    for name in given:
+        if name not in used:
+            near = closest(name, used)
+            remark("warning", f"the query does not use '${name}'" + (f"; did you mean '{near}'?" if near else ""))
+
+
+@contextmanager
+def parameter_hints() -> Iterator[None]:
+    """Add a hint on the syntax of parameters to parameter errors without a hint."""
+    try:
+        yield
+    except ParameterError as error:
+        error.hint = error.hint or "parameters are given as -p name=value, or all at once as --params '{…}'"
+        raise
+
+
+def declared_types(query: Query) -> dict[str, str]:
+    """Return the parameters of a query and their types as written."""
+    return {param.name.text: _written_type(param) for param in query.params}
+
+
+def _written_type(param: Any) -> str:
+    name = f"[{param.type_name.text}]" if param.is_list else str(param.type_name.text)
+    return f"{name}?" if param.nullable else name
