@@ -19,8 +19,8 @@ from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
+from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.suggestions import did_you_mean
-from omnigraph.values import is_unicode
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange, diff_snapshots
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock

@@ -1,47 +1,34 @@
-"""Types: what a value may be, and how the type is written in source and in JSON.
+"""Types of properties, parameters and result columns, with their text and JSON forms.
 
 A property's type is a scalar (or `Vector(n)`), possibly a list of it, possibly nullable, possibly a String limited
-to an enum's values. What a query returns may also be put together: objects, and lists of anything.
-The Arrow form of a type is `schema.arrow`'s; reading and spelling values is `values`'.
+to an enum's values. Result columns also have object types and lists of any type. `scalar_types.registry` describes the
+scalars, `schema.arrow` maps types to Arrow, and `values` reads and writes values.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-ScalarName = Literal["String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime", "Vector"]
+from omnigraph.scalar_types.registry import KINDS, ScalarKind, ScalarName
 
-SCALARS: tuple[ScalarName, ...] = (
-    "String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime",
-)  # fmt: skip
-"""The scalars one can write by name alone; `Vector` needs its dimension."""
+SCALARS: tuple[ScalarName, ...] = tuple(name for name in KINDS if name != "Vector")
+"""The scalars that are written by name alone; `Vector` needs its dimension."""
 
-_FOREIGN_TYPES = {
-    "I64": ("int", "integer", "bigint", "long", "int64", "number"),
-    "I32": ("int32", "smallint"),
-    "F64": ("float", "double", "real", "decimal", "numeric", "float64"),
-    "F32": ("float32",),
-    "String": ("str", "text", "varchar", "char", "uuid"),
-    "DateTime": ("timestamp", "time", "timestamptz"),
-    "Blob": ("bytes", "binary", "bytea"),
-    "[T], such as [String]": ("list", "array", "set"),
-}
-_BY_FOREIGN_NAME = {name: type_ for type_, names in _FOREIGN_TYPES.items() for name in names}
+_FOREIGN_LISTS = ("list", "array", "set")
+_BY_FOREIGN_NAME: dict[str, str] = {name: kind.name for kind in KINDS.values() for name in kind.foreign_names}
+_BY_FOREIGN_NAME.update(dict.fromkeys(_FOREIGN_LISTS, "[T], such as [String]"))
 
 
 def foreign_type(name: str) -> str | None:
-    """The type that another language calls `name`; None if it is not known."""
+    """Return the type that another language calls `name`; None if it is not known."""
     return _BY_FOREIGN_NAME.get(name.lower())
 
 
 INTEGER_RANGES: dict[ScalarName, tuple[int, int]] = {
-    "I32": (-(2**31), 2**31 - 1),
-    "I64": (-(2**63), 2**63 - 1),
-    "U32": (0, 2**32 - 1),
-    "U64": (0, 2**64 - 1),
+    kind.name: kind.integer_range for kind in KINDS.values() if kind.integer_range is not None
 }
-FLOATS: frozenset[ScalarName] = frozenset({"F32", "F64"})
+FLOATS: frozenset[ScalarName] = frozenset(kind.name for kind in KINDS.values() if kind.is_float)
 VECTOR_DIM_MAX = 2**31 - 1
 
 
@@ -61,6 +48,11 @@ class PropertyType:
     def __post_init__(self) -> None:
         assert (self.dim is not None) == (self.scalar == "Vector"), "exactly vectors have a dimension"
         assert self.enum_values is None or (self.scalar == "String" and not self.is_list)
+
+    @property
+    def kind(self) -> ScalarKind:
+        """The registry entry of the scalar."""
+        return KINDS[self.scalar]
 
     @property
     def is_integer(self) -> bool:

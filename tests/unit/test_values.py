@@ -14,20 +14,11 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import ValueFormatError
+from omnigraph.scalar_types.dates import format_date, format_datetime, parse_date, parse_datetime
+from omnigraph.scalar_types.describe import describe_json
+from omnigraph.scalar_types.floats import round_f32, spell_float
 from omnigraph.types import PropertyType
-from omnigraph.values import (
-    derive_id,
-    describe_json,
-    format_date,
-    format_datetime,
-    parse_date,
-    parse_datetime,
-    read_json,
-    round_f32,
-    spell_float,
-    spell_key,
-    write_json,
-)
+from omnigraph.values import derive_id, read_json, spell_key, write_json
 
 EPOCH = date(1970, 1, 1)
 TYPES = {

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from omnigraph.embedding.specification import TypeTarget
 from omnigraph.errors import InputError
-from omnigraph.values import describe_json
+from omnigraph.scalar_types.describe import describe_json
 
 
 @dataclass(frozen=True, slots=True)

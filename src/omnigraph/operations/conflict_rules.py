@@ -13,7 +13,7 @@ The narrower word goes first. A word about something that is not there is a mist
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 from omnigraph.errors import Hint, InputError
@@ -140,13 +140,5 @@ def _value(type_: NodeType | EdgeType, name: str, value: Any) -> Any:
 def _shown(value: Any, type_: PropertyType) -> Any:
     """What a table stores, as Python shows it."""
     if type_.is_list:
-        return [None if item is None else _shown_scalar(item, type_.scalar) for item in value]
-    return _shown_scalar(value, type_.scalar)
-
-
-def _shown_scalar(value: Any, scalar: str) -> Any:
-    if scalar == "Date":
-        return (_EPOCH + timedelta(days=value)).date()
-    if scalar == "DateTime":
-        return _EPOCH + timedelta(milliseconds=value)
-    return managed_blob(value) if scalar == "Blob" else value
+        return [None if item is None else type_.kind.to_python(item) for item in value]
+    return managed_blob(value) if type_.scalar == "Blob" else type_.kind.to_python(value)

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import TypeNotFound
+from omnigraph.scalar_types.columns import stored_values
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -62,13 +63,6 @@ def records_of(type_: NodeType | EdgeType, table: pa.Table) -> Iterator[dict[str
 
 
 def _values(column: pa.Array) -> list[Any]:
-    if pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    elif pa.types.is_date64(column.type):
-        column = column.cast(pa.int64())
-    elif pa.types.is_large_binary(column.type):
+    if pa.types.is_large_binary(column.type):
         return [None if v is None else "base64:" + base64.b64encode(v).decode() for v in column.to_pylist()]
-    elif pa.types.is_list(column.type) and pa.types.is_date(column.type.value_type):
-        number = pa.int32() if pa.types.is_date32(column.type.value_type) else pa.int64()
-        column = column.cast(pa.list_(number))
-    return list(column.to_pylist())
+    return stored_values(column)

@@ -25,7 +25,6 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.fragments import read_stored, stored_fragments
-from omnigraph.values import format_date, format_datetime
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -192,13 +191,7 @@ def _spelling(type_: NodeType | EdgeType, name: str) -> Callable[[Any], str]:
     property_type = type_.properties[name].type
     if property_type.is_list or property_type.scalar == "Vector":
         return lambda value: json.dumps(value, ensure_ascii=False)
-    if property_type.scalar == "Date":
-        return format_date
-    if property_type.scalar == "DateTime":
-        return format_datetime
-    if property_type.scalar == "Bool":
-        return lambda value: "true" if value else "false"
-    return str
+    return str if property_type.is_float else property_type.kind.text
 
 
 _WRITERS: Mapping[Format, Callable[[NodeType | EdgeType, pa.Table], bytes]] = {

@@ -24,8 +24,8 @@ from omnigraph.lang.tokens import VAR, lex
 from omnigraph.query.params import WrittenValue
 from omnigraph.query.syntax.ast import Param
 from omnigraph.query.syntax.parse_writes import BARE
+from omnigraph.scalar_types.describe import describe_json
 from omnigraph.types import INTEGER_RANGES
-from omnigraph.values import describe_json
 
 _I64_MAX = INTEGER_RANGES["I64"][1]
 

@@ -25,10 +25,6 @@ from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Severity = Literal["error", "warning", "info"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-_KINDS = {
-    "String": "string", "Bool": "bool", "I32": "int", "U32": "int", "I64": "bigint", "U64": "bigint",
-    "F32": "float", "F64": "float", "Date": "date", "DateTime": "datetime", "Blob": "blob", "Vector": "vector",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +271,7 @@ def _described(type_: ResultType) -> dict[str, Any]:
             data |= {"item_kind": _kind(type_.item), "item": _described(type_.item)}
         case PropertyType():
             if type_.is_list:
-                data["item_kind"] = _KINDS[type_.scalar]
+                data["item_kind"] = type_.kind.result_kind
             if type_.dim is not None:
                 data["vector_dim"] = type_.dim
         case _:
@@ -287,7 +283,7 @@ def _described(type_: ResultType) -> dict[str, Any]:
 def _kind(type_: ResultType) -> str:
     if isinstance(type_, ObjectType):
         return "object"
-    return "list" if isinstance(type_, ListType) or type_.is_list else _KINDS[type_.scalar]
+    return "list" if isinstance(type_, ListType) or type_.is_list else type_.kind.result_kind
 
 
 def _flat(pipeline: ir.Pipeline) -> Iterable[ir.Op]:

@@ -16,12 +16,11 @@ from typing import Any
 from omnigraph.checkpoints import paced
 from omnigraph.errors import ParameterError, ValueFormatError
 from omnigraph.query.plan.ir import NOW, ParamDecl
+from omnigraph.scalar_types.describe import describe_json
+from omnigraph.scalar_types.registry import JS_SAFE_MAX
 from omnigraph.suggestions import closest
 from omnigraph.types import INTEGER_RANGES, PropertyType
-from omnigraph.values import JS_SAFE_MAX, describe_json, is_json, read_json
-
-TEXT_SCALARS = ("String", "Date", "DateTime", "Blob")
-"""The types whose values are written as texts."""
+from omnigraph.values import is_json, read_json
 
 _DECIMAL = re.compile(r"-?[0-9]{1,100}")
 
@@ -87,7 +86,7 @@ def _validate_unused(unused: Iterable[str], given: Mapping[str, Any]) -> None:
 
 def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:
     if isinstance(value, WrittenValue):
-        value = str(value) if type_.scalar in TEXT_SCALARS and not type_.is_list else value.value
+        value = str(value) if type_.kind.is_json_text and not type_.is_list else value.value
     if value is None or not is_json(value):
         return read_json(value, type_)
     if type_.is_list:
@@ -96,9 +95,9 @@ def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:
         return [_read(item, type_.item, javascript) for item in paced(value)]
     if type_.scalar in INTEGER_RANGES:
         return read_json(_integer(value, type_, javascript), type_)
-    if type_.scalar in ("Date", "DateTime") and not isinstance(value, str):
-        word = "a date string" if type_.scalar == "Date" else "a datetime string"
-        raise ValueFormatError(f"expected {word}, found {describe_json(value)}")
+    word = type_.kind.literal_call
+    if word is not None and not isinstance(value, str):
+        raise ValueFormatError(f"expected a {word} string, found {describe_json(value)}")
     return read_json(value, type_)
 
 

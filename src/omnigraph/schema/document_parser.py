@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from omnigraph.errors import SchemaChangeError
+from omnigraph.scalar_types.describe import describe_json
 from omnigraph.schema.catalog import Cardinality, Check, Constraint, Index, Key, Note, Range, Unique
 from omnigraph.schema.document import (
     IDENTITY_MAX,
@@ -28,7 +29,6 @@ from omnigraph.schema.document import (
     SystemField,
 )
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
-from omnigraph.values import describe_json
 
 Part = TypeVar("Part")
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.lang.comment_printer import quote
+from omnigraph.scalar_types.floats import spell_float
 from omnigraph.schema.catalog import Check, Constraint, Note, Range, TypeKind, constraint_to_json
 from omnigraph.types import PropertyType
-from omnigraph.values import spell_float
 
 DropMode = Literal["soft", "hard"]
 """Soft keeps what was dropped readable in older versions; hard purges those versions as well."""

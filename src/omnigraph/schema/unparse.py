@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.lang.spans import Name
+from omnigraph.scalar_types.floats import spell_float
 from omnigraph.schema.ast import (
     Annotation,
     AnnotationValue,
@@ -39,7 +40,6 @@ from omnigraph.schema.catalog import (
     constraint_columns,
 )
 from omnigraph.schema.format import print_schema
-from omnigraph.values import spell_float
 
 _WORDS: dict[type[Constraint], ColumnRuleKind] = {Key: "key", Unique: "unique", Index: "index"}
 

@@ -12,20 +12,20 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.query.plan import ir
+from omnigraph.scalar_types.registry import ScalarKind
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.spark.arrow_interop import spark_name
 from omnigraph.types import INTEGER_RANGES, PropertyType
 
 _OVERFLOW = re.compile(r"omnigraph-overflow-([IU]64)")
-_FLOATS: dict[str | None, str] = {"F32": "float", "F64": "double"}
 
 
 def total_of(call: ir.Aggregate, name: str, f: Any) -> Any:
     """The column of an aggregate over the column `name`; `f` is PySpark's module of functions."""
     value = f.col(name)
-    float_ = _FLOATS.get(_scalar(call.argument))
-    if call.distinct and float_ is not None:
-        value = value + f.lit(0.0).cast(float_)  # there is one zero
+    kind = _kind(call.argument)
+    if call.distinct and kind is not None and kind.is_float:
+        value = value + f.lit(0.0).cast(kind.spark)  # -0.0 and 0.0 are equal
     match call.function:
         case "count":
             return f.count_distinct(value) if call.distinct else f.count(value)
@@ -75,6 +75,6 @@ def _integer_sum(call: ir.Aggregate, value: Any, f: Any) -> Any:
     return f.when(total.isNull() | inside, total.cast(wide)).otherwise(failed.cast(wide))
 
 
-def _scalar(expr: ir.Expr) -> str | None:
+def _kind(expr: ir.Expr) -> ScalarKind | None:
     type_ = getattr(expr, "type", None)
-    return type_.scalar if isinstance(type_, PropertyType) and not type_.is_list else None
+    return type_.kind if isinstance(type_, PropertyType) and not type_.is_list else None

@@ -11,25 +11,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from omnigraph.engine.ingest.tabular import find_type
+from omnigraph.scalar_types.columns import ARROW_TYPES
+from omnigraph.scalar_types.registry import KINDS
 from omnigraph.schema.catalog import Catalog
 
-_WIRE: Mapping[pa.DataType, pa.DataType] = {
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-    pa.date64(): pa.timestamp("us", "UTC"),
-    pa.large_binary(): pa.binary(),
+_SPARK_TYPES: Mapping[str, pa.DataType] = {
+    "string": pa.utf8(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "decimal(20,0)": pa.decimal128(20, 0),
+    "timestamp": pa.timestamp("us", "UTC"),
 }
-_NAMES: Mapping[pa.DataType, str] = {
-    pa.utf8(): "string",
-    pa.binary(): "binary",
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.date32(): "date",
-    pa.decimal128(20, 0): "decimal(20,0)",
-    pa.timestamp("us", "UTC"): "timestamp",
+"""Spark SQL name → Arrow type of its columns."""
+_NAMES: Mapping[pa.DataType, str] = {arrow: name for name, arrow in _SPARK_TYPES.items()}
+_WIRE: Mapping[pa.DataType, pa.DataType] = {
+    ARROW_TYPES[kind.name]: _SPARK_TYPES[kind.spark] for kind in KINDS.values() if kind.name != "Vector"
 }
 
 
@@ -100,8 +101,8 @@ def as_given(batches: Iterable[pa.RecordBatch], type_name: str, catalog: Catalog
         columns = [
             column.cast(_with_item(column.type, pa.uint64()))
             if name in type_.properties
-            and type_.properties[name].type.scalar == "U64"
-            and _item(column.type) == _WIRE[pa.uint64()]
+            and type_.properties[name].type.kind.spark == "decimal(20,0)"
+            and _item(column.type) == _SPARK_TYPES["decimal(20,0)"]
             else column
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]

@@ -9,9 +9,9 @@ from omnigraph.errors import ParameterError
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan.ir import NOW, ParamDecl
+from omnigraph.scalar_types.registry import JS_SAFE_MAX
 from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
-from omnigraph.values import JS_SAFE_MAX
 from support.queries import PARAMS, plan, read
 
 

@@ -18,8 +18,6 @@ from omnigraph.errors import InputError, ParameterError
 Declared = Mapping[str, str]
 """The parameters a query declares, and their types as written."""
 
-_TEXTS = ("String", "Date", "DateTime", "Blob")
-
 
 def gather(
     declared: Declared,
@@ -62,8 +60,14 @@ def read_word(word: str, declared: str | None) -> Any:
         value = json.loads(word)
     except (ValueError, RecursionError):
         return word
-    is_text = declared is not None and declared.rstrip("?") in _TEXTS
+    is_text = declared is not None and declared.rstrip("?") in _text_types()
     return word if is_text and value is not None and not isinstance(value, str) else value
+
+
+def _text_types() -> frozenset[str]:
+    from omnigraph.scalar_types.registry import KINDS
+
+    return frozenset(kind.name for kind in KINDS.values() if kind.is_json_text)
 
 
 def read_untyped(word: str) -> Any:

@@ -19,12 +19,13 @@ from omnigraph.engine.expr import three_valued
 from omnigraph.engine.expr.function_batches import COLUMN_BYTES_MAX, call_in_batches, repeated
 from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test
 from omnigraph.engine.expr.scalar_functions import arithmetic, function, matching, negative
-from omnigraph.engine.expr.sort_keys import id_ranks_of, one_zero, plain, ranks_of
+from omnigraph.engine.expr.sort_keys import id_ranks_of, one_zero, ranks_of
 from omnigraph.engine.expr.structs import codes_of, put_together
 from omnigraph.engine.paths.path_table import shown
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import VARIES
+from omnigraph.scalar_types.columns import comparable, stored_array, stored_values
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import PropertyType
@@ -95,7 +96,7 @@ class Evaluator:
             return self._with_constant(left, op, self.constant(right), frame)
         column = ir.Prop | ir.Computed
         if isinstance(right, ir.Computed) and isinstance(left, column) and not any(ir.variables_of(right)):
-            return self._with_constant(left, op, plain(self.value(right, Frame()))[0], frame)
+            return self._with_constant(left, op, stored_values(self.value(right, Frame()))[0], frame)
         if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, column):
             return self._one_of(right, self.constant(left), frame)
         a, b = self.value(left, frame), self.value(right, frame)
@@ -132,7 +133,7 @@ class Evaluator:
     def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, frame: Frame) -> pa.Array | bool:
         """Whether a property is one of some constants, each brought to the column's own type."""
         tests = [make_test("value", prop.type, "=", value) for value in paced(values or ())]
-        wanted = one_zero(stored_array([test.value for test in tests if test.always is None], prop.type))
+        wanted = one_zero(stored_array([test.value for test in tests if test.always is None], arrow_type(prop.type)))
         column = one_zero(self.value(prop, frame))
         # The set is hashed anew for every call, so it is one call.
         return stoppable(lambda: pc.is_in(column, value_set=wanted), len(column) + len(wanted))
@@ -149,7 +150,7 @@ class Evaluator:
             case ir.Prop():
                 return frame.bound[expr.var].column(expr.name)
             case ir.Const() | ir.ParamRef():
-                return repeated(stored_array([self.constant(expr)], expr.type), frame.count, self.bytes_max)
+                return repeated(stored_array([self.constant(expr)], arrow_type(expr.type)), frame.count, self.bytes_max)
             case ir.TextMatch():
                 return pa.array(self.mask(expr, frame))
             case ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
@@ -199,7 +200,9 @@ class Evaluator:
         fixed = [isinstance(argument, ir.Const | ir.ParamRef) for argument in expr.arguments]
         constants = [self.constant(a) if isinstance(a, ir.Const | ir.ParamRef) else VARIES for a in expr.arguments]
         columns = [
-            stored_array([self.constant(a)], a.type) if isinstance(a, ir.Const | ir.ParamRef) else self.value(a, frame)
+            stored_array([self.constant(a)], arrow_type(a.type))
+            if isinstance(a, ir.Const | ir.ParamRef)
+            else self.value(a, frame)
             for a in expr.arguments
         ]
         call = partial(self._call, expr, constants)
@@ -307,14 +310,6 @@ def _of(values: Numbers, bound: Bound) -> Numbers:
     return values if bound.whole else values[bound.numbers]
 
 
-def stored_array(values: list[Any], type_: PropertyType) -> pa.Array:
-    """Values in stored form as an Arrow array."""
-    if type_.scalar in ("Date", "DateTime") and not type_.is_list:
-        number = pa.int32() if type_.scalar == "Date" else pa.int64()
-        return pa.array(values, number).cast(arrow_type(type_))
-    return pa.array(values, arrow_type(type_))
-
-
 def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
     """Which lists hold a value; null where the list is."""
     test = make_test("item", item, "=", value)
@@ -330,9 +325,9 @@ def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
 def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
     """Two columns against each other."""
     if op in ("contains_text", "starts_with", "ends_with", "contains_item") or _needs_python(a.type, b.type):
-        return pa.array([_pair(op, x, y) for x, y in zip(plain(a), plain(b), strict=True)], pa.bool_())
+        return pa.array([_pair(op, x, y) for x, y in zip(stored_values(a), stored_values(b), strict=True)], pa.bool_())
     if pa.types.is_boolean(a.type):
-        a, b = a.cast(pa.int8()), b.cast(pa.int8())
+        a, b = comparable(a), comparable(b)
     compute = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
     return pc.call_function(compute[op], [a, b])
 

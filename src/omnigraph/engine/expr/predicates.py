@@ -18,14 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.scalar_types.columns import comparable, stored_values
 from omnigraph.schema.arrow import arrow_type, property_type
 from omnigraph.storage.lance.tables import sql_text
 from omnigraph.types import INTEGER_RANGES, PropertyType
-from omnigraph.values import format_date
 
 Op = Literal["=", "!=", "<", "<=", ">", ">="]
 _FLIPPED: dict[str, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_STORED_DATES = {pa.date32(): pa.int32(), pa.date64(): pa.int64()}
 _COMPUTE = {
     "=": pc.equal,
     "!=": pc.not_equal,
@@ -70,8 +69,8 @@ class Test:
         if self.always is not None:
             return pc.and_(pc.is_valid(column), self.always)
         value = pa.scalar(self.value, arrow_type(self.type))
-        if self.type.scalar == "Bool":
-            column, value = column.cast(pa.int8()), value.cast(pa.int8())
+        if pa.types.is_boolean(value.type):
+            column, value = comparable(column), comparable(value)
         return _COMPUTE[self.op](column, value)
 
     def of_numbers(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -116,7 +115,7 @@ def _integer_test(column: str, type_: PropertyType, op: Op, value: int | float) 
 
 
 def _float_test(column: str, type_: PropertyType, op: Op, value: int | float) -> Test:
-    if type_.scalar == "F32":
+    if arrow_type(type_) == pa.float32():
         try:
             rounded = _round_f32(value)
         except OverflowError:
@@ -152,28 +151,11 @@ def _decided(column: str, type_: PropertyType, op: Op, *, above: bool) -> Test:
 
 def sql_literal(value: Any, type_: PropertyType) -> str:
     """A stored value as an SQL literal of its column's type."""
-    match type_.scalar:
-        case "String":
-            return sql_text(value)
-        case "Bool":
-            return "true" if value else "false"
-        case "Date":
-            return f"date '{format_date(value)}'" if 0 <= value < 2_932_897 else f"arrow_cast({value}, 'Date32')"
-        case "DateTime":
-            return f"arrow_cast({value}, 'Date64')"
-        case "F32":
-            return f"arrow_cast({value!r}, 'Float32')"
-        case "F64":
-            return f"arrow_cast({value!r}, 'Float64')"
-        case "I64" if value == INTEGER_RANGES["I64"][0]:
-            # As a number it would be the negation of one that is too large.
-            return f"arrow_cast('{value}', 'Int64')"
-        case _:
-            return str(value)
+    literal = type_.kind.sql
+    return sql_text(value) if literal is None else literal(value)
 
 
 def sql_in(column: str, values: pa.Array) -> str:
     """A filter for rows whose column is one of the values, which are of its type."""
     type_ = property_type(values.type)
-    stored = values.cast(_STORED_DATES.get(values.type, values.type)).to_pylist()
-    return f"`{column}` IN ({', '.join(sql_literal(value, type_) for value in stored)})"
+    return f"`{column}` IN ({', '.join(sql_literal(value, type_) for value in stored_values(values))})"

@@ -12,6 +12,7 @@ from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.exec.binding_table import Bound
 from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native import gather, stoppable
+from omnigraph.scalar_types.columns import comparable, stored_values
 
 _FEW = 256
 """So few ids are put in order faster by Python."""
@@ -49,12 +50,9 @@ def id_ranks_of(bound: Bound) -> Numbers:
 
 def ranks_of(values: pa.Array) -> Numbers:
     """Dense ranks of values: equal values have equal ranks, null has -1."""
-    if pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
-    elif pa.types.is_date(values.type):
-        values = values.cast(pa.int64() if values.type == pa.date64() else pa.int32())
-    elif pa.types.is_nested(values.type):
-        return _list_ranks(plain(values))
+    if pa.types.is_nested(values.type):
+        return _list_ranks(stored_values(values))
+    values = comparable(values)
     encoded = stoppable(lambda: one_zero(values).dictionary_encode(), len(values))
     order = stoppable(lambda: pc.sort_indices(encoded.dictionary).to_numpy(), len(encoded.dictionary))
     rank = np.empty(len(order) + 1, np.int64)
@@ -77,13 +75,3 @@ def _list_ranks(lists: list[list[Any] | None]) -> Numbers:
     ordered = stoppable(lambda: sorted(known), len(known))
     rank: dict[Any, int] = {key: place for place, key in enumerate(ordered)}
     return np.array([rank.get(key, -1) for key in keys], np.int64)
-
-
-def plain(values: pa.Array) -> list[Any]:
-    """Values as Python has them, but dates as numbers: a date of Python has no time of day."""
-    type_ = values.type
-    if pa.types.is_list(type_) and pa.types.is_date(type_.value_type):
-        values = values.cast(pa.list_(pa.int64() if type_.value_type == pa.date64() else pa.int32()))
-    elif pa.types.is_date(type_):
-        values = values.cast(pa.int64() if type_ == pa.date64() else pa.int32())
-    return list(values.to_pylist())

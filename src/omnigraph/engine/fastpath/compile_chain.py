@@ -34,8 +34,6 @@ from omnigraph.types import PropertyType
 
 _PLAIN_MAX = 1_000
 """More rows than this are shown as Arrow."""
-_PLAIN = frozenset({"String", "Bool", "I32", "I64", "U32", "U64", "F64"})
-"""Types whose values are the same as Arrow and as Python."""
 _KNOWN = (
     ir.Const, ir.ParamRef, ir.Prop, ir.Entity, ir.Compare, ir.Logic, ir.Not, ir.IsNull, ir.Arithmetic, ir.Negative,
     ir.Function, ir.Aggregate, ir.ColumnRef, ir.Object, ir.ListOf, ir.GroupValue,
@@ -209,4 +207,4 @@ def _counts_rows(expr: ir.Expr) -> bool:
 
 
 def _is_plain(type_: PropertyType) -> bool:
-    return type_.scalar in _PLAIN and not type_.is_list
+    return type_.kind.is_python_value and not type_.is_list

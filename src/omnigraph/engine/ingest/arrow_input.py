@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import InputError
-from omnigraph.values import InvalidText
+from omnigraph.scalar_types.describe import InvalidText
 
 _INDEX = "__index_level_"
 """How pandas names the index of a frame in Parquet and Arrow files."""

@@ -15,23 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ValueFormatError
+from omnigraph.scalar_types.columns import in_range, stored_array
+from omnigraph.scalar_types.registry import ScalarKind
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType
-from omnigraph.values import DATE_RANGE, DATETIME_RANGE, Fetch, managed_blob, parse_date, parse_datetime, read_json
+from omnigraph.values import Fetch, managed_blob, read_json
 
 _NONE = type(None)
-_EXPECTED: dict[str, frozenset[type]] = {
-    "String": frozenset({str, _NONE}),
-    "Bool": frozenset({bool, _NONE}),
-    "I32": frozenset({int, _NONE}),
-    "I64": frozenset({int, _NONE}),
-    "U32": frozenset({int, _NONE}),
-    "U64": frozenset({int, _NONE}),
-    "F32": frozenset({float, int, _NONE}),
-    "F64": frozenset({float, int, _NONE}),
-    "Date": frozenset({str, _NONE}),
-    "DateTime": frozenset({str, _NONE}),
-}
 _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError, ValueFormatError)
 
 BadValue = Callable[[int, ValueFormatError], None]
@@ -65,53 +55,38 @@ def _whole(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None =
         return _lists(values, type_)
     if type_.scalar == "Vector":
         return _vectors(values, type_)
-    expected = _EXPECTED.get(type_.scalar)
-    if expected is None or not types <= expected:
+    kind = type_.kind
+    if not types - {_NONE} <= kind.json_types:
         return None
-    match type_.scalar:
-        case "F32" | "F64":
-            return _floats(values, type_, types)
-        case "Date":
-            return _short_dates(values)
-        case "DateTime":
-            return _dates(values, parse_datetime, pa.int64(), pa.date64())
-        case _:
-            return pa.array(values, arrow_type(type_))
+    if kind.is_float:
+        return _floats(values, arrow_type(type_), types)
+    if kind.number is not None:
+        return _dates(values, kind, arrow_type(type_))
+    return pa.array(values, arrow_type(type_))
 
 
-def _floats(values: Sequence[Any], type_: PropertyType, types: set[type]) -> pa.Array | None:
-    single = type_.scalar == "F32"
+def _floats(values: Sequence[Any], stored: pa.DataType, types: set[type]) -> pa.Array | None:
+    single = stored == pa.float32()
     if int in types:
         if single and any(type(v) is int and v.bit_length() > 53 for v in values):
-            # Such an integer would be rounded twice on its way to 32 bits.
-            return None
+            return None  # the integer would be rounded twice: to 64 bits, then to 32
         values = [v if v is None else float(v) for v in values]
     column = pa.array(values, pa.float64())
     if single:
-        column = column.cast(pa.float32(), safe=False)
+        column = column.cast(stored, safe=False)
     return column if pc.all(pc.is_finite(column)).as_py() is not False else None
 
 
-def _short_dates(values: Sequence[Any]) -> pa.Array | None:
-    try:
-        # Arrow accepts exactly the short form of a date.
-        dates = pa.array(values, pa.utf8()).cast(pa.date32())
-        return dates if in_calendar(dates) else None
-    except pa.ArrowInvalid:
-        return _dates(values, parse_date, pa.int32(), pa.date32())
-
-
-def in_calendar(dates: pa.Array) -> bool:
-    """True if all dates or datetimes are in the years 1 to 9999."""
-    is_day = pa.types.is_date32(dates.type)
-    ends = pc.min_max(dates.cast(pa.int32() if is_day else pa.int64()))
-    low, high = DATE_RANGE if is_day else DATETIME_RANGE
-    return dates.null_count == len(dates) or bool(low <= ends["min"].as_py() and ends["max"].as_py() <= high)
-
-
-def _dates(values: Sequence[str | None], parse: Callable[[str], int], number: pa.DataType, to: pa.DataType) -> pa.Array:
-    known: dict[str | None, int | None] = {text: None if text is None else parse(text) for text in set(values)}
-    return pa.array(list(map(known.__getitem__, values)), number).cast(to)
+def _dates(values: Sequence[str | None], kind: ScalarKind, stored: pa.DataType) -> pa.Array | None:
+    if pa.types.is_date32(stored):
+        try:
+            # Arrow accepts exactly the short form of a Date.
+            dates = pa.array(values, pa.utf8()).cast(stored)
+            return dates if in_range(dates) else None
+        except pa.ArrowInvalid:
+            pass
+    known: dict[str | None, int | None] = {text: None if text is None else kind.read(text) for text in set(values)}
+    return stored_array(list(map(known.__getitem__, values)), stored)
 
 
 def _lists(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
@@ -119,8 +94,7 @@ def _lists(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
         return None
     item = type_.item
     items = list(chain.from_iterable(v for v in values if v is not None))
-    expected = _EXPECTED.get(item.scalar)
-    if expected is None or not set(map(type, items)) <= expected - {_NONE}:
+    if not set(map(type, items)) <= item.kind.json_types:
         return None
     flat = _whole(items, item)
     if flat is None:
@@ -161,7 +135,4 @@ def _one_by_one(values: Sequence[Any], type_: PropertyType, bad: BadValue, fetch
         except ValueFormatError as error:
             bad(position, error)
             stored.append(None)
-    if type_.scalar in ("Date", "DateTime") and not type_.is_list:
-        number = pa.int32() if type_.scalar == "Date" else pa.int64()
-        return pa.array(stored, number).cast(arrow_type(type_))
-    return pa.array(stored, arrow_type(type_))
+    return stored_array(stored, arrow_type(type_))

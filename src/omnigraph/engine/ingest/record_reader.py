@@ -17,10 +17,10 @@ from omnigraph.engine.ingest.csv_text import BOM
 from omnigraph.engine.ingest.jsonl_fast import STRUCTURE_MAX, BlockReader, cut_blocks
 from omnigraph.engine.ingest.records import ENDS, AnyType, EndTypes, Faults, Records, RecordSet, end_id, end_types
 from omnigraph.errors import RecordError, ValueFormatError
+from omnigraph.scalar_types.describe import describe_json
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
-from omnigraph.values import describe_json
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
 

@@ -6,7 +6,6 @@ record, or generated. Wrong records are reported with their lines and left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -29,13 +28,11 @@ from omnigraph.engine.ingest.records import (
 )
 from omnigraph.engine.write.fill_vectors import has_text
 from omnigraph.errors import ValueFormatError
+from omnigraph.scalar_types.columns import stored_values
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.types import PropertyType
-from omnigraph.values import Fetch, derive_id, parse_date, parse_datetime, read_float, spell_key
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
-_NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
+from omnigraph.values import Fetch, derive_id, spell_key
 
 
 def build_rows(
@@ -218,7 +215,7 @@ def _derived_ids(node: NodeType, fields: Mapping[str, pa.Array]) -> pa.Array:
     spelt: list[list[str | None]] = []
     for name in node.key:
         type_ = node.properties[name].type
-        spelt.append([None if value is None else spell_key(value, type_) for value in _stored(fields[name])])
+        spelt.append([None if value is None else spell_key(value, type_) for value in stored_values(fields[name])])
     return pa.array(
         [
             None if None in parts else derive_id([p for p in parts if p is not None])
@@ -228,28 +225,14 @@ def _derived_ids(node: NodeType, fields: Mapping[str, pa.Array]) -> pa.Array:
     )
 
 
-def _stored(column: pa.Array) -> list[Any]:
-    if pa.types.is_date(column.type):
-        column = column.cast(pa.int32() if column.type == pa.date32() else pa.int64())
-    return list(column.to_pylist())
-
-
 def _is_old_spelling(node: NodeType, id_: str, fields: Mapping[str, pa.Array], position: int) -> bool:
-    """Whether an id is a way to write one key column's value: `00042` for 42, a date as text."""
+    """Return True if an id denotes the value of a key column in another form: `00042` for 42, a date as text."""
     for name in node.key:
         type_ = node.properties[name].type
-        value = _stored(fields[name].slice(position, 1))[0]
+        value = stored_values(fields[name].slice(position, 1))[0]
+        read = type_.kind.from_id
         try:
-            if type_.is_integer:
-                same = _INTEGER.fullmatch(id_) is not None and int(id_) == value
-            elif type_.is_float:
-                same = _NUMBER.fullmatch(id_) is not None and read_float(float(id_), type_) == value
-            elif type_.scalar == "Date":
-                same = parse_date(id_) == value
-            elif type_.scalar == "DateTime":
-                same = parse_datetime(id_) == value
-            else:
-                same = id_ == spell_key(value, type_)
+            same = id_ == spell_key(value, type_) if read is None else read(id_) == value
         except ValueFormatError:
             same = False
         if same:

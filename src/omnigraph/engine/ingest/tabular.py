@@ -25,22 +25,19 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
 from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
-from omnigraph.engine.ingest.json_columns import in_calendar
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
 from omnigraph.engine.ingest.records import EndTypes, Faults, RecordColumns, Records, RecordSet, end_id, end_types
 from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
+from omnigraph.scalar_types.columns import in_range
+from omnigraph.scalar_types.dates import DAY_MS, format_date, format_datetime
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.input_files import DataFile
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
-from omnigraph.values import DAY_MS, format_date, format_datetime
 
-_INTEGER = re.compile(r"([+-]?[0-9]{1,30})(?:\.0{1,30})?")
 _WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
 _NO_NAME = re.compile(r"[^0-9a-z]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
 _CSV_ROWS = 65_536
 _CSV_CHARS = 16 << 20
 _TEXT = PropertyType("String")
@@ -191,7 +188,7 @@ def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
             return array.cast(stored)
         except pa.ArrowInvalid:
             return None
-    elif wanted.scalar == "F32" and not wanted.is_list and given == pa.float64():
+    elif stored == pa.float32() and given == pa.float64():
         plain, array = True, array.cast(stored, safe=False)
     elif wanted.scalar == "Vector":
         return _direct_vectors(array, wanted)
@@ -199,9 +196,7 @@ def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
         return None
     if not plain or (pa.types.is_floating(stored) and pc.all(pc.is_finite(array)).as_py() is False):
         return None
-    if pa.types.is_date(stored) and not in_calendar(array):
-        return None
-    return array
+    return array if in_range(array) else None
 
 
 def _direct_vectors(array: pa.Array, wanted: PropertyType) -> pa.Array | None:
@@ -382,14 +377,7 @@ def _cell(text: str | None, type_: PropertyType) -> Any:
             return json.loads(text)
         except (ValueError, RecursionError):
             return text
-    if type_.is_integer:
-        match = _INTEGER.fullmatch(text)
-        return int(match[1]) if match else text
-    if type_.is_float:
-        return float(text) if _NUMBER.fullmatch(text) else text
-    if type_.scalar == "Bool":
-        return _BOOLS.get(text, text)
-    return text
+    return type_.kind.from_cell(text)
 
 
 def _end(text: str | None, key: PropertyType) -> str | None:

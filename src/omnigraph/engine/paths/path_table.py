@@ -18,9 +18,10 @@ from omnigraph.engine.exec.binding_table import Bound
 from omnigraph.engine.exec.left_join import WithNone
 from omnigraph.engine.expr.sort_keys import id_ranks_of, ranks_of
 from omnigraph.query.plan import ir
+from omnigraph.scalar_types.registry import ScalarName
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.types import ListType, ObjectType, PropertyType, ResultType, ScalarName
+from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Derived = TypeVar("Derived")

@@ -18,16 +18,15 @@ from omnigraph.errors import InputError, MissingPackage
 from omnigraph.notebook.picture import colours_of, draw
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
+from omnigraph.scalar_types.columns import kind_of, stored_values
 from omnigraph.text_table import TableStyle, table_lines, terminal_width
-from omnigraph.types import PropertyType
-from omnigraph.values import format_date, format_datetime, write_json
 from omnigraph.versioning.compare.rows import python_values, with_instants
 
 _HTML_ROWS = 50
 _TEXT_ROWS = 20
 _ROWS_AT_ONCE = 8192
-_I64, _F64 = PropertyType("I64"), PropertyType("F64")
-_WRITTEN = {pa.int64(): _I64, pa.uint64(): _I64, pa.float32(): _F64, pa.float64(): _F64}
+_UNCHANGED = frozenset({pa.utf8(), pa.bool_(), pa.int32(), pa.uint32()})
+"""Arrow types whose Python values are JSON values; converting them one by one takes time."""
 """Numbers that JSON does not always show as numbers."""
 
 
@@ -224,13 +223,10 @@ def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         items = _json_column(column.values)
         lists = [items[start:end] for start, end in pairwise(column.offsets.to_pylist())]
         return [list_ if known else None for list_, known in zip(lists, column.is_valid().to_pylist(), strict=True)]
-    if pa.types.is_date32(type_):
-        return [None if days is None else format_date(days) for days in column.cast(pa.int32()).to_pylist()]
-    if pa.types.is_date64(type_):
-        return [None if ms is None else format_datetime(ms) for ms in column.cast(pa.int64()).to_pylist()]
-    if type_ in _WRITTEN:
-        return [write_json(value, _WRITTEN[type_]) for value in column.to_pylist()]
-    return list(column.to_pylist())
+    kind = kind_of(type_)
+    if kind is None or type_ in _UNCHANGED:
+        return list(column.to_pylist())
+    return [None if value is None else kind.write(value) for value in stored_values(column)]
 
 
 def _finite(element: float) -> float | None:

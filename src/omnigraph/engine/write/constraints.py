@@ -28,10 +28,12 @@ from omnigraph.engine.write.delta import (
     one_array,
     without,
 )
+from omnigraph.scalar_types.columns import as_numbers
+from omnigraph.scalar_types.floats import spell_float
 from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
 from omnigraph.suggestions import listing
 from omnigraph.types import PropertyType
-from omnigraph.values import spell_float, spell_key
+from omnigraph.values import spell_key
 
 
 def rules_of(catalog: Catalog) -> list[IntegrityRule]:
@@ -233,9 +235,7 @@ def _spellings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_floating(type_):
         # Both zeros are one value, and have two spellings.
         return pc.cast(pc.add(column, pa.scalar(0.0, type_)), pa.utf8())
-    if pa.types.is_date(type_):
-        return pc.cast(pc.cast(column, pa.int64() if type_ == pa.date64() else pa.int32()), pa.utf8())
-    return pc.cast(column, pa.utf8())
+    return pc.cast(as_numbers(column), pa.utf8())
 
 
 def _unique(
@@ -378,9 +378,7 @@ def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[
 
 
 def _stored(scalar: pa.Scalar) -> Any:
-    if pa.types.is_date(scalar.type):
-        return scalar.cast(pa.int64() if scalar.type == pa.date64() else pa.int32()).as_py()
-    return scalar.as_py()
+    return as_numbers(scalar).as_py()
 
 
 def _spell(bound: float | None) -> str:

@@ -15,18 +15,18 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.exec.binding_table import Frame
 from omnigraph.engine.expr.predicates import make_test
-from omnigraph.engine.expr.sort_keys import plain
-from omnigraph.engine.ingest.json_columns import in_calendar
 from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.returned_rows import returned_rows
 from omnigraph.engine.write.where import frame_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
 from omnigraph.query.plan import ir
+from omnigraph.scalar_types.columns import in_range, stored_values
+from omnigraph.scalar_types.readers import read_blob
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
-from omnigraph.values import Fetch, derive_id, managed_blob, read_blob, read_json, spell_key
+from omnigraph.values import Fetch, derive_id, managed_blob, read_json, spell_key
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _ID = PropertyType("String")
@@ -239,7 +239,7 @@ class MutationRun:
         if not isinstance(expr, ir.Const | ir.ParamRef):
             # An insert has no row to look at, so what it computes is computed once.
             column = stored_column(self._strict.value(expr, Frame()), type_, what)
-            return plain(column)[0]
+            return stored_values(column)[0]
         value = expr.value if isinstance(expr, ir.Const) else self._params[expr.name]
         try:
             if type_.scalar == "Blob" and value is not None:
@@ -278,7 +278,7 @@ def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
         raise InputError(f"{what} ({type_}): {error}", code="bad_value") from None
     if type_.is_float and not pc.all(pc.is_finite(column.drop_null())).as_py() and len(column.drop_null()):
         raise InputError(f"{what} ({type_}): the number is too large", code="bad_value")
-    if pa.types.is_date(column.type) and not in_calendar(column):
+    if not in_range(column):
         raise InputError(f"{what} ({type_}): the result is outside the years 1 to 9999", code="bad_value")
     if type_.enum_values is not None:
         strange = column.drop_null().filter(pc.invert(pc.is_in(column.drop_null(), pa.array(type_.enum_values))))

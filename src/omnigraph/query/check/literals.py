@@ -8,19 +8,19 @@ from omnigraph.errors import ValueFormatError
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
+from omnigraph.scalar_types.registry import LITERAL_CALLS, ScalarKind
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import INTEGER_RANGES, PropertyType
-from omnigraph.values import parse_date, parse_datetime, read_json
+from omnigraph.values import read_json
 
 if TYPE_CHECKING:
     from omnigraph.query.check.expressions import ExpressionChecker
 
-_LITERAL_TYPES = {
+_LITERAL_TYPES: dict[str, PropertyType] = {
     "string": ir.STRING,
     "decimal": ir.F64,
     "bool": ir.BOOL,
-    "date": PropertyType("Date"),
-    "datetime": ir.DATETIME,
+    **{call: PropertyType(kind.name) for call, kind in LITERAL_CALLS.items()},
 }
 
 
@@ -34,7 +34,7 @@ def compatible(a: PropertyType, b: PropertyType) -> bool:
 
 
 def _is_number(type_: PropertyType) -> bool:
-    return type_.scalar in INTEGER_RANGES or type_.scalar in ("F32", "F64")
+    return type_.scalar in INTEGER_RANGES or type_.kind.is_float
 
 
 def literal(expr: ast.Literal | ast.ListLiteral) -> ir.Const:
@@ -104,11 +104,8 @@ def literal_type(expr: ast.Literal) -> PropertyType:
 
 
 def _stored(expr: ast.Literal) -> object:
-    if expr.kind == "date":
-        return parse_date(cast(str, expr.value))
-    if expr.kind == "datetime":
-        return parse_datetime(cast(str, expr.value))
-    return expr.value
+    kind = LITERAL_CALLS.get(expr.kind)
+    return expr.value if kind is None else kind.read(expr.value)
 
 
 def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
@@ -118,24 +115,22 @@ def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
     return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
 
 
-def _dated_hint(text: str, scalar: str) -> str:
-    """How a date is written; the text itself only where it is one."""
-    word, parse, example = (
-        ("date", parse_date, "2026-01-31") if scalar == "Date" else ("datetime", parse_datetime, "2026-01-31T12:00:00Z")
-    )
+def _call_hint(text: str, kind: ScalarKind) -> str:
+    """Return how to write a literal such as a date: with the given text if that is valid, else with an example."""
     try:
-        parse(text)
+        kind.read(text)
     except ValueFormatError:
-        return f'a {scalar} is written {word}("{example}")'
-    return f'write {word}("{text}")'
+        return f'a {kind.name} is written {kind.literal_call}("{kind.literal_example}")'
+    return f'write {kind.literal_call}("{text}")'
 
 
 def literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:
     """How a literal is written that was probably meant as a value of `type_`."""
-    if expr.kind == "string" and type_.scalar in ("Date", "DateTime"):
-        return _dated_hint(str(expr.value), type_.scalar)
-    if expr.kind in ("date", "datetime") and type_.scalar in ("Date", "DateTime"):
-        return f'a {type_.scalar} is written {type_.scalar.lower()}("…")'
+    call = type_.kind.literal_call
+    if expr.kind == "string" and call is not None:
+        return _call_hint(str(expr.value), type_.kind)
+    if expr.kind in LITERAL_CALLS and call is not None:
+        return f'a {type_.scalar} is written {call}("…")'
     if expr.kind == "string" and type_.is_numeric:
         return "write the number without quotes"
     if expr.kind == "string" and type_.scalar == "Bool":

@@ -11,7 +11,6 @@ from typing import Any, assert_never
 
 from omnigraph.lang.comment_printer import quote
 from omnigraph.query.plan import ir
-from omnigraph.values import spell_float, write_json
 
 _OPS = {"contains_item": "contains", "contains_text": "contains"}
 _WIDTH_MAX = 90
@@ -345,17 +344,12 @@ def _const(const: ir.Const) -> str:
     if type_.is_list:
         return f"[{', '.join(_const(ir.Const(item, type_.item)) for item in const.value)}]"
     value: Any = const.value
-    match type_.scalar:
-        case "String":
-            return quote(value)
-        case "Bool":
-            return "true" if value else "false"
-        case "Date" | "DateTime":
-            return f'{type_.scalar.lower()}("{write_json(value, type_)}")'
-        case "F32" | "F64":
-            spelt = spell_float(value, single=type_.scalar == "F32")
-            return spelt if "." in spelt else f"{spelt}.0"
-        case "Blob":
-            return f"a blob of {len(value)} bytes" if isinstance(value, bytes) else quote(value)
-        case _:
-            return str(value)
+    kind = type_.kind
+    if kind.literal_call is not None:
+        return f'{kind.literal_call}("{kind.text(value)}")'
+    if isinstance(value, bytes):
+        return f"a blob of {len(value)} bytes"
+    if isinstance(value, str):
+        return quote(value)
+    text = kind.text(value)
+    return f"{text}.0" if kind.is_float and "." not in text else text

@@ -26,6 +26,7 @@ class _Lazy:
 pa: Any = _Lazy("pyarrow")
 pc: Any = _Lazy("pyarrow.compute")
 np: Any = _Lazy("numpy")
+arrow_columns: Any = _Lazy("omnigraph.scalar_types.columns")
 
 
 def stored_type(type_: PropertyType) -> Any:
@@ -41,17 +42,12 @@ def by_row(columns: Columns, compute: Callable[..., Any], *, plain: bool = False
     rows = zip(*(array.to_pylist() for array in arrays), strict=True)
     found = [None if any(value is None for value in row) else compute(*row) for row in rows]
     wanted = stored_type(columns.call.type)
-    if plain and columns.call.type.scalar in ("Date", "DateTime"):
-        number = pa.int32() if columns.call.type.scalar == "Date" else pa.int64()
-        return pa.array(found, number).cast(wanted)
-    return pa.array(found, wanted)
+    return arrow_columns.stored_array(found, wanted) if plain else pa.array(found, wanted)
 
 
 def as_numbers(array: Any) -> Any:
-    """Dates as days and instants as milliseconds; any other array as it is."""
-    if pa.types.is_date32(array.type):
-        return array.cast(pa.int32())
-    return array.cast(pa.int64()) if pa.types.is_date64(array.type) else array
+    """Return dates as days and datetimes as milliseconds; any other array unchanged."""
+    return arrow_columns.as_numbers(array)
 
 
 def valid(array: Any) -> Any:

@@ -12,8 +12,8 @@ from omnigraph.query.plan import ir
 from omnigraph.query.scalars.arrays import by_row, pa, stored_type
 from omnigraph.query.scalars.signature import PRINTABLE, Columns, Kind, Scalar
 from omnigraph.query.scalars.texts import WHITE_SPACE
+from omnigraph.scalar_types.dates import parse_date, parse_datetime
 from omnigraph.types import INTEGER_RANGES, PropertyType
-from omnigraph.values import format_date, format_datetime, parse_date, parse_datetime, spell_float
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -33,19 +33,12 @@ def _argument(columns: Columns) -> PropertyType:
 
 def _to_string(columns: Columns) -> Any:
     type_ = _argument(columns)
-    match type_.scalar:
-        case "Date":
-            return by_row(columns, format_date, plain=True)
-        case "DateTime":
-            return by_row(columns, format_datetime, plain=True)
-        case "F32" | "F64":
-            return by_row(columns, lambda value: _spelt(value, single=type_.scalar == "F32"))
-        case _:
-            return columns.arrays[0].cast(pa.utf8())
-
-
-def _spelt(value: float, *, single: bool) -> str | None:
-    return spell_float(value, single=single) if math.isfinite(value) else None
+    kind = type_.kind
+    if kind.is_float:
+        return by_row(columns, lambda value: kind.text(value) if math.isfinite(value) else None)
+    if kind.number is not None:
+        return by_row(columns, kind.text, plain=True)
+    return columns.arrays[0].cast(pa.utf8())
 
 
 def _to_integer(columns: Columns) -> Any:

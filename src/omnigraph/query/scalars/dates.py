@@ -11,8 +11,8 @@ from typing import Any
 from omnigraph.query.plan import ir
 from omnigraph.query.scalars.arrays import filled, np, pa, pc, valid
 from omnigraph.query.scalars.signature import DAY, INTEGER, MOMENT, Columns, Kind, Scalar, same_type
+from omnigraph.scalar_types.dates import DATE_RANGE, DAY_MS
 from omnigraph.types import PropertyType
-from omnigraph.values import DATE_RANGE, DAY_MS
 
 _MS = {"week": 7 * DAY_MS, "day": DAY_MS, "hour": 3_600_000, "minute": 60_000, "second": 1_000, "millisecond": 1}
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}

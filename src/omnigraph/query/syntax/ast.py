@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Literal as OneOf
 
 from omnigraph.lang.spans import NOWHERE, Name, Span
+from omnigraph.scalar_types.registry import LiteralCall
 
-LiteralKind = OneOf["string", "int", "decimal", "bool", "date", "datetime"]
+LiteralKind = OneOf["string", "int", "decimal", "bool"] | LiteralCall
 CompareOp = OneOf[
     "=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "ends_with",
     "icontains", "istarts_with", "iends_with", "matches", "in", "not in",

@@ -55,7 +55,8 @@ from omnigraph.query.syntax.ast import (
 )
 from omnigraph.query.syntax.parse_expressions import OPERATOR_WORDS
 from omnigraph.query.syntax.parser import parse_source
-from omnigraph.values import spell_float
+from omnigraph.scalar_types.floats import spell_float
+from omnigraph.scalar_types.registry import LiteralCall
 
 
 def format_queries(text: str, name: str = "<query>") -> str:
@@ -402,12 +403,14 @@ class _Formatter:
                 return written if re.fullmatch(r"[-+.0-9eE]+", written) else spelt
             case "string":
                 return self.printer.literal(literal.span, quote(str(literal.value)))
-            case "date" | "datetime":
-                return f"{literal.kind}({quote(str(literal.value))})"
             case "int":
                 return str(literal.value)
-            case _:
-                assert_never(literal.kind)
+            case call:
+                return _literal_call(call, str(literal.value))
+
+
+def _literal_call(call: LiteralCall, text: str) -> str:
+    return f"{call}({quote(text)})"
 
 
 def _goes_on(text: str) -> bool:

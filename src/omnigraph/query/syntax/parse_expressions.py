@@ -41,9 +41,9 @@ from omnigraph.query.syntax.ast import (
 )
 from omnigraph.query.syntax.foreign import about_function
 from omnigraph.query.syntax.parse_cases import case_starts, parse_case
+from omnigraph.scalar_types.registry import LITERAL_CALLS
 from omnigraph.suggestions import did_you_mean
 from omnigraph.types import INTEGER_RANGES
-from omnigraph.values import parse_date, parse_datetime
 
 SYMBOLS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 WORD_OPERATORS = frozenset(
@@ -273,8 +273,8 @@ class ExpressionParser(FileParser[Query]):
             return parse_case(self, token.start)
         if not cursor.at("("):
             return Word(token.text, span)
-        if token.text in ("date", "datetime"):
-            return self.dated_literal(token)
+        if token.text in LITERAL_CALLS:
+            return self.literal_call(token)
         return self.call(token)
 
     def call(self, token: Token) -> Call:
@@ -285,7 +285,7 @@ class ExpressionParser(FileParser[Query]):
             raise Fault(
                 f"there is no function '{token.text}'",
                 Span(token.start, token.end),
-                hint=about_function(token.text) or did_you_mean(token.text, (*FUNCTIONS, "date", "datetime")),
+                hint=about_function(token.text) or did_you_mean(token.text, (*FUNCTIONS, *LITERAL_CALLS)),
             )
         cursor.enter()
         cursor.take()
@@ -356,18 +356,20 @@ class ExpressionParser(FileParser[Query]):
             return ""
         return "".join(cursor.take().text for _ in range(3))
 
-    def dated_literal(self, word: Token) -> Literal:
-        """`date("…")` or `datetime("…")`, behind the word."""
+    def literal_call(self, word: Token) -> Literal:
+        """Parse the rest of `date("…")` and other literals of this form, behind the word."""
+        kind = LITERAL_CALLS[word.text]
+        assert kind.literal_call is not None
         cursor = self.cursor
         cursor.take()
         text_at = cursor.here
         text = cursor.expect_string("a text in double quotes")
         cursor.expect(")")
         try:
-            (parse_date if word.text == "date" else parse_datetime)(text)
+            kind.read(text)
         except ValueFormatError as error:
             raise Fault(error.message, text_at, hint=error.hint) from None
-        return Literal("date" if word.text == "date" else "datetime", text, cursor.since(word.start))
+        return Literal(kind.literal_call, text, cursor.since(word.start))
 
     def list_literal(self) -> ListLiteral:
         """`[a, b, …]`."""

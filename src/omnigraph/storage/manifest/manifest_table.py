@@ -37,6 +37,7 @@ from lance import Session  # type: ignore[attr-defined]
 from lance.fragment import write_fragments
 
 from omnigraph.errors import Damaged, StorageError
+from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import MANIFEST, manifest_file, manifest_name
@@ -44,7 +45,6 @@ from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.create_once import create_once
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.tables import PRIMARY_KEY, replaced, sql_text, transaction_of
-from omnigraph.values import is_unicode
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity")

@@ -15,7 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.values import JS_SAFE_MAX, python_date, python_datetime, stored_days, stored_milliseconds
+from omnigraph.scalar_types.columns import kind_of, stored_array, stored_values
+from omnigraph.scalar_types.dates import stored_days, stored_milliseconds
+from omnigraph.scalar_types.registry import JS_SAFE_MAX
 
 _MAY_HOLD_INSTANTS = frozenset({pa.date64().id, pa.list_(pa.int8()).id, pa.struct([]).id})
 
@@ -36,10 +38,9 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         if isinstance(column, pa.ChunkedArray):
             return [value for chunk in column.chunks for value in python_values(chunk)]
     known = column.is_valid().to_pylist()
-    if pa.types.is_date32(type_):
-        return [None if days is None else python_date(days) for days in column.cast(pa.int32()).to_pylist()]
-    if pa.types.is_date64(type_):
-        return [None if ms is None else python_datetime(ms) for ms in column.cast(pa.int64()).to_pylist()]
+    kind = kind_of(type_)
+    if kind is not None:
+        return [None if value is None else kind.to_python(value) for value in stored_values(column)]
     if pa.types.is_struct(type_):
         fields = [python_values(field) for field in column.flatten()]
         structs = [dict(zip(type_.names, row, strict=True)) for row in zip(*fields, strict=True)]
@@ -93,8 +94,6 @@ def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
     if not pa.types.is_date(item):
         return pa.array(values, type_)
     stored: Callable[[Any], int] = stored_days if pa.types.is_date32(item) else stored_milliseconds
-    number = pa.int32() if pa.types.is_date32(item) else pa.int64()
     if item is type_:
-        return pa.array([None if value is None else stored(value) for value in values], number).cast(type_)
-    listed = [None if value is None else [stored(one) for one in value] for value in values]
-    return pa.array(listed, pa.list_(number)).cast(type_)
+        return stored_array([None if value is None else stored(value) for value in values], type_)
+    return stored_array([None if value is None else [stored(one) for one in value] for value in values], type_)

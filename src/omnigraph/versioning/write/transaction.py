@@ -30,13 +30,13 @@ from omnigraph.errors import (
     PreconditionFailed,
     TypeNotFound,
 )
+from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.digests import record_digests
 from omnigraph.storage.lance.staging import Promoted, TableWrite, stage
 from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.storage.lance.tables import Table
-from omnigraph.values import is_unicode
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import (
     MAIN,
