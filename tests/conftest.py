@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from omnigraph.engine import tuning
 
 if TYPE_CHECKING:
     from support.s3 import S3
@@ -39,6 +42,17 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
 
     with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as store:
         yield store
+
+
+@pytest.fixture
+def tune() -> Iterator[Callable[..., None]]:
+    """Replace tuning constants of the engine until the test ends: `tune(batch_rows=4)`."""
+    with ExitStack() as stack:
+
+        def change(**changes: float) -> None:
+            stack.enter_context(tuning.replaced(**changes))
+
+        yield change
 
 
 @pytest.fixture

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.engine.search import inverted_index
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 
@@ -43,11 +42,9 @@ SHORT, LONG = 50, 5_000
 
 
 @pytest.fixture(autouse=True)
-def keep_everything(monkeypatch):
+def keep_everything(tune):
     """Keep small structures on disk too."""
-    monkeypatch.setattr(adjacency, "_KEPT_MIN", 1)
-    monkeypatch.setattr(inverted_index, "_KEPT_MIN", 1)
-    monkeypatch.setattr(vector_scan, "_KEPT_BYTES_MIN", 1)
+    tune(adjacency_disk_edges_min=1, postings_disk_rows_min=1, vector_disk_bytes_min=1)
 
 
 def new_graph(path: Path, chance: random.Random) -> Graph:

@@ -10,12 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
-from omnigraph.engine.cache import segments
-from omnigraph.engine.exec import executor, order_by
-from omnigraph.engine.fastpath import steps
-from omnigraph.engine.paths import distances, edge_space, shortest
 from omnigraph.engine.result.result import Result
-from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.syntax.parser import parse_queries
 from support.agreement import same
@@ -127,23 +122,21 @@ def test_the_engine_agrees_with_the_oracle(tmp_path, number):
 
 
 @pytest.fixture
-def as_if_large(monkeypatch):
+def as_if_large(tune):
     """What only large tables meet: codes of vectors, parts on disk, ranks before the match, compiled loops, batches."""
-    for module, name, value in (
-        (vector_scan, "_FEW", 1),
-        (vector_scan, "_KEPT_BYTES_MIN", 0),
-        (inverted_index, "_KEPT_MIN", 0),
-        (segments, "_FEW", 2),
-        (order_by, "_FIRST_MIN", 1),
-        (order_by, "_AHEAD", 2),
-        (executor, "_ROWS_AT_ONCE", 3),
-        (shortest, "_KEYS_AT_ONCE", 9),
-        (distances, "_PAIRS_MAX", 0),
-        (edge_space, "_SUM_MAX", -1.0),
-        (steps, "ROWS_MAX", 2),
-    ):
-        assert hasattr(module, name)
-        monkeypatch.setattr(module, name, value)
+    tune(
+        vector_exact_rows_max=1,
+        vector_disk_bytes_min=0,
+        postings_disk_rows_min=0,
+        segment_rows_min=2,
+        ranked_candidates_min=1,
+        ranked_overfetch=2,
+        lazy_result_rows=3,
+        shortest_batch_keys=9,
+        bidirectional_pairs_max=0,
+        exact_weight_sum_max=-1.0,
+        chain_rows_max=2,
+    )
     assert kernels.load()
 
 

@@ -17,7 +17,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.ingest.record_reader import LINE_BYTES_MAX, read_dicts, read_text
+from omnigraph.engine import tuning
+from omnigraph.engine.ingest.record_reader import read_dicts, read_text
 from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
 from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
@@ -235,7 +236,9 @@ def known_kind(file: DataFile) -> Literal["jsonl", "table"]:
 
 
 def _text(file: DataFile) -> bytes:
-    return b"".join(inflate(file, line_bytes_max=LINE_BYTES_MAX)) if is_compressed(file.base) else file.read()
+    if not is_compressed(file.base):
+        return file.read()
+    return b"".join(inflate(file, line_bytes_max=tuning.current.record_bytes_max))
 
 
 def _by_type(data: Mapping[str, Any], catalog: Catalog, faults: Faults) -> Tables:

@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine import tuning
 from omnigraph.engine.exec.cancellation import watching
 from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.fastpath.python_rows import PlainRows
-from omnigraph.engine.fastpath.steps import ROWS_MAX
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import shape_of
 from omnigraph.engine.search.searcher import EmbedQuery
@@ -76,7 +76,7 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
 
 def _permits_fast_path(request: ReadRequest) -> bool:
     """True if the fast path may run: it checks only its own row bound, so the pipeline enforces a lower limit."""
-    return request.executor == "memory" and request.limits.rows_max > ROWS_MAX
+    return request.executor == "memory" and request.limits.rows_max > tuning.current.chain_rows_max
 
 
 def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:

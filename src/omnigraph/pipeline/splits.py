@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.ingest.record_reader import LINE_BYTES_MAX, read_text
+from omnigraph.engine import tuning
+from omnigraph.engine.ingest.record_reader import read_text
 from omnigraph.engine.ingest.records import Faults, RecordSet
 from omnigraph.engine.ingest.tabular import Stretch, read_table_file, stretches
 from omnigraph.operations.load import file_kind, known_kind
@@ -117,7 +118,9 @@ class SplitReader:
 
 def texts_of(split: Split) -> Iterable[bytes]:
     """The text of a JSONL split, in chunks of whole lines that fit in memory."""
-    return inflate(split.file, line_bytes_max=LINE_BYTES_MAX) if split.is_compressed else [own_lines(split)]
+    if not split.is_compressed:
+        return [own_lines(split)]
+    return inflate(split.file, line_bytes_max=tuning.current.record_bytes_max)
 
 
 def count_lines(text: bytes) -> int:

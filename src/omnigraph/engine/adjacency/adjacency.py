@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import (
     I32,
     Csr,
@@ -29,13 +30,11 @@ from omnigraph.engine.adjacency.csr import (
 )
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.adjacency.incremental import (
-    ENDS_SHARE,
-    NEW_MIN,
-    OVERLAY_SHARE,
     AdjacencyChanges,
     Arrays,
     BuiltAdjacency,
     build_overlay,
+    changes_max,
     changes_since,
     dangling,
     mapped_ends,
@@ -53,12 +52,7 @@ Ends = tuple[I32, I32]
 
 _Ends = TypeVar("_Ends", Numbers, I32)
 
-_KEPT_MIN = 50_000
-"""Adjacency of fewer edges is built faster than it is found on disk."""
-_SCANS_BEFORE_COMPACTION = 4
 _log = logging.getLogger(__name__)
-_LOGGED_FROM = 2_000_000
-"""Building for this many edges takes long enough to say so."""
 
 
 class Adjacency(Protocol):
@@ -136,7 +130,7 @@ class EdgeAdjacency:
         if isinstance(walked, Csr):
             return walked
         uses = self.edges.derived(self._names["uses", direction], UseCounter)
-        return walked if uses.increment() < _SCANS_BEFORE_COMPACTION else self.compacted(direction)
+        return walked if uses.increment() < tuning.current.scans_before_compaction else self.compacted(direction)
 
     def loops(self, direction: Direction) -> Numbers:
         """The nodes with an edge to themselves, ascending."""
@@ -170,7 +164,7 @@ class EdgeAdjacency:
         return built, loops
 
     def _overlaid(self, made: BuiltAdjacency, direction: Direction) -> tuple[AnyCsr, Numbers] | None:
-        found = self._changes(made, OVERLAY_SHARE)
+        found = self._changes(made, tuning.current.adjacency_overlay_share)
         if found is None:
             return None
         offsets, targets, loops = made.arrays
@@ -202,11 +196,12 @@ class EdgeAdjacency:
 
     def _ends(self) -> Ends:
         made = self._base("ends")
-        found = self._changes(made, ENDS_SHARE) if made is not None else None
+        found = self._changes(made, tuning.current.adjacency_update_share) if made is not None else None
         if made is not None and found is not None:
             mapping = mapped_ends(made, self.edges, found)
             if mapping is not None:
-                if len(found.src) + len(found.removed_rows) > OVERLAY_SHARE * len(mapping[0]) + NEW_MIN:
+                share = tuning.current.adjacency_overlay_share
+                if len(found.src) + len(found.removed_rows) > changes_max(len(mapping[0]), share):
                     self._save("ends", mapping)
                 return mapping
         with self._logged(f"numbering the ends of {self.edges.row_count:,} edges"):
@@ -248,7 +243,7 @@ class EdgeAdjacency:
         edges, sources, targets = layouts
         what = self._what(kind)
         self._cache.set_base(what, BuiltAdjacency(edges, sources, targets, arrays))
-        if self.edges.row_count >= _KEPT_MIN:
+        if self.edges.row_count >= tuning.current.adjacency_disk_edges_min:
             about: dict[str, Any] = {}
             kept = dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True))
             for name, layout in zip(_TABLES, layouts, strict=True):
@@ -266,7 +261,7 @@ class EdgeAdjacency:
         """Say what takes long, before and after."""
         checkpoint()
         say(what)
-        told = self.edges.row_count >= _LOGGED_FROM
+        told = self.edges.row_count >= tuning.current.adjacency_log_edges_min
         started = time.perf_counter()
         if told:
             _log.info("%s: %s …", self.edges.folder, what)

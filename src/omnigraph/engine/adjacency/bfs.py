@@ -12,7 +12,7 @@ from threading import local
 
 import numpy as np
 
-from omnigraph.engine import kernels
+from omnigraph.engine import kernels, tuning
 from omnigraph.engine.adjacency.csr import (
     NONE,
     U64,
@@ -32,13 +32,6 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.native import gather, slices, stoppable
 
-_SOURCES_FIRST, _SOURCES_MAX = 16, 65_536
-_STEPS_AT_ONCE = 1 << 18
-"""Steps of several sources at once: what is sorted between two checkpoints."""
-_NODE_STEPS_AT_ONCE = 1 << 22
-"""Steps of one source between two checkpoints; these are only marked."""
-_FEW = 64
-"""A step from fewer nodes takes no time worth counting."""
 _LAST_MARK = np.iinfo(np.int32).max
 
 
@@ -69,7 +62,7 @@ def reach(
 def new_far(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
     """The far ends of a frontier that are new, ascending, each once; `new` says which of some are."""
     parts: list[Numbers] = []
-    for some in slices(neighbours.degrees(frontier), _NODE_STEPS_AT_ONCE):
+    for some in slices(neighbours.degrees(frontier), tuning.current.bfs_node_batch_steps):
         far = neighbours.far(frontier[some])
         parts.append(np.unique(far[new(far)]))
     if not parts:
@@ -119,7 +112,7 @@ def _in_turn(
 
     As many at a time as memory is well spent on, judged by how far the earlier ones went.
     """
-    start, at_once = 0, min(len(sources), _SOURCES_FIRST)
+    start, at_once = 0, min(len(sources), tuning.current.bfs_sources_first)
     farthest = 1
     while start < len(sources):
         some = sources[start : start + at_once]
@@ -136,7 +129,7 @@ def _in_turn(
             yield start, at, nodes
         farthest = max(farthest, steps // len(some))
         start += len(some)
-        at_once = max(1, min(_SOURCES_MAX, _STEPS_AT_ONCE // farthest))
+        at_once = max(1, min(tuning.current.bfs_sources_max, tuning.current.bfs_batch_steps // farthest))
 
 
 def _reach_some(
@@ -160,7 +153,7 @@ def _reach_some(
         if distance == most or not len(frontier):
             break
         checkpoint()
-        if int(neighbours.degrees(frontier).sum()) + len(seen) > 2 * _STEPS_AT_ONCE:
+        if int(neighbours.degrees(frontier).sum()) + len(seen) > 2 * tuning.current.bfs_batch_steps:
             return None
         places, targets = neighbours.expand(frontier)
         longest = max(longest, len(targets))
@@ -225,11 +218,11 @@ def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | No
 
 def _step(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     """The far ends of a frontier that were not met before, each once."""
-    if len(frontier) <= _FEW:
+    if len(frontier) <= tuning.current.bfs_small_frontier:
         return _step_at_once(neighbours, frontier, marks, mark)
     parts = [
         _step_at_once(neighbours, frontier[some], marks, mark)
-        for some in slices(neighbours.degrees(frontier), _NODE_STEPS_AT_ONCE)
+        for some in slices(neighbours.degrees(frontier), tuning.current.bfs_node_batch_steps)
     ]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -244,7 +237,7 @@ def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks,
         moved = NONE if neighbours.far_renumbered is None else neighbours.far_renumbered.new_of
         found = loops.step(base.offsets, base.targets, known, moved, marks.stamp, mark)
         return np.concatenate([found, _unmet(neighbours.far(others), marks, mark)]) if len(others) else found
-    if len(frontier) <= _FEW:
+    if len(frontier) <= tuning.current.bfs_small_frontier:
         return _unmet(neighbours.far(frontier), marks, mark)
     with kernels.twin():
         return _unmet(neighbours.far(frontier), marks, mark)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.native import gather, slices, stoppable
 
@@ -20,10 +21,6 @@ I32 = np.ndarray[Any, np.dtype[np.int32]]
 NONE: Numbers = np.zeros(0, np.int64)
 Room = Callable[[int], None]
 """Told how many rows there are about to be; raises when they are too many."""
-
-
-STEPS_AT_ONCE = 1 << 20
-"""Far ends that are written between two checkpoints: 8 MiB."""
 
 
 def unbounded(rows: int) -> None:
@@ -78,11 +75,11 @@ class Csr:
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
         total = _total(counts, room)
-        if total <= STEPS_AT_ONCE:
+        if total <= tuning.current.batch_values:
             return np.arange(len(sources)).repeat(counts), self.targets[ranges(starts, counts)].astype(np.int64)
         positions, targets = np.empty(total, np.int64), np.empty(total, np.int64)
         end = 0
-        for some in slices(counts, STEPS_AT_ONCE):
+        for some in slices(counts, tuning.current.batch_values):
             places = ranges(starts[some], counts[some])
             begin, end = end, end + len(places)
             positions[begin:end] = np.arange(some.start, some.stop).repeat(counts[some])
@@ -102,10 +99,10 @@ class Csr:
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
         total = _total(counts, room)
-        if total <= STEPS_AT_ONCE:
+        if total <= tuning.current.batch_values:
             return self.targets[ranges(starts, counts)].astype(np.int64)
         targets, end = np.empty(total, np.int64), 0
-        for some in slices(counts, STEPS_AT_ONCE):
+        for some in slices(counts, tuning.current.batch_values):
             places = ranges(starts[some], counts[some])
             begin, end = end, end + len(places)
             targets[begin:end] = self.targets[places]
@@ -243,9 +240,9 @@ def _total(counts: Numbers, room: Room) -> int:
 
 def in_slices(starts: Numbers, counts: Numbers) -> Numbers:
     """`ranges`, made in batches with checkpoints between them."""
-    if int(counts.sum()) <= STEPS_AT_ONCE:
+    if int(counts.sum()) <= tuning.current.batch_values:
         return ranges(starts, counts)
-    return np.concatenate([ranges(starts[some], counts[some]) for some in slices(counts, STEPS_AT_ONCE)])
+    return np.concatenate([ranges(starts[some], counts[some]) for some in slices(counts, tuning.current.batch_values)])
 
 
 def ranges(starts: Numbers, counts: Numbers) -> Numbers:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import (
     I32,
     NONE,
@@ -30,11 +31,6 @@ from omnigraph.engine.cache.id_index import find_all
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows, removed_by_fragment, removed_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
 from omnigraph.errors import Damaged
-
-NEW_MIN = 50_000
-OVERLAY_SHARE, ENDS_SHARE = 0.01, 0.25
-"""The share of the edges that may have changed, beyond the number above: for layers, which every walk pays for, and
-for ends, which are put in their places once."""
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 
@@ -73,6 +69,11 @@ class AdjacencyChanges:
     targets: Renumbering | None
 
 
+def changes_max(rows: int, share: float) -> float:
+    """Return the number of changed edges that an update accepts: a constant plus a share of the edges."""
+    return share * rows + tuning.current.adjacency_changed_edges_min
+
+
 def changes_since(
     made: BuiltAdjacency, edges: TableData, sources: TableData, targets: TableData, share: float
 ) -> AdjacencyChanges | None:
@@ -81,7 +82,7 @@ def changes_since(
     new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
     gone = removed_rows(made.edges, edges)
     rows = sum(made.edges.rows(at) for at in range(len(made.edges.fragments)))
-    if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > share * rows + NEW_MIN:
+    if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > changes_max(rows, share):
         return None
     try:
         moved = renumbered(made.sources, sources)

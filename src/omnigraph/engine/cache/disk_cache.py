@@ -28,14 +28,13 @@ from uuid import uuid4
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.storage.lance.tables import FragmentKey
 
 FOLDER = "__cache"
 _GENERATION = 4
 _ABOUT = "about.json"
 _WORDS_PER_BLOCK = 131_072
-_LEFT_OVER_S = 24 * 3600.0
-_TRIES = 3
 _log = logging.getLogger(__name__)
 
 AnyArray = np.ndarray[Any, Any]
@@ -66,7 +65,7 @@ def load(folder: Path | None, what: Subject, read: Callable[[CacheEntry], T], *,
     """
     if folder is None:
         return None
-    for _ in range(_TRIES):
+    for _ in range(tuning.current.disk_cache_tries):
         places = _entries(folder, what)
         for place in places:
             try:
@@ -274,7 +273,7 @@ def _remove(place: Path) -> None:
 
 def _sweep(folder: Path) -> None:
     """Remove what processes that died left behind."""
-    before = time.time() - _LEFT_OVER_S
+    before = time.time() - tuning.current.disk_cache_orphan_s
     earlier = [place for place in _visible(folder) if "-" not in place.name]
     for place in [*folder.glob(".*-*"), *earlier]:
         try:

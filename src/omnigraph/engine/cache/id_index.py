@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
 from omnigraph.types import PropertyType
 
 KEY = "id_index"
-_LOOKUPS_BEFORE_INDEX = 16
-"""As long as so many looks through the column take, about, it takes to make an index."""
 _ENTRY_BYTES = 150
 """About what an id and its number take in a dict."""
 
@@ -129,7 +128,7 @@ def find(data: TableData, id_: str) -> int | None:
     index: IdIndex | None = data.cache.find((*data.key, KEY))
     if index is None:
         uses = data.derived("uses:id", UseCounter).increment()
-        if uses <= _LOOKUPS_BEFORE_INDEX and data.cache.newest(data, KEY) is None:
+        if uses <= tuning.current.id_lookups_before_index and data.cache.newest(data, KEY) is None:
             place = pc.index(data.column("id"), pa.scalar(id_, pa.utf8())).as_py()
             return None if place < 0 else int(place)
         index = data.derived(KEY, lambda: _make(data))

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.disk_cache import CacheEntry, check, check_within, fragments_of
 from omnigraph.engine.cache.table_cache import Fragments, Numbers, TableData, is_mapped
 
 RowPositions = np.ndarray[Any, np.dtype[np.int32]]
-
-_NEW_MAX = 20_000
-_NEW_SHARE_MAX = 0.25
 
 
 @dataclass(frozen=True)
@@ -144,4 +142,4 @@ def removed_by_fragment(earlier: FragmentLayout, data: TableData) -> list[tuple[
 
 
 def _few(new: list[int], rows: int) -> bool:
-    return sum(new) <= max(_NEW_MAX, _NEW_SHARE_MAX * rows)
+    return sum(new) <= max(tuning.current.mapped_rows_new_max, tuning.current.mapped_rows_new_share_max * rows)

@@ -14,18 +14,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.row_mapping import FragmentLayout, RowPositions
 from omnigraph.engine.cache.table_cache import DataCache, Numbers, TableData
 from omnigraph.engine.exec.cancellation import say
 
 Body = TypeVar("Body")
-
-_FEW = 5_000
-"""More new rows than this become a part."""
-_SEGMENTS_MAX = 8
-_USED_MIN = 0.5
-"""Parts of which less is still there are made anew."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +79,11 @@ def segments_of(data: TableData, name: str, recipe: SegmentBuilder[Body]) -> Seg
     chosen, new = _choose(segments, data)
     held = sum(segment.layout.row_count for segment in chosen)
     fresh = sum(map(data.rows_in, new))
-    wasted = data.row_count - fresh < _USED_MIN * held
+    wasted = data.row_count - fresh < tuning.current.segment_live_share_min * held
     latest = all(segment.version <= data.version for segment in segments)
     subject = f"{recipe.kind} of '{name}'"
-    if not chosen or wasted or (len(segments) >= _SEGMENTS_MAX and fresh > _FEW):
+    many = fresh > tuning.current.segment_rows_min
+    if not chosen or wasted or (many and len(segments) >= tuning.current.segments_max):
         say(f"{subject} built from {data.row_count:,} rows")
         made = _made(data, what, 0 if latest else None, None, recipe)
         if latest:
@@ -95,9 +91,9 @@ def segments_of(data: TableData, name: str, recipe: SegmentBuilder[Body]) -> Seg
         return _view([made], data)
     if new:
         say(f"{subject} grown by {fresh:,} rows")
-        many = fresh > _FEW and latest
-        added = _made(data, what, len(segments) if many else None, new, recipe)
-        cache.set_base(what, tuple([*segments, added] if many else segments))
+        own = many and latest
+        added = _made(data, what, len(segments) if own else None, new, recipe)
+        cache.set_base(what, tuple([*segments, added] if own else segments))
         return _view([*chosen, added], data)
     say(f"{subject} as kept")
     cache.set_base(what, tuple(segments))
@@ -178,7 +174,7 @@ def _made(
             # A read-only or full disk: the next process computes it again, and nothing else is lost.
             say(f"not kept: {error.strerror}")
         else:
-            for later in range(number + 1, _SEGMENTS_MAX + 1):
+            for later in range(number + 1, tuning.current.segments_max + 1):
                 disk_cache.remove(folder, (*what, str(later)))
             segment = _load_segment(data.cache, what, number, recipe)
             if segment is not None and segment.layout.fragments == layout.fragments:
@@ -188,7 +184,10 @@ def _made(
 
 def _load(cache: DataCache, what: disk_cache.Subject, recipe: SegmentBuilder[Body]) -> list[Segment[Body]]:
     segments: list[Segment[Body]] = []
-    while len(segments) < _SEGMENTS_MAX and (segment := _load_segment(cache, what, len(segments), recipe)) is not None:
+    for number in range(tuning.current.segments_max):
+        segment = _load_segment(cache, what, number, recipe)
+        if segment is None:
+            break
         segments.append(segment)
     return segments
 

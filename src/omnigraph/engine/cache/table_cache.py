@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.exec.cancellation import checkpoint, say
 from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
@@ -36,17 +37,9 @@ Derived = TypeVar("Derived")
 _ENTRY_BYTES = 150
 """About what an id and its number take in a map."""
 
-_SAMPLE = 2_000
-_CODES_MAX = 65_536
-"""A column with more different values is compared as it is."""
 
-_VERSIONS_KNOWN = 16
-_ENTRIES_MAX = 4_096
 _OVERHEAD_BYTES = 1_024
 """The cost of an entry beside its arrays."""
-_LOOK_S = 0.02
-"""Seconds between two looks at the limits while waiting."""
-CACHE_BYTES = 2 * 1024**3
 _BASE = "base"
 
 
@@ -75,11 +68,12 @@ class _Coded:
 
 
 def _coded(column: pa.Array) -> _Coded:
-    few = len(pc.unique(column.slice(0, _SAMPLE))) * 4 <= min(len(column), _SAMPLE)
+    sample = column.slice(0, tuning.current.codes_sample_rows)
+    few = len(pc.unique(sample)) * 4 <= len(sample)
     if not few:
         return _Coded(None)
     encoded = column.dictionary_encode()
-    if len(encoded.dictionary) > _CODES_MAX:
+    if len(encoded.dictionary) > tuning.current.codes_max:
         return _Coded(None)
     rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     return _Coded(DictionaryCodes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows))
@@ -212,8 +206,8 @@ class TableData:
 class DataCache:
     """What was read or computed, by version and name, bounded by bytes."""
 
-    def __init__(self, bytes_max: int = CACHE_BYTES, folder: Path | None = None, *, keep: bool = True) -> None:
-        self._bytes_max = bytes_max
+    def __init__(self, bytes_max: int | None = None, folder: Path | None = None, *, keep: bool = True) -> None:
+        self._bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
         self.folder = folder
@@ -231,7 +225,7 @@ class DataCache:
             data = known.get(table.identity)
             if data is None or not data.is_of(table):
                 data = known[table.identity] = TableData(table, self)
-                while len(known) > _VERSIONS_KNOWN:
+                while len(known) > tuning.current.table_versions_max:
                     self._drop(known.popitem(last=False)[1].key)
             known.move_to_end(table.identity)
         return data
@@ -315,7 +309,8 @@ class DataCache:
             _, before = self._kept.pop(key, (None, 0))
             self._kept[key] = (value, size)
             self._bytes += size - before
-            while len(self._kept) > 1 and (self._bytes > self._bytes_max or len(self._kept) > _ENTRIES_MAX):
+            entries_max = max(tuning.current.cache_entries_max, 1)
+            while len(self._kept) > entries_max or (len(self._kept) > 1 and self._bytes > self._bytes_max):
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
     def _drop(self, version: tuple[str, str]) -> None:
@@ -337,7 +332,7 @@ class DataCache:
 @contextmanager
 def _waiting(lock: Any) -> Iterator[None]:
     """Hold a lock, which another thread may keep for long: the limits are looked at while waiting."""
-    while not lock.acquire(timeout=_LOOK_S):
+    while not lock.acquire(timeout=tuning.current.poll_s):
         checkpoint()
     try:
         yield

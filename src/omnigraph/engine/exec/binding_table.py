@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.exec.native import gather, in_batches
 from omnigraph.query.syntax.ast import ANONYMOUS
@@ -130,7 +131,7 @@ class Frame:
             return self
         ((name, bound),) = self.bound.items()
         size = bound.data.row_count
-        if bound.once or self.count < 256 or self.count * 32 < size:
+        if bound.once or self.count < tuning.current.merge_rows_min or self.count * 32 < size:
             return self
         counts = added_up(bound.numbers, self.weight, size)
         numbers = np.flatnonzero(counts)

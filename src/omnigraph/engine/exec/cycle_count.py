@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from omnigraph.engine import kernels
+from omnigraph.engine import kernels, tuning
 from omnigraph.engine.adjacency.csr import Csr
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.native import slices
-
-_CELLS_AT_ONCE = 1 << 24
-"""How many marks the twin sets up at a time: a byte each."""
-_STEPS_AT_ONCE = 1 << 22
-_STEPS_COMPILED = 1 << 25
-"""Steps of the compiled loop between two checkpoints; it needs a mark for every node each time."""
-_FEW_STEPS = 20_000
-_WORTH_LOADING = 20_000_000
-"""From so many steps on, loading the compiled loops takes less time than doing without them."""
 
 
 def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, *, steps: int, size: int) -> Numbers:
@@ -24,20 +15,20 @@ def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, 
 
     `steps` is the sum of the walkers' degrees, `size` the number of nodes that can be far ends.
     """
-    if steps <= _FEW_STEPS:
+    if steps <= tuning.current.cycle_expand_steps_max:
         positions, ends = walked.expand(walkers)
         hits = closed.connected(closers[positions], ends)
         return np.bincount(positions[hits], minlength=len(walkers))
     order = np.argsort(closers, kind="stable") if len(closers) > 1 and (closers[1:] < closers[:-1]).any() else None
     if order is not None:
         walkers, closers = walkers[order], closers[order]
-    if steps >= _WORTH_LOADING and kernels.find("bfs_kernels") is None:
+    if steps >= tuning.current.cycle_kernel_steps_min and kernels.find("bfs_kernels") is None:
         kernels.load()
     loops = kernels.find("bfs_kernels")
     if loops is not None:
         arrays = (walked.offsets, walked.targets, closed.offsets, closed.targets)
         counts: Numbers = np.empty(len(walkers), np.int64)
-        for some in slices(walked.degrees(walkers), _STEPS_COMPILED):
+        for some in slices(walked.degrees(walkers), tuning.current.cycle_kernel_batch_steps):
             counts[some] = loops.common_counts(*arrays, walkers[some], closers[some], size)
     else:
         with kernels.twin():
@@ -53,7 +44,7 @@ def common_counts_twin(walked: Csr, walkers: Numbers, closed: Csr, closers: Numb
     """`common_counts` in numpy, for closers in ascending order: some closers at a time mark their far ends."""
     counts = np.zeros(len(walkers), np.int64)
     starts = np.flatnonzero(np.concatenate([[True], closers[1:] != closers[:-1]])) if len(closers) else closers
-    at_once = max(1, _CELLS_AT_ONCE // max(size, 1))
+    at_once = max(1, tuning.current.cycle_mark_cells // max(size, 1))
     marks = np.zeros((min(at_once, len(starts)), size), bool)
     for first in range(0, len(starts), at_once):
         groups = starts[first : first + at_once]
@@ -61,7 +52,7 @@ def common_counts_twin(walked: Csr, walkers: Numbers, closed: Csr, closers: Numb
         at, targets = closed.expand(closers[groups])
         marks[at, targets] = True
         group = np.repeat(np.arange(len(groups)), np.diff(np.append(groups, end)))
-        for some in slices(walked.degrees(walkers[groups[0] : end]), _STEPS_AT_ONCE):
+        for some in slices(walked.degrees(walkers[groups[0] : end]), tuning.current.cycle_batch_steps):
             rows = slice(int(groups[0]) + some.start, int(groups[0]) + some.stop)
             positions, ends = walked.expand(walkers[rows])
             hits = marks[group[some][positions], ends]

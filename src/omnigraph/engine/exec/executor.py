@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.aggregate import aggregate
 from omnigraph.engine.exec.cancellation import Watch, watching
@@ -26,9 +27,6 @@ from omnigraph.engine.plan.prepared_query import Prepared
 from omnigraph.engine.search.searcher import EmbedQuery, Searcher
 from omnigraph.query.plan import ir
 from omnigraph.versioning.model.snapshot import Snapshot
-
-_ROWS_AT_ONCE = 65_536
-"""The properties of a result with more rows than this are fetched as they are asked for."""
 
 
 class Execution:
@@ -86,7 +84,7 @@ class Execution:
             if count < frame.count:
                 frame = frame.take(np.arange(first, first + count))
             rows = Projection(self.plan, frame, self._evaluator, self._work.watch)
-            if len(rows) > _ROWS_AT_ONCE:
+            if len(rows) > tuning.current.lazy_result_rows:
                 return rows
             started = time.perf_counter()
             table = rows.table()

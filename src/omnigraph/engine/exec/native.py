@@ -16,14 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.checkpoints import checkpoint, current
-
-ROWS_AT_ONCE = 65_536
-"""Rows of a batch: what is handled between two checkpoints."""
-_STEPS_AT_ONCE = 1 << 20
-"""Numbers that are copied between two checkpoints: 8 MiB."""
-_SMALL = 1 << 18
-"""A native call over fewer rows ends soon enough by itself."""
-_LOOK_S = 0.02
+from omnigraph.engine import tuning
 
 T = TypeVar("T")
 Array = np.ndarray[Any, Any]
@@ -34,7 +27,7 @@ def stoppable(call: Callable[[], T], rows: int | None = None) -> T:
     """What a native call returns; its limits are looked at while it runs. `rows` says how large it is, if known."""
     checkpoint()
     operation = current.get()
-    if operation is None or not operation.limited or (rows is not None and rows < _SMALL):
+    if operation is None or not operation.limited or (rows is not None and rows < tuning.current.inline_call_rows):
         return call()
     outcome: list[T] = []
     failure: list[BaseException] = []
@@ -49,7 +42,7 @@ def stoppable(call: Callable[[], T], rows: int | None = None) -> T:
             done.set()
 
     threading.Thread(target=run, name="omnigraph-native", daemon=True).start()
-    while not done.wait(_LOOK_S):
+    while not done.wait(tuning.current.poll_s):
         checkpoint()
     if failure:
         raise failure[0]
@@ -78,10 +71,10 @@ def batches(count: int, at_once: int) -> Iterator[slice]:
 
 def gather(values: Array, places: Numbers) -> Array:
     """`values[places]`."""
-    if len(places) <= _STEPS_AT_ONCE:
+    if len(places) <= tuning.current.batch_values:
         return values[places]
     found = np.empty(len(places), values.dtype)
-    for some in batches(len(places), _STEPS_AT_ONCE):
+    for some in batches(len(places), tuning.current.batch_values):
         found[some] = values[places[some]]
     return found
 
@@ -89,10 +82,10 @@ def gather(values: Array, places: Numbers) -> Array:
 def in_batches(call: Callable[..., Any], *columns: pa.Array) -> pa.Array:
     """What a function of rows gives for some columns of one length; batch by batch where they are long."""
     count = len(columns[0])
-    if count <= ROWS_AT_ONCE:
+    if count <= tuning.current.batch_rows:
         return call(*columns)
     parts: list[pa.Array] = []
-    for some in batches(count, ROWS_AT_ONCE):
+    for some in batches(count, tuning.current.batch_rows):
         found = call(*(column.slice(some.start, some.stop - some.start) for column in columns))
         parts.extend(found.chunks if isinstance(found, pa.ChunkedArray) else [found])
     return pa.concat_arrays(parts)

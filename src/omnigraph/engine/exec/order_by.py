@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.cancellation import say
@@ -27,10 +28,6 @@ from omnigraph.engine.search.rank_explain import reasons
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.engine.write.where import RowsData
 from omnigraph.query.plan import ir
-
-_AHEAD = 4
-"""How many entities are tried for each row that is wanted, and how many times more if they were not enough."""
-_FIRST_MIN = 64
 
 Keys = list[np.ndarray[Any, Any]]
 
@@ -85,13 +82,13 @@ class Ordered:
     def _best(self, rank: ir.Nearest | ir.Bm25, every: Frame) -> Iterator[Numbers]:
         """The best entities, ties included: some, then more, then all that are ranked at all."""
         bound = every.bound[rank.prop.var]
-        wanted = max(_FIRST_MIN, _AHEAD * (self._plan.limit or 0))
+        wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * (self._plan.limit or 0))
         while wanted < bound.count:
             found = self._among(rank, bound, wanted)
             yield found
             if len(found) < wanted:
                 return
-            wanted *= _AHEAD
+            wanted *= tuning.current.ranked_overfetch
         yield np.arange(bound.count)
 
     def _among(self, rank: ir.Nearest | ir.Bm25, bound: Bound, wanted: int) -> Numbers:

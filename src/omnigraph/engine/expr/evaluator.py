@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.cache.union_table import column_of
 from omnigraph.engine.exec.binding_table import Bound, Frame
@@ -30,8 +31,6 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import PropertyType
 
-_MANY = 1024
-"""From so many rows on, texts are compared by the codes of the whole column."""
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -122,7 +121,7 @@ class Evaluator:
                 numbers = bound.plain(prop.name) if test.always is None else None
                 if numbers is not None:
                     return test.of_numbers(numbers)
-            elif op in ("=", "!=") and prop.type.is_text and bound.count >= _MANY:
+            elif op in ("=", "!=") and prop.type.is_text and bound.count >= tuning.current.text_codes_rows_min:
                 codes = bound.data.codes(prop.name)
                 if codes is not None:
                     rows = codes.rows if bound.whole else codes.rows[bound.numbers]

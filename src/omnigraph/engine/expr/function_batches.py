@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.exec.native import ROWS_AT_ONCE, Numbers, slices
+from omnigraph.engine import tuning
+from omnigraph.engine.exec.native import Numbers, slices
 from omnigraph.errors import LimitReached
 
-BYTES_AT_ONCE = 8 * 1024**2
 COLUMN_BYTES_MAX = 2**31 - 1
 """Arrow counts the bytes of a text column in 32 bits."""
 
@@ -47,14 +47,15 @@ def call_in_batches(
         pairs = zip(columns, fixed, strict=True)
         return [repeated(one, rows, most) if same else one.slice(first, rows) for one, same in pairs]
 
-    if count <= ROWS_AT_ONCE and _bound(name, columns, fixed, count) <= BYTES_AT_ONCE:
+    if count <= tuning.current.batch_rows and _bound(name, columns, fixed, count) <= tuning.current.batch_bytes:
         return call(*arguments(0, count))
     costs = _costs(name, columns, count)
     if name in _GROWING:
         check_bytes(int(costs.sum()), most)
     parts: list[pa.Array] = []
     total = 0
-    for some in slices(np.maximum(costs, BYTES_AT_ONCE // ROWS_AT_ONCE), BYTES_AT_ONCE):
+    batch_bytes = tuning.current.batch_bytes
+    for some in slices(np.maximum(costs, batch_bytes // tuning.current.batch_rows), batch_bytes):
         found = call(*arguments(some.start, some.stop - some.start))
         total += found.nbytes
         check_bytes(total, most)

@@ -8,14 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.exec.binding_table import Bound
 from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native import gather, stoppable
 from omnigraph.scalar_types.columns import comparable, stored_values
-
-_FEW = 256
-"""So few ids are put in order faster by Python."""
 
 
 def id_ranks(data: TableData) -> Numbers:
@@ -39,7 +37,7 @@ def id_ranks_of(bound: Bound) -> Numbers:
         return id_ranks(bound.data)
     if bound.data.union is not None:
         return id_ranks(bound.data)[bound.numbers]
-    if bound.count <= _FEW:
+    if bound.count <= tuning.current.python_sort_rows_max:
         ids = bound.column("id").to_pylist()
         place = {id_: at for at, id_ in enumerate(sorted(set(ids) - {None}))}
         return np.array([place.get(id_, -1) for id_ in ids], np.int64)

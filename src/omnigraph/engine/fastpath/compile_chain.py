@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.id_index import find, spelt
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.aggregate import aggregate
@@ -32,8 +33,6 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import PropertyType
 
-_PLAIN_MAX = 1_000
-"""More rows than this are shown as Arrow."""
 _KNOWN = (
     ir.Const, ir.ParamRef, ir.Prop, ir.Entity, ir.Compare, ir.Logic, ir.Not, ir.IsNull, ir.Arithmetic, ir.Negative,
     ir.Function, ir.Aggregate, ir.ColumnRef, ir.Object, ir.ListOf, ir.GroupValue,
@@ -161,7 +160,7 @@ def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
 
     def values(rows: Rows) -> PlainRows | pa.Table:
         count = rows.count if plan.limit is None else min(rows.count, plan.limit)
-        if count > _PLAIN_MAX:
+        if count > tuning.current.python_result_rows_max:
             return table(rows)
         columns: list[list[Any]] = []
         for prop in props:

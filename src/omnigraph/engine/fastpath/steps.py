@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import reach_from, reach_rows
 from omnigraph.engine.adjacency.csr import contains
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
@@ -23,8 +24,6 @@ from omnigraph.engine.plan.liveness import live_after
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
 
-ROWS_MAX = 10_000
-"""More rows are left to the executor, which puts equal ones together and can be stopped in between."""
 _ROW = "_#row"
 
 
@@ -34,7 +33,7 @@ class TooMany(Exception):
 
 def room(rows: int) -> None:
     """Refuse more rows than moves are good at."""
-    if rows > ROWS_MAX:
+    if rows > tuning.current.chain_rows_max:
         raise TooMany
 
 

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
+from omnigraph.engine import tuning
 from omnigraph.errors import InputError, RecordError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-RECORD_BYTES_MAX = 32 * 1024 * 1024
-"""The longest record a file may hold, whatever its format."""
 
 BOM = b"\xef\xbb\xbf"
 _QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
@@ -107,7 +106,7 @@ class CsvReader:
         line, before = following
         parts.append(before)
         size += len(line)
-        if size > RECORD_BYTES_MAX:
+        if size > tuning.current.record_bytes_max:
             raise record_too_large(self.source, first)
         return line.rstrip("\r\n"), size
 
@@ -117,9 +116,8 @@ class CsvReader:
 
 def record_too_large(source: str | None, line: int) -> RecordError:
     """A record beyond the limit."""
-    return RecordError(
-        f"the record is larger than the limit of {RECORD_BYTES_MAX:,} bytes", source=source, line=line, rule="size"
-    )
+    limit = tuning.current.record_bytes_max
+    return RecordError(f"the record is larger than the limit of {limit:,} bytes", source=source, line=line, rule="size")
 
 
 def _decoded_lines(stream: IO[bytes], source: str) -> Iterator[tuple[str, str]]:
@@ -145,9 +143,9 @@ def not_utf8(source: str, line: int, byte: int) -> InputError:
 
 def _byte_lines(stream: IO[bytes], source: str) -> Iterator[bytes]:
     number = 0
-    while line := stream.readline(RECORD_BYTES_MAX + 2):
+    while line := stream.readline(tuning.current.record_bytes_max + 2):
         body = line.rstrip(b"\r\n")
-        if len(body) > RECORD_BYTES_MAX:
+        if len(body) > tuning.current.record_bytes_max:
             raise record_too_large(source, number + 1)
         if b"\r" not in body:
             number += 1

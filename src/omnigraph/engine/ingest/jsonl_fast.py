@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine import tuning
 from omnigraph.engine.ingest.json_columns import build_column
 from omnigraph.engine.ingest.records import TEXT, RecordColumns
 from omnigraph.errors import ValueFormatError
@@ -30,7 +31,6 @@ from omnigraph.types import INTEGER_RANGES, PropertyType
 STRUCTURE_MAX = 131_072
 """How many brackets, commas and colons a line may have, strings not counted."""
 
-_BLOCK_BYTES = 1 << 20
 _NEWLINE, _RETURN, _SPACE, _QUOTE, _OPEN, _CLOSE = b'\n\r "{}'
 _SPACED_COLON = re.compile(rb'"[ \t\r]+:')
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -195,7 +195,7 @@ def cut_blocks(text: bytes) -> Iterator[bytes]:
     """The text in pieces of whole lines."""
     start = 0
     while start < len(text):
-        end = text.find(b"\n", start + _BLOCK_BYTES)
+        end = text.find(b"\n", start + tuning.current.jsonl_block_bytes)
         end = len(text) if end < 0 else end + 1
         yield text[start:end]
         start = end

@@ -13,13 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.errors import InputError
-
-BATCH_ROWS = 65_536
-BATCH_BYTES = 64 << 20
-"""About how many bytes of text a batch holds once it is decoded; at least one row."""
-CHUNK_BYTES_MAX = 2 << 30
-"""The largest column chunk, decompressed, that a row group may declare."""
 
 
 def open_parquet(source: pa.NativeFile, name: str) -> Any:
@@ -32,10 +27,10 @@ def open_parquet(source: pa.NativeFile, name: str) -> Any:
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
             size = metadata.row_group(group).column(place).total_uncompressed_size
-            if size > CHUNK_BYTES_MAX:
+            if size > tuning.current.parquet_chunk_bytes_max:
                 raise InputError(
                     f"'{name}' cannot be read: row group {group} decompresses to {size:,} bytes in one column, and the "
-                    f"limit is {CHUNK_BYTES_MAX:,}",
+                    f"limit is {tuning.current.parquet_chunk_bytes_max:,}",
                     code="unreadable_file",
                     hint="write smaller row groups",
                 )
@@ -52,7 +47,7 @@ def decoded_bytes(file: Any) -> int:
 
 def read_batches(file: Any, group: int) -> Iterator[pa.RecordBatch]:
     """The rows of a row group."""
-    for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group]):
+    for batch in file.iter_batches(batch_size=tuning.current.parquet_batch_rows, row_groups=[group]):
         coded = [pa.types.is_dictionary(type_) for type_ in batch.schema.types]
         if not any(coded):
             yield batch
@@ -62,7 +57,7 @@ def read_batches(file: Any, group: int) -> Iterator[pa.RecordBatch]:
         start = 0
         while start < batch.num_rows:
             before = ends[start - 1] if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
+            stop = max(start + 1, int(np.searchsorted(ends, before + tuning.current.parquet_batch_bytes, side="right")))
             yield _decoded(batch.slice(start, stop - start))
             start = stop
 

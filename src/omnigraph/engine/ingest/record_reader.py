@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.engine import tuning
 from omnigraph.engine.ingest.csv_text import BOM
 from omnigraph.engine.ingest.jsonl_fast import STRUCTURE_MAX, BlockReader, cut_blocks
 from omnigraph.engine.ingest.records import ENDS, AnyType, EndTypes, Faults, Records, RecordSet, end_id, end_types
@@ -21,8 +22,6 @@ from omnigraph.scalar_types.describe import describe_json
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
-
-LINE_BYTES_MAX = 32 * 1024 * 1024
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(rb"[{}\[\],:]")
@@ -93,8 +92,9 @@ def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict
 
 
 def _check_size(text: bytes, number: int, sorter: _Sorter) -> None:
-    if len(text) > LINE_BYTES_MAX:
-        raise sorter.error(number, f"a line may have at most {LINE_BYTES_MAX} bytes, this one has {len(text)}")
+    limit = tuning.current.record_bytes_max
+    if len(text) > limit:
+        raise sorter.error(number, f"a line may have at most {limit} bytes, this one has {len(text)}")
     # A line that is short enough cannot have too many.
     if len(text) > STRUCTURE_MAX and len(_STRUCTURE.findall(_STRING.sub(b"", text))) > STRUCTURE_MAX:
         raise sorter.error(number, f"a line may have at most {STRUCTURE_MAX} brackets, commas and colons")

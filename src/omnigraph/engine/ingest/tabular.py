@@ -23,6 +23,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
 from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
@@ -38,8 +39,6 @@ from omnigraph.types import PropertyType
 
 _WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
 _NO_NAME = re.compile(r"[^0-9a-z]+")
-_CSV_ROWS = 65_536
-_CSV_CHARS = 16 << 20
 _TEXT = PropertyType("String")
 _AS_THEY_ARE = frozenset(
     {pa.utf8(), pa.bool_(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.date32()}
@@ -319,7 +318,7 @@ def _some(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
     for number, (line, cells) in enumerate(rows, 1):
         yield line, cells
         size += sum(len(cell) for cell in cells if cell is not None)
-        if number >= _CSV_ROWS or size >= _CSV_CHARS:
+        if number >= tuning.current.csv_batch_rows or size >= tuning.current.csv_batch_chars:
             return
 
 

@@ -17,9 +17,9 @@ from importlib import import_module
 from threading import Lock, Thread
 from typing import Any
 
+from omnigraph.engine import tuning
+
 _SUBJECTS = ("bfs_kernels", "bm25", "vectors")
-_LOADING_S = 0.5
-"""About what loading takes when the loops were compiled before."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class _Loops:
     def spend(self, seconds: float) -> None:
         with self.lock:
             self.spent_s += seconds
-            due = self.spent_s > _LOADING_S and not self.asked
+            due = self.spent_s > tuning.current.kernel_load_s and not self.asked
             self.asked = self.asked or due
         if due:
             # Not a daemon: a process that ended in the midst of compiling could crash.

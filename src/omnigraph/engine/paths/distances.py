@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import levels_from, new_far
 from omnigraph.engine.adjacency.csr import Neighbours
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.paths.path_table import Floats
-
-_PAIRS_MAX = 16
-"""So few pairs of ends are looked for from both."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,14 @@ class Targets:
 
     def few(self, sources: int) -> list[tuple[int, int]] | None:
         """The pairs of a source and an end, if they are few."""
+        pairs_max = tuning.current.bidirectional_pairs_max
         if self.pairs is not None:
             at, ends = self.pairs
-            return list(zip(at.tolist(), ends.tolist(), strict=True)) if len(at) <= _PAIRS_MAX else None
-        if self.nodes is None or sources > _PAIRS_MAX:
+            return list(zip(at.tolist(), ends.tolist(), strict=True)) if len(at) <= pairs_max else None
+        if self.nodes is None or sources > pairs_max:
             return None
         ends = np.flatnonzero(self.nodes)
-        return list(product(range(sources), ends.tolist())) if sources * len(ends) <= _PAIRS_MAX else None
+        return list(product(range(sources), ends.tolist())) if sources * len(ends) <= pairs_max else None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import EdgeRows, Neighbours
 from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.adjacency.union_expand import moved
@@ -22,8 +23,8 @@ from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import union_name
 
-_STEP, _SUM_MAX = 2.0**20, 2.0**33
-"""Multiples of one part in a million add up exactly as long as their sum stays below; with more digits they do not."""
+_STEP = 2.0**20
+"""Weights that are multiples of 1 / _STEP add up exactly up to `exact_weight_sum_max`."""
 
 REVERSED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 
@@ -170,7 +171,7 @@ class Weights:
 
     def add_exactly(self, edges: int) -> bool:
         """Whether so many of them make the same sum in whatever order they are added."""
-        return self.even and self.largest * edges <= _SUM_MAX
+        return self.even and self.largest * edges <= tuning.current.exact_weight_sum_max
 
 
 def _weights(edges: TableData, by: str, type_name: str) -> Weights:

@@ -17,18 +17,17 @@ from functools import partial
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import NONE, Neighbours, in_slices, offsets_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import Work
-from omnigraph.engine.exec.native import ROWS_AT_ONCE, batches, stoppable
+from omnigraph.engine.exec.native import batches, stoppable
 from omnigraph.engine.paths.distances import Distances, Meeting, Targets, distances, meeting
 from omnigraph.engine.paths.edge_space import IncidentEdges
 from omnigraph.engine.paths.path_table import Floats, PathBatch, RowSpace
 
 _LEVEL_COLUMNS = 6
 """Columns of numbers that a level takes while it is made."""
-_KEYS_AT_ONCE = 4_000_000
-"""Each source walked at once has room for every node."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class ShortestPaths:
                 if met is not None:
                     yield at, *self._walk(sources[at : at + 1], np.array([end]), met)
             return
-        at_once = max(1, _KEYS_AT_ONCE // max(self._count, 1))
+        at_once = max(1, tuning.current.shortest_batch_keys // max(self._count, 1))
         for first in range(0, len(sources), at_once):
             some = sources[first : first + at_once]
             yield first, *self._walk(some, wanted.keys(first, len(some), self._count))
@@ -293,7 +292,7 @@ class _Visited:
 def _longer(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
     """Some rows of a table of numbers, each with one number more in front."""
     found = np.empty((len(rows), others.shape[1] + 1), np.int64)
-    for some in batches(len(rows), ROWS_AT_ONCE):
+    for some in batches(len(rows), tuning.current.batch_rows):
         found[some, 0] = first[some]
         found[some, 1:] = others[rows[some]]
     return found

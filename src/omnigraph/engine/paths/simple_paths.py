@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import new_far
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import Work
-from omnigraph.engine.exec.native import ROWS_AT_ONCE, slices
+from omnigraph.engine.exec.native import slices
 from omnigraph.engine.paths.edge_space import REVERSED, IncidentEdges, PathGraph
 from omnigraph.engine.paths.path_table import PathBatch
 from omnigraph.query.plan import ir
-
-_NUMBERS_AT_ONCE = 1 << 20
-"""Numbers in the paths that are made between two checkpoints: 8 MiB."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ def _portions(batch: PathBatch, incident_edges: IncidentEdges) -> list[PathBatch
     if not len(batch.owners):
         return [batch]
     width = batch.nodes.shape[1] + batch.edges.shape[1] + 2
-    at_once = max(1, min(ROWS_AT_ONCE, _NUMBERS_AT_ONCE // width))
+    at_once = max(1, min(tuning.current.batch_rows, tuning.current.path_batch_values // width))
     cut = list(slices(incident_edges.degrees(batch.nodes[:, -1]), at_once))
     return [batch] if len(cut) == 1 else [_chosen(batch, some) for some in cut]
 

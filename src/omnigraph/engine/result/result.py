@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.engine import tuning
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.fastpath.python_rows import PlainRows, dicts
 from omnigraph.engine.result.result_graph import Shape
@@ -24,10 +25,8 @@ from omnigraph.versioning.compare.rows import python_values, with_instants
 
 _HTML_ROWS = 50
 _TEXT_ROWS = 20
-_ROWS_AT_ONCE = 8192
 _UNCHANGED = frozenset({pa.utf8(), pa.bool_(), pa.int32(), pa.uint32()})
 """Arrow types whose Python values are JSON values; converting them one by one takes time."""
-"""Numbers that JSON does not always show as numbers."""
 
 
 class Result:
@@ -84,7 +83,7 @@ class Result:
             yield from self._rows.to_pylist()
             return
         names = self.columns
-        for batch in self.batches(_ROWS_AT_ONCE):
+        for batch in self.batches(tuning.current.result_batch_rows):
             yield from dicts(names, [python_values(column) for column in batch.columns])
 
     @property
@@ -169,7 +168,7 @@ class Result:
     def json_rows(self) -> Iterator[dict[str, Any]]:
         """The rows as JSON values, one by one: dates as text, integers JavaScript cannot hold as decimal strings."""
         names = self.columns
-        for batch in self.batches(_ROWS_AT_ONCE):
+        for batch in self.batches(tuning.current.result_batch_rows):
             columns = [_json_column(column) for column in batch.columns]
             for row in zip(*columns, strict=True):
                 yield dict(zip(names, row, strict=True))

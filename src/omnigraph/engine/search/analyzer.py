@@ -21,13 +21,12 @@ import pyarrow.compute as pc
 import snowballstemmer  # type: ignore[import-untyped]
 
 from omnigraph.checkpoints import checkpoint, paced
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.storage.lance.indexes import STOP_WORDS
 
 _NOT_A_WORD = r"[^\p{L}\p{N}]+"
 _BYTES_MAX = 40
-_LETTERS_AT_ONCE = 65_536
-"""Letters of a query that are looked at between two checkpoints."""
 _CJK_LETTERS = (
     "\u1100-\u11ff\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e"
     "\u3192-\u319f"
@@ -39,7 +38,6 @@ _CJK = re.compile(f"[{_CJK_LETTERS}]")
 _CJK_PARTS = re.compile(f"[{_CJK_LETTERS}]+|[^{_CJK_LETTERS}]+")
 _IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
 _LOWER = np.array([ord(chr(code).lower()) if code < 128 else code for code in range(256)], np.uint8)
-_MANY = 64
 _STOP = frozenset(STOP_WORDS)
 _stemmer = snowballstemmer.stemmer("english")
 _stemming = Lock()
@@ -50,7 +48,7 @@ Scores = np.ndarray[Any, np.dtype[np.float64]]
 
 def analyse(text: str) -> list[str]:
     """The words of a text, in order."""
-    runs = "".join(_spaced(text[start : start + _LETTERS_AT_ONCE]) for start in _starts(text)).split()
+    runs = "".join(_spaced(text[start : start + tuning.current.text_batch_chars]) for start in _starts(text)).split()
     return [word for run in paced(runs) for word in analyse_run(run)]
 
 
@@ -75,7 +73,7 @@ def _spaced(text: str) -> str:
 
 
 def _starts(text: str) -> Iterator[int]:
-    for start in range(0, len(text), _LETTERS_AT_ONCE):
+    for start in range(0, len(text), tuning.current.text_batch_chars):
         checkpoint()
         yield start
 
@@ -177,7 +175,7 @@ def within(a: str, b: str, edits: int) -> bool:
 
 def all_within(words: list[str], word: str, edits: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """`within` for many words at once: the same table of distances, a column of words in each of its cells."""
-    if len(words) < _MANY:
+    if len(words) < tuning.current.edit_distance_words_min:
         return np.array([within(known, word, edits) for known in words], bool)
     lengths = np.array([len(known) for known in words])
     width = int(lengths.max())

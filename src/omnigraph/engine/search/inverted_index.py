@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine import kernels
+from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.row_mapping import RowPositions
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
@@ -30,9 +30,6 @@ from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, cu
 _K1, _B = 1.2, 0.75
 WORDS = "bigrams"
 """What the kept index is called: another name for every other way to cut texts into words."""
-_CHUNK_BYTES = 16_000_000
-_KEPT_MIN = 5_000
-"""The words of fewer rows are found faster by looking at them than on disk."""
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -256,7 +253,7 @@ def index_of(data: TableData, name: str) -> TextIndex:
         if not views:
             return build_index(data.column(name))
         return data.derived(f"words:{data.column_key(name)}", lambda: TextIndex(joined_segments(views, members)))
-    recipe = SegmentBuilder(WORDS, _KEPT_MIN, make, write, _read_index)
+    recipe = SegmentBuilder(WORDS, tuning.current.postings_disk_rows_min, make, write, _read_index)
     return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, recipe)))
 
 
@@ -320,7 +317,7 @@ def _larger(chunks: Iterable[pa.Array]) -> Iterator[pa.Array]:
     waiting: list[pa.Array] = []
     for chunk in chunks:
         waiting.append(chunk)
-        if sum(part.nbytes for part in waiting) >= _CHUNK_BYTES:
+        if sum(part.nbytes for part in waiting) >= tuning.current.postings_chunk_bytes:
             yield pa.concat_arrays(waiting)
             waiting = []
     if waiting:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine import kernels
+from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
@@ -34,13 +34,7 @@ ByteCodes = np.ndarray[Any, np.dtype[np.int8]]
 _CODE_MAX, _QUERY_MAX = 127, 32767
 _SUM_MAX = 16_000_000
 """The sum of a query's whole numbers, so that no product with a code leaves 32 bits."""
-_ROWS_AT_ONCE = 8192
-_ELEMENTS_AT_ONCE = 65_536
-"""A product of so few numbers stays in one thread: many threads wait for one another longer than they compute."""
 _CODES_A_NUMBER = 8
-_FEW = 512
-"""So few vectors are compared in full at once."""
-_KEPT_BYTES_MIN = 8_000_000
 _F32 = float(np.finfo(np.float32).eps)
 
 
@@ -120,7 +114,7 @@ class VectorBlock:
         count = len(self.codes) if rows is None else len(rows)
         unit = query.unit.astype(np.float32)
         likeness = np.empty(count, np.float32)
-        step = max(_ELEMENTS_AT_ONCE // len(unit), 1)
+        step = max(tuning.current.vector_batch_elements // len(unit), 1)
         for start in range(0, count, step):
             some = slice(start, start + step)
             checkpoint()
@@ -157,8 +151,8 @@ class VectorColumn:
     def distances(self, query: VectorQuery, numbers: Numbers) -> tuple[Floats, Mask]:
         """The cosine distance of some rows, equal for equal vectors; and which rows have a vector at all."""
         dots, norms = np.empty(len(numbers)), np.empty(len(numbers))
-        for start in range(0, len(numbers), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(numbers), tuning.current.vector_batch_rows):
+            some = slice(start, start + tuning.current.vector_batch_rows)
             checkpoint()
             for block, places, rows in self._parts(numbers[some]):
                 norms[some][places] = block.norms[rows]
@@ -174,7 +168,7 @@ class VectorColumn:
         if not wanted:
             return _NO_ROWS
         count = self._count if numbers is None else len(numbers)
-        if count <= max(wanted, _FEW) or not query.has_direction:
+        if count <= max(wanted, tuning.current.vector_exact_rows_max) or not query.has_direction:
             return self._known(np.arange(count) if numbers is None else numbers)
         if numbers is None:
             return self._all_promising(query, wanted)
@@ -253,7 +247,7 @@ def vectors_of(data: TableData, name: str, dim: int) -> VectorColumn:
         return data.derived(f"vectors:{data.column_key(name)}", lambda: VectorColumn(joined_segments(views, members)))
     recipe = SegmentBuilder(
         "vectors",
-        max(_KEPT_BYTES_MIN // (dim * 4), 1),
+        max(tuning.current.vector_disk_bytes_min // (dim * 4), 1),
         lambda fragments: _memory_block(data.stream(name, fragments), dim),
         write,
         lambda arrays, rows: _read_block(arrays, rows, dim),
@@ -278,9 +272,9 @@ def _memory_block(chunks: Iterable[pa.Array], dim: int) -> VectorBlock:
 
 def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[VectorBlock]:
     for chunk in chunks:
-        for start in range(0, len(chunk), _ROWS_AT_ONCE):
+        for start in range(0, len(chunk), tuning.current.vector_batch_rows):
             checkpoint()
-            some = chunk.slice(start, _ROWS_AT_ONCE)
+            some = chunk.slice(start, tuning.current.vector_batch_rows)
             known = np.asarray(some.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
             matrix = np.zeros((len(some), dim), np.float32)
             flat = some.flatten().to_numpy(zero_copy_only=False)

@@ -12,14 +12,13 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.expr.predicates import Test, sql_in
 from omnigraph.engine.write.delta import Delta, TableDelta
 from omnigraph.engine.write.where import Selection
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.snapshot import Snapshot
-
-_IN_LIST_MAX = 2_000
 
 
 class CommittedRows:
@@ -40,7 +39,7 @@ class CommittedRows:
         """`id` and some columns of the rows with these ids; of other rows only ids are read."""
         table = self._snapshot.table(table_key)
         wanted = list(dict.fromkeys(["id", *columns]))
-        if len(ids) <= _IN_LIST_MAX:
+        if len(ids) <= tuning.current.in_list_max:
             return self.rows_among(table_key, "id", ids, wanted)
         rows = self.rows_among(table_key, "id", ids, ["id", "_rowid"])
         return table.take_rows(rows["_rowid"].to_pylist(), wanted)
@@ -51,7 +50,7 @@ class CommittedRows:
         wanted = [*columns]
         if not len(values):
             return table.schema.empty_table().select(wanted)
-        if len(values) <= _IN_LIST_MAX:
+        if len(values) <= tuning.current.in_list_max:
             return table.read(wanted, filter=sql_in(column, values))
         rows = table.read(wanted if column in wanted else [*wanted, column])
         return rows.filter(pc.is_in(rows[column], value_set=values)).select(wanted)
@@ -107,7 +106,7 @@ class TableOverlay:
         """The ids of rows that have one of `values` in one of the columns, without those that are gone."""
         if not len(values) or not columns:
             return pa.array([], pa.utf8())
-        if len(values) <= _IN_LIST_MAX:
+        if len(values) <= tuning.current.in_list_max:
             rows = self.committed.read(["id"], filter=" OR ".join(sql_in(column, values) for column in columns))
         else:
             rows = self.committed.read(["id", *columns])

@@ -8,7 +8,6 @@ import logging
 import pytest
 
 from omnigraph.cli.io import progress_log
-from omnigraph.engine.adjacency import adjacency
 from support.writes import edge, new_graph, node
 
 
@@ -29,10 +28,10 @@ def log():
 @pytest.mark.parametrize(
     ("stream", "quiet", "lines"), [(Terminal, False, 4), (Terminal, True, 0), (io.StringIO, False, 0)]
 )
-def test_building_adjacency_is_told(tmp_path, monkeypatch, log, stream, quiet, lines):
+def test_building_adjacency_is_told(tmp_path, monkeypatch, tune, log, stream, quiet, lines):
     shown = stream()
     monkeypatch.setattr("sys.stderr", shown)
-    monkeypatch.setattr(adjacency, "_LOGGED_FROM", 2)
+    tune(adjacency_log_edges_min=2)
     progress_log.log_long_operations(quiet=quiet)
     progress_log.log_long_operations(quiet=quiet)
     schema = "node P { name: String @key }\nedge Knows: P -> P\n"

@@ -123,21 +123,21 @@ def test_every_small_change_is_carried_along(tmp_path, seed, monkeypatch):
     assert len(built) <= first, f"made anew after {done}"
 
 
-def test_a_change_too_large_to_carry_is_made_anew(tmp_path, monkeypatch):
+def test_a_change_too_large_to_carry_is_made_anew(tmp_path, tune):
     graph = new_graph(
         tmp_path, SCHEMA, *(node("A", name=f"n{number}") for number in range(4)), edge("Loop", "n0", "n1")
     )
     cache = DataCache()
     check(graph, cache, "Loop")
-    monkeypatch.setattr("omnigraph.engine.adjacency.incremental.NEW_MIN", 2)
+    tune(adjacency_changed_edges_min=2)
     graph.load([edge("Loop", "n0", "n2"), edge("Loop", "n3", "n2"), edge("Loop", "n3", "n3")], mode="append")
     check(graph, cache, "Loop")
     graph.mutate('query q() { delete Loop where from = "n3" }')
     check(graph, cache, "Loop")
 
 
-def test_what_was_kept_on_disk_is_carried_by_the_next_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_KEPT_MIN", 1)
+def test_what_was_kept_on_disk_is_carried_by_the_next_process(tmp_path, monkeypatch, tune):
+    tune(adjacency_disk_edges_min=1)
     names = [f"n{number}" for number in range(6)]
     pairs = [(a, b) for a in names[:3] for b in names[2:]]
     graph = new_graph(tmp_path, SCHEMA, *(node("A", name=name) for name in names), *(edge("Loop", *p) for p in pairs))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.cache import disk_cache, segments
+from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.engine.search import inverted_index
 from omnigraph.graph import Graph
 from support.writes import new_graph, node, reopened
 
@@ -31,11 +31,9 @@ BOTH = """query q($v: Vector(3), $t: String) {
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
+def _small(tune):
     """Everything is large enough to be kept on disk and compared by codes."""
-    monkeypatch.setattr(vector_scan, "_FEW", 1)
-    monkeypatch.setattr(vector_scan, "_KEPT_BYTES_MIN", 0)
-    monkeypatch.setattr(inverted_index, "_KEPT_MIN", 0)
+    tune(vector_exact_rows_max=1, vector_disk_bytes_min=0, postings_disk_rows_min=0)
 
 
 def answers(graph: Graph, random: Random, **where: Any) -> list[Any]:
@@ -54,9 +52,8 @@ def doc(random: Random, name: str) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 160))
-def test_grown_answers_are_those_of_a_graph_without_a_past_at_length(tmp_path, monkeypatch, seed):
-    monkeypatch.setattr(segments, "_FEW", 2)
-    monkeypatch.setattr(segments, "_SEGMENTS_MAX", 3)
+def test_grown_answers_are_those_of_a_graph_without_a_past_at_length(tmp_path, tune, seed):
+    tune(segment_rows_min=2, segments_max=3)
     grow(tmp_path, seed, steps=30)
 
 
@@ -141,8 +138,8 @@ def test_what_is_kept_may_be_deleted_or_damaged(tmp_path):
     assert answers(reopened(graph), Random(0)) == expected
 
 
-def test_many_new_rows_become_a_part_that_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(segments, "_FEW", 3)
+def test_many_new_rows_become_a_part_that_is_kept(tmp_path, monkeypatch, tune):
+    tune(segment_rows_min=3)
     random = Random(1)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(10)))
     seen = count_built(monkeypatch)
@@ -162,9 +159,8 @@ def test_many_new_rows_become_a_part_that_is_kept(tmp_path, monkeypatch):
     assert seen == [10, 8, 2, 2, 19], "and the parts of before are forgotten"
 
 
-def test_parts_are_made_one_when_there_are_too_many_or_little_is_left_of_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(segments, "_FEW", 1)
-    monkeypatch.setattr(segments, "_SEGMENTS_MAX", 2)
+def test_parts_are_made_one_when_there_are_too_many_or_little_is_left_of_them(tmp_path, monkeypatch, tune):
+    tune(segment_rows_min=1, segments_max=2)
     random = Random(1)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(4)))
     seen = count_built(monkeypatch)

@@ -13,10 +13,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.aio import AsyncGraph
-from omnigraph.engine.adjacency import adjacency
+from omnigraph.engine import tuning
 from omnigraph.engine.exec import cancellation
 from omnigraph.engine.exec.pipeline import Match
-from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.engine.search import vector_scan
 from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, QueryTimeout
 from omnigraph.graph import Graph
 from support.writes import edge, new_graph, node
@@ -164,10 +164,8 @@ def test_a_cancelled_task_stops_the_query_in_its_thread(graph, monkeypatch):
 def test_ctrl_c_leaves_the_graph_usable(graph, monkeypatch, name):
     expected = sorted(map(str, og.open(graph.uri, sync=False, environ={}).query(QUERIES[name]).to_rows()))
     for nth in range(1, 6):
-        with monkeypatch.context() as patch:
-            patch.setattr(vector_scan, "_KEPT_BYTES_MIN", 0)
-            patch.setattr(inverted_index, "_KEPT_MIN", 0)
-            patch.setattr(adjacency, "_KEPT_MIN", 0)
+        small = tuning.replaced(vector_disk_bytes_min=0, postings_disk_rows_min=0, adjacency_disk_edges_min=0)
+        with small, monkeypatch.context() as patch:
             reader = og.open(graph.uri, sync=False, environ={})
             seen = stop_at(patch, nth, _thread.interrupt_main)
             try:

@@ -27,7 +27,7 @@ def some(random: np.random.Generator, nodes: int, pairs: int):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_far_ends_in_common(loops, seed, monkeypatch):
+def test_far_ends_in_common(loops, seed, tune):
     random = np.random.default_rng(seed)
     nodes = int(random.integers(1, 60))
     walked, closed = some(random, nodes, 300), some(random, nodes, int(random.integers(0, 300)))
@@ -38,21 +38,19 @@ def test_far_ends_in_common(loops, seed, monkeypatch):
         return set(of.targets[of.offsets[number] : of.offsets[number + 1]].tolist())
 
     expected = [len(ends(walked, w) & ends(closed, c)) for w, c in zip(walkers, closers, strict=True)]
-    monkeypatch.setattr(cycle_count, "_FEW_STEPS", -1)
-    monkeypatch.setattr(cycle_count, "_CELLS_AT_ONCE", 200)
-    monkeypatch.setattr(cycle_count, "_STEPS_AT_ONCE", 40)
+    tune(cycle_expand_steps_max=-1, cycle_mark_cells=200, cycle_batch_steps=40)
     assert cycle_count.common_counts(walked, walkers, closed, closers, steps=0, size=nodes).tolist() == expected
     assert kernels.load()
     assert cycle_count.common_counts(walked, walkers, closed, closers, steps=0, size=nodes).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_walk_from_one_node(loops, seed, monkeypatch):
+def test_a_walk_from_one_node(loops, seed, tune):
     random = np.random.default_rng(seed)
     nodes = int(random.integers(1, 400))
     neighbours = some(random, nodes, 900)
     own = np.flatnonzero(random.random(nodes) < 0.1)
-    monkeypatch.setattr(bfs, "_FEW", 0)
+    tune(bfs_small_frontier=0)
     asked = [(source, *sorted(random.integers(1, 6, 2).tolist())) for source in random.integers(0, nodes, 12).tolist()]
 
     def found():

@@ -16,13 +16,12 @@ import pytest
 import omnigraph as og
 from omnigraph.checkpoints import ITEMS_AT_ONCE, checkpoint, paced
 from omnigraph.engine import kernels
-from omnigraph.engine.adjacency import bfs, csr
+from omnigraph.engine.adjacency import csr
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.exec import cycle_count, native
+from omnigraph.engine.exec import native
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.engine.exec.context import Limits
-from omnigraph.engine.expr import function_batches
-from omnigraph.engine.paths import edge_space, shortest, simple_paths
+from omnigraph.engine.paths import edge_space
 from omnigraph.errors import Cancelled, LimitReached
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import bind_params
@@ -109,20 +108,21 @@ def rows_of(graph: Any, text: str, **how: Any) -> list[str]:
 
 
 @pytest.fixture
-def small_batches(monkeypatch):
+def small_batches(tune):
     """Batches of a few rows, so that small graphs need many of them; every call counts as long."""
-    monkeypatch.setattr(native, "ROWS_AT_ONCE", 4)
-    monkeypatch.setattr(native, "_STEPS_AT_ONCE", 4)
-    monkeypatch.setattr(native, "_SMALL", 0)
-    monkeypatch.setattr(native, "_LOOK_S", 60.0)  # checkpoints while waiting would depend on the machine
-    monkeypatch.setattr(csr, "STEPS_AT_ONCE", 4)
-    monkeypatch.setattr(bfs, "_STEPS_AT_ONCE", 4)
-    monkeypatch.setattr(bfs, "_NODE_STEPS_AT_ONCE", 4)
-    monkeypatch.setattr(bfs, "_FEW", 0)
-    monkeypatch.setattr(simple_paths, "_NUMBERS_AT_ONCE", 16)
-    monkeypatch.setattr(cycle_count, "_FEW_STEPS", 0)
-    monkeypatch.setattr(cycle_count, "_STEPS_COMPILED", 4)
-    monkeypatch.setattr(shortest, "_KEYS_AT_ONCE", 2 * COUNT)
+    tune(
+        batch_rows=4,
+        batch_values=4,
+        inline_call_rows=0,
+        poll_s=60.0,  # checkpoints while waiting would depend on the machine
+        bfs_batch_steps=4,
+        bfs_node_batch_steps=4,
+        bfs_small_frontier=0,
+        path_batch_values=16,
+        cycle_expand_steps_max=0,
+        cycle_kernel_batch_steps=4,
+        shortest_batch_keys=2 * COUNT,
+    )
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -169,7 +169,7 @@ def grid(tmp_path):
 ACROSS = query('$a: P { name: "0-0" } $b: P { name: "8-0" } $x: path { $a knows{1,12} $b }', "count($x) as n")
 
 
-def test_paths_grow_in_batches(grid, monkeypatch):
+def test_paths_grow_in_batches(grid, monkeypatch, tune):
     largest, steps = 0, 0
     expand = edge_space.IncidentEdges.expand
 
@@ -180,7 +180,7 @@ def test_paths_grow_in_batches(grid, monkeypatch):
         return found
 
     monkeypatch.setattr(edge_space.IncidentEdges, "expand", recorded)
-    monkeypatch.setattr(simple_paths, "_NUMBERS_AT_ONCE", 500)
+    tune(path_batch_values=500)
     counting = Counting()
     assert grid.query(ACROSS, cancel=counting).to_pylist() == [{"n": 4**7}]
     assert steps > 4**7
@@ -232,11 +232,10 @@ def test_text_that_no_column_can_hold_is_refused(graph):
 
 
 @pytest.mark.parametrize("name", GROWING)
-def test_functions_in_batches_change_no_result(graph, monkeypatch, name):
+def test_functions_in_batches_change_no_result(graph, tune, name):
     text = f"query q($s: String) {{ match {{ $a: P }} return {{ $a.name, {GROWING[name]} as r }} }}"
     expected = graph.query(text, {"s": "xo"}).to_pylist()
-    monkeypatch.setattr(function_batches, "BYTES_AT_ONCE", 8)
-    monkeypatch.setattr(function_batches, "ROWS_AT_ONCE", 2)
+    tune(batch_bytes=8, batch_rows=2)
     assert graph.query(text, {"s": "xo"}).to_pylist() == expected
 
 
@@ -304,8 +303,8 @@ def test_parameters_and_texts_are_read_with_checkpoints():
             compile_query(catalog, text)
 
 
-def test_results_are_converted_with_checkpoints(graph, monkeypatch):
-    monkeypatch.setattr("omnigraph.engine.exec.executor._ROWS_AT_ONCE", 8)
+def test_results_are_converted_with_checkpoints(graph, tune):
+    tune(lazy_result_rows=8)
     counting = Counting()
     result = graph.query(QUERIES["cross"], cancel=counting)
     before = counting.seen
@@ -369,10 +368,8 @@ def test_who_waits_for_another_thread_can_be_stopped():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_slices_and_batches(monkeypatch, seed):
-    monkeypatch.setattr(native, "ROWS_AT_ONCE", 16)
-    monkeypatch.setattr(native, "_STEPS_AT_ONCE", 16)
-    monkeypatch.setattr(csr, "STEPS_AT_ONCE", 16)
+def test_slices_and_batches(tune, seed):
+    tune(batch_rows=16, batch_values=16)
     random = np.random.default_rng(seed)
     costs = random.integers(0, 30, int(random.integers(0, 60)))
     cut = list(native.slices(costs, 16))

@@ -60,15 +60,14 @@ def build(root: Any, seed: int) -> Graph:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 10, 200])
-def test_early_and_late_give_the_same_rows(tmp_path, monkeypatch, limit):
+def test_early_and_late_give_the_same_rows(tmp_path, monkeypatch, tune, limit):
     graph = build(tmp_path, limit)
     texts = [
         f"query q() {{ match {{ {match} }} return {{ $d.name, $d }} order {{ {rank} }} limit {limit} }}"
         for match in MATCHES
         for rank in RANKS
     ]
-    monkeypatch.setattr(order_by, "_FIRST_MIN", 1)
-    monkeypatch.setattr(order_by, "_AHEAD", 2)
+    tune(ranked_candidates_min=1, ranked_overfetch=2)
     early = [graph.query(text).to_rows() for text in texts]
     monkeypatch.setattr(
         order_by.Ordered, "_ranked", lambda self, rank: self._rank(rank, self._match.rows(self._plan.pipeline))

@@ -8,7 +8,6 @@ import json
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.exec import executor
 from support.writes import edge, new_graph, node
 
 SCHEMA = """
@@ -91,7 +90,7 @@ def test_frames(graph):
     assert schema["after"] == polars.List(schema["o"].fields[0].dtype)
 
 
-def test_a_large_result_gives_the_same_in_batches(graph, monkeypatch):
+def test_a_large_result_gives_the_same_in_batches(graph, tune):
     text = """query q() {
         match { $x next $y }
         return { { from: $x, to: [$y.name, $x.name] } as o, why(), { s: bm25($y.text, "hen") } as s }
@@ -99,7 +98,7 @@ def test_a_large_result_gives_the_same_in_batches(graph, monkeypatch):
     }"""
     whole = graph.query(text).to_rows()
     assert len(whole) == 3
-    monkeypatch.setattr(executor, "_ROWS_AT_ONCE", 0)
+    tune(lazy_result_rows=0)
     found = graph.query(text)
     batches = list(found.batches(2))
     assert [batch.num_rows for batch in batches] == [2, 1]

@@ -9,7 +9,6 @@ import pytest
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import Limits
-from omnigraph.engine.fastpath import compile_chain, steps
 from omnigraph.engine.plan.prepared_query import prepare
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import Cancelled, InputError, LimitReached
@@ -239,17 +238,17 @@ def test_what_is_no_chain_is_left_to_the_executor(crowd, match):
 
 
 @pytest.mark.parametrize("columns", ["$q.name", "count($q) as c", "$q.age, count($a) as c"])
-def test_many_rows_are_left_to_the_executor(crowd, monkeypatch, columns):
+def test_many_rows_are_left_to_the_executor(crowd, tune, columns):
     text = f'query q() {{ match {{ $p: P {{ name: "p2" }} $p knows $a $a knows $q }} return {{ {columns} }} }}'
     expected = sorted(crowd.query(text).to_pylist(), key=repr)
-    monkeypatch.setattr(steps, "ROWS_MAX", 1)
+    tune(chain_rows_max=1)
     assert sorted(crowd.query(text).to_pylist(), key=repr) == expected
 
 
-def test_more_rows_are_shown_as_arrow(crowd, monkeypatch):
+def test_more_rows_are_shown_as_arrow(crowd, tune):
     text = 'query q() { match { $p: P { name: "p2" } $p knows $q } return { $q.name, $p.age } }'
     expected = crowd.query(text).to_arrow()
-    monkeypatch.setattr(compile_chain, "_PLAIN_MAX", 1)
+    tune(python_result_rows_max=1)
     assert crowd.query(text).to_arrow().equals(expected)
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.engine.ingest import csv_text
 from omnigraph.engine.ingest.csv_text import DELIMITERS, CsvReader, check_delimiter, csv_lines, sniff_delimiter
 from omnigraph.errors import InputError, RecordError
 
@@ -83,8 +82,8 @@ def test_text_in_another_encoding_is_named_with_its_line():
 
 
 @pytest.mark.parametrize("text", ["a\n" + "x" * 60 + "\n", 'a\n"' + "x\n" * 40 + '"\n'])
-def test_a_record_beyond_the_limit(monkeypatch, text):
-    monkeypatch.setattr(csv_text, "RECORD_BYTES_MAX", 50)
+def test_a_record_beyond_the_limit(tune, text):
+    tune(record_bytes_max=50)
     with pytest.raises(RecordError, match="line 2: the record is larger than the limit of 50 bytes"):
         read(text)
 

@@ -122,9 +122,9 @@ def test_one_line_beside_others(line, end):
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_random_lines_in_small_blocks(seed, monkeypatch):
+def test_random_lines_in_small_blocks(seed, tune):
     random = Random(seed)
-    monkeypatch.setattr(jsonl_fast, "_BLOCK_BYTES", random.choice((1, 100, 1000)))
+    tune(jsonl_block_bytes=random.choice((1, 100, 1000)))
     kinds = [*[random.choice(SOUND)] * 20, *SOUND, *random.sample(ODD, 1), *random.sample(WRONG, 2 if seed % 3 else 0)]
     end = random.choice(("\n", "\r\n"))
     text = end.join(random.choice(kinds) for _ in range(random.randrange(1, 60))).encode()

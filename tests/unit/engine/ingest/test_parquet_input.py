@@ -8,14 +8,13 @@ import pytest
 
 import omnigraph as og
 from omnigraph import engine_choice
-from omnigraph.engine.ingest import parquet_input
 from omnigraph.engine.ingest.parquet_input import open_parquet, read_batches
 from omnigraph.errors import InputError
 from omnigraph.operations import load
 
 
-def test_text_that_is_stored_once_is_decoded_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_input, "BATCH_BYTES", 10_000)
+def test_text_that_is_stored_once_is_decoded_in_parts(tmp_path, tune):
+    tune(parquet_batch_bytes=10_000)
     table = pa.table({"a": ["x" * 3000] * 50 + [None, "", "y" * 30_000, "z"], "n": list(range(54))})
     pq.write_table(table, tmp_path / "T.parquet")
     file = open_parquet(pa.OSFile(str(tmp_path / "T.parquet")), "T.parquet")
@@ -25,8 +24,8 @@ def test_text_that_is_stored_once_is_decoded_in_parts(tmp_path, monkeypatch):
     assert all(batch.num_rows == 1 or batch.column(0).nbytes < 12_000 for batch in batches)
 
 
-def test_a_column_chunk_that_is_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_input, "CHUNK_BYTES_MAX", 1000)
+def test_a_column_chunk_that_is_too_large(tmp_path, tune):
+    tune(parquet_chunk_bytes_max=1000)
     pq.write_table(pa.table({"a": ["x" * 3000]}), tmp_path / "T.parquet")
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
     with pytest.raises(InputError, match=r"row group 0 decompresses to [\d,]+ bytes in one column"):

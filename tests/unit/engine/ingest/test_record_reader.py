@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.ingest import record_reader
 from omnigraph.engine.ingest.record_reader import iterate_lines, read_dicts, read_jsonl, read_text
 from omnigraph.engine.ingest.records import Faults, RecordColumns
 from omnigraph.engine.ingest.row_builder import build_rows
@@ -136,8 +135,8 @@ def test_integers_keep_their_width():
     assert read(line)["node:Person"][0][1]["big"] == 2**64 - 1
 
 
-def test_a_line_may_be_long_but_not_too_long(monkeypatch):
-    monkeypatch.setattr(record_reader, "LINE_BYTES_MAX", 200)
+def test_a_line_may_be_long_but_not_too_long(tune):
+    tune(record_bytes_max=200)
     room = 200 - len('{"type":"Person","data":{"name":""}}')
     assert read(f'{{"type":"Person","data":{{"name":"{"x" * room}"}}}}')
     with pytest.raises(RecordError, match=r"^line 2: a line may have at most 200 bytes, this one has 201$"):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import kernels
+from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.engine.search.inverted_index import TextIndex, build_inverted_index
@@ -148,11 +148,11 @@ def test_a_distance_does_not_depend_on_the_rows_beside_it():
 
 
 def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(loops):
-    loops.spend(kernels._LOADING_S / 2)
+    loops.spend(tuning.current.kernel_load_s / 2)
     assert kernels.find("bm25") is None
     assert not loops.asked
     before = set(threading.enumerate())
-    loops.spend(kernels._LOADING_S)
+    loops.spend(tuning.current.kernel_load_s)
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
     assert loops.asked

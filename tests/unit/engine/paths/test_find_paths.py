@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.exec.context import Limits
-from omnigraph.engine.paths import path_table, shortest
+from omnigraph.engine.paths import path_table
 from omnigraph.errors import Cancelled, InputError, LimitReached, QueryTimeout
 
 SCHEMA = """
@@ -119,10 +119,10 @@ def test_sums_that_are_not_exact_begin_where_the_path_does(tmp_path):
     assert found[0]["w"] == 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
 
 
-def test_sources_are_walked_in_turns(grid, monkeypatch):
+def test_sources_are_walked_in_turns(grid, tune):
     every = ("$p: shortest { $a road{1,30} $b }", "return { $a.name, $b.name, $p } order { $a.name, $b.name }")
     together = ask(grid, *every)
-    monkeypatch.setattr(shortest, "_KEYS_AT_ONCE", 5)
+    tune(shortest_batch_keys=5)
     assert together == ask(grid, *every)
     assert len(together) == sum((SIDE - row) * (SIDE - column) - 1 for row in range(SIDE) for column in range(SIDE))
 

@@ -7,9 +7,7 @@ import re
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.plan.cardinality import about
-from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.operations.read import read
 from omnigraph.operations.requests import QueryText, ReadRequest
 from support.writes import edge, new_graph, node
@@ -61,9 +59,8 @@ def test_hops_and_negations_say_what_to_expect(graph):
     assert found["limit"] == "~3 rows"
 
 
-def test_where_things_are(graph, monkeypatch):
-    for module, name in ((vector_scan, "_KEPT_BYTES_MIN"), (inverted_index, "_KEPT_MIN"), (adjacency, "_KEPT_MIN")):
-        monkeypatch.setattr(module, name, 0)
+def test_where_things_are(graph, tune):
+    tune(vector_disk_bytes_min=0, postings_disk_rows_min=0, adjacency_disk_edges_min=0)
     text = """query q() { match { $d: Doc $d about $t } return { $d.name as n }
         order { rrf(nearest($d.vec, [1, 0]), bm25($d.text, "red")) } limit 3 }"""
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.exec import executor
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.result.result import Result
 from support.writes import new_graph, node
@@ -171,7 +170,7 @@ def test_html_is_escaped_and_short(graph):
 
 
 @pytest.fixture
-def streamed(graph, monkeypatch):
+def streamed(graph, monkeypatch, tune):
     """Results whose properties are fetched as they are asked for, however small; and how often they were."""
     fetched: list[int] = []
     columns = Projection._columns
@@ -180,14 +179,14 @@ def streamed(graph, monkeypatch):
         fetched.append(frame.count)
         return columns(self, frame)
 
-    monkeypatch.setattr(executor, "_ROWS_AT_ONCE", 0)
+    tune(lazy_result_rows=0)
     monkeypatch.setattr(Projection, "_columns", counting)
     return fetched
 
 
-def test_a_large_result_is_the_same_in_every_form(graph, monkeypatch):
+def test_a_large_result_is_the_same_in_every_form(graph, tune):
     eager = everything(graph)
-    monkeypatch.setattr(executor, "_ROWS_AT_ONCE", 0)
+    tune(lazy_result_rows=0)
     for form in ("to_pylist", "to_rows", "to_json", "to_arrow", "_repr_html_", "to_columns", "__len__", "__repr__"):
         assert getattr(everything(graph), form)() == getattr(eager, form)(), form
     lazy = everything(graph)
@@ -217,16 +216,16 @@ def test_a_large_result_is_fetched_batch_by_batch(graph, streamed):
     assert streamed == [], "all of it is held now"
 
 
-def test_fused_scores_stay_with_their_rows(graph, monkeypatch):
-    monkeypatch.setattr(executor, "_ROWS_AT_ONCE", 0)
+def test_fused_scores_stay_with_their_rows(graph, tune):
+    tune(lazy_result_rows=0)
     text = """query q() { match { $t: T } return { $t.name, rrf(nearest($t.vec, [1, 0]), bm25($t.name, "z")) as s }
         order { s } limit 5 }"""
     found = graph.query(text)
     assert [batch.column(1)[0].as_py() for batch in found.batches(1)] == found.to_arrow()["s"].to_pylist()
 
 
-def test_the_clock_goes_on_while_batches_are_fetched(graph, monkeypatch):
-    monkeypatch.setattr(executor, "_ROWS_AT_ONCE", 0)
+def test_the_clock_goes_on_while_batches_are_fetched(graph, tune):
+    tune(lazy_result_rows=0)
     stop = og.Cancellation()
     found = graph.query("query q() { match { $t: T } return { $t.name } }", cancel=stop)
     batches = found.batches(1)

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine.expr import predicates
-from omnigraph.engine.write import overlay
 from omnigraph.engine.write.overlay import CommittedRows, WriteOverlay
 from omnigraph.types import PropertyType
 from support.writes import beside, new_graph, shelf
@@ -76,7 +75,7 @@ def test_edges_among_nodes(graph):
     assert edges.among(["dst"], pa.array(["c"])).to_pylist() == ["bc"]
 
 
-def test_long_lists_are_looked_up_another_way(graph, monkeypatch):
+def test_long_lists_are_looked_up_another_way(graph, tune):
     wanted = pa.array(["a", "b", "o'brien"])
     edges = WriteOverlay(graph.snapshot()).table(BESIDE)
     committed = CommittedRows(graph.snapshot())
@@ -92,7 +91,7 @@ def test_long_lists_are_looked_up_another_way(graph, monkeypatch):
 
     short = look()
     assert short[:4] == [["ab", "bc"], ["ab", "bc"], ["a", "b"], ["b", "c"]]
-    monkeypatch.setattr(overlay, "_IN_LIST_MAX", 0)
+    tune(in_list_max=0)
     assert look() == short
 
 

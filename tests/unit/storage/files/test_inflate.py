@@ -8,7 +8,6 @@ import pytest
 
 import omnigraph as og
 from omnigraph import engine_choice
-from omnigraph.engine.ingest import csv_text
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations import load
 from omnigraph.storage.files import input_files
@@ -71,8 +70,8 @@ def test_content_that_does_not_fit_memory_is_read_in_parts(tmp_path, monkeypatch
     assert graph.load(tmp_path / name, mode="append", engine=engine).tables == (("node:T", 500),)
 
 
-def test_a_compressed_record_beyond_the_limit_is_not_loaded(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "RECORD_BYTES_MAX", 1000)
+def test_a_compressed_record_beyond_the_limit_is_not_loaded(tmp_path, tune):
+    tune(record_bytes_max=1000)
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
     compressed(tmp_path, gzip.compress(b'a\n"' + b"x\n" * 5000 + b'"\n'), "T.csv.gz")
     with pytest.raises(RecordError, match="line 2: the record is larger than the limit of 1,000 bytes"):

@@ -1,0 +1,168 @@
+"""Tuning constants of the engine: batch sizes, thresholds between algorithms and cache bounds.
+
+The constants trade time for memory or choose between algorithms with equal results; no stored format depends on them.
+Code reads them from `current` at the moment of use. Tests replace them with `replaced`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """All tuning constants, with their defaults."""
+
+    # Batches and cancellation
+    batch_rows: int = 65_536
+    """Rows processed between two checkpoints."""
+    batch_values: int = 1 << 20
+    """Numbers copied or expanded between two checkpoints: 8 MiB."""
+    batch_bytes: int = 8 * 1024**2
+    """Bytes of text that a scalar function produces between two checkpoints."""
+    inline_call_rows: int = 1 << 18
+    """A native call over fewer rows runs in the calling thread: it returns before a cancellation could matter."""
+    poll_s: float = 0.02
+    """Seconds between two checks of the limits while a thread waits for a native call or a lock."""
+
+    # Execution
+    lazy_result_rows: int = 65_536
+    """A result with more rows fetches its properties batch by batch."""
+    result_batch_rows: int = 8192
+    """Rows that are converted to Python or JSON values at a time."""
+    merge_rows_min: int = 256
+    """Binding tables with fewer rows are not deduplicated into weighted rows."""
+    text_codes_rows_min: int = 1024
+    """From this many rows on, texts are compared by the dictionary codes of the whole column."""
+    python_sort_rows_max: int = 256
+    """Up to this many ids are sorted in Python."""
+    ranked_overfetch: int = 4
+    """Candidates tried per wanted row when a rank is computed before the match, and the factor of each retry."""
+    ranked_candidates_min: int = 64
+    """Candidates tried at least."""
+    chain_rows_max: int = 10_000
+    """A compiled chain returns to the executor above this many rows."""
+    python_result_rows_max: int = 1_000
+    """A compiled chain returns Python values up to this many rows, and Arrow above."""
+
+    # Cycle counts
+    cycle_expand_steps_max: int = 20_000
+    """Up to this many steps, the far ends are expanded and tested one by one."""
+    cycle_mark_cells: int = 1 << 24
+    """Marks of one byte that the numpy fallback allocates at a time."""
+    cycle_batch_steps: int = 1 << 22
+    """Steps of the numpy fallback between two checkpoints."""
+    cycle_kernel_batch_steps: int = 1 << 25
+    """Steps of the compiled loop between two checkpoints. Each batch allocates one mark per node."""
+    cycle_kernel_steps_min: int = 20_000_000
+    """From this many steps on, loading the compiled loop takes less time than the numpy fallback."""
+
+    # Compiled kernels
+    kernel_load_s: float = 0.5
+    """Approximate time to load kernels that are already compiled. They load after the fallbacks took as long."""
+
+    # Adjacency
+    adjacency_disk_edges_min: int = 50_000
+    """Adjacency of fewer edges is rebuilt faster than it is read from disk."""
+    scans_before_compaction: int = 4
+    """Scans of an adjacency with an overlay before the overlay is merged in."""
+    adjacency_log_edges_min: int = 2_000_000
+    """From this many edges on, a build is logged."""
+    adjacency_changed_edges_min: int = 50_000
+    """Changed edges that an incremental update always accepts, beyond a share of the edges."""
+    adjacency_overlay_share: float = 0.01
+    """Share of the edges that may be in an overlay, which slows down every walk."""
+    adjacency_update_share: float = 0.25
+    """Share of the edges that may have changed for an update to be faster than a rebuild."""
+    bfs_sources_first: int = 16
+    """Sources of the first batch of a search from several nodes; later batches adapt to its cost."""
+    bfs_sources_max: int = 65_536
+    """Sources of one batch at most."""
+    bfs_batch_steps: int = 1 << 18
+    """Steps from several sources that are sorted between two checkpoints."""
+    bfs_node_batch_steps: int = 1 << 22
+    """Steps from one source between two checkpoints; they only set marks."""
+    bfs_small_frontier: int = 64
+    """A frontier of at most this many nodes is expanded without batches."""
+
+    # Paths
+    path_batch_values: int = 1 << 20
+    """Numbers in the simple paths that are extended between two checkpoints: 8 MiB."""
+    shortest_batch_keys: int = 4_000_000
+    """Entries (source, node) of the sources that a shortest-path search processes at a time."""
+    bidirectional_pairs_max: int = 16
+    """Up to this many pairs of ends are searched from both ends."""
+    exact_weight_sum_max: float = 2.0**33
+    """Multiples of 2⁻²⁰ add up exactly below this sum. A lower value is valid, a higher one is not."""
+
+    # Caches
+    cache_bytes_max: int = 2 * 1024**3
+    cache_entries_max: int = 4_096
+    table_versions_max: int = 16
+    """Versions of a table whose fragments the cache remembers."""
+    codes_sample_rows: int = 2_000
+    """Rows that are sampled to decide whether dictionary codes pay."""
+    codes_max: int = 65_536
+    """A column with more distinct values gets no dictionary codes."""
+    id_lookups_before_index: int = 16
+    """Scans of an id column that take about as long as building its index."""
+    mapped_rows_new_max: int = 20_000
+    """New rows up to which a structure is updated by a row mapping, if there are more than the share below."""
+    mapped_rows_new_share_max: float = 0.25
+    segment_rows_min: int = 5_000
+    """More new rows than this form a segment of their own."""
+    segments_max: int = 8
+    segment_live_share_min: float = 0.5
+    """Segments are rebuilt if a smaller share of their rows is live."""
+    disk_cache_tries: int = 3
+    disk_cache_orphan_s: float = 24 * 3600.0
+    """Age from which files of an interrupted write are removed."""
+
+    # Search
+    text_batch_chars: int = 65_536
+    """Characters of a query text that are analyzed between two checkpoints."""
+    edit_distance_words_min: int = 64
+    """From this many words on, edit distances are computed for all words at once."""
+    postings_chunk_bytes: int = 16_000_000
+    """Bytes of postings that are collected before they are merged."""
+    postings_disk_rows_min: int = 5_000
+    """An inverted index of fewer rows is rebuilt faster than it is read from disk."""
+    vector_batch_rows: int = 8192
+    vector_batch_elements: int = 65_536
+    """Elements of one matrix product. A larger product would use several threads, which slows it down."""
+    vector_exact_rows_max: int = 512
+    """Up to this many vectors are compared in full, without codes."""
+    vector_disk_bytes_min: int = 8_000_000
+    """Vectors with fewer bytes are converted faster than they are read from disk."""
+
+    # Writes and input
+    in_list_max: int = 2_000
+    """Up to this many values are looked up by an IN list; more values scan the table."""
+    record_bytes_max: int = 32 * 1024**2
+    """Largest record of an input file, in any format."""
+    jsonl_block_bytes: int = 1 << 20
+    """Bytes of lines that the fast JSONL reader decodes at a time."""
+    csv_batch_rows: int = 65_536
+    csv_batch_chars: int = 16 << 20
+    parquet_batch_rows: int = 65_536
+    parquet_batch_bytes: int = 64 << 20
+    """Approximate decoded size of a batch; a batch has at least one row."""
+    parquet_chunk_bytes_max: int = 2 << 30
+    """Largest column chunk, decompressed, that a row group may declare."""
+
+
+current = Tuning()
+
+
+@contextmanager
+def replaced(**changes: float) -> Iterator[Tuning]:
+    """Replace some constants of `current` in this process until the block ends."""
+    global current
+    before = current
+    current = replace(before, **changes)  # type: ignore[arg-type]
+    try:
+        yield current
+    finally:
+        current = before
