@@ -1,7 +1,7 @@
 # Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint fix check bench docs clean
+.PHONY: help setup demo test test-long coverage lint fix check bench docs clean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -38,6 +38,9 @@ test: $(READY) ## run the tests
 test-long: $(READY) ## run the long forms of the slow suites
 	@$(BIN)/python -m pytest -q --long -m long
 
+coverage: $(READY) ## run the tests and report uncovered lines; HTML in build/coverage
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov --cov-report=term --cov-report=html:build/coverage
+
 lint: $(READY) ## ruff, mypy, import contracts, canonical layout of the examples
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check --quiet
@@ -63,5 +66,5 @@ $(VENV)/.docs: $(READY) docs/site/requirements.txt
 	@touch $@
 
 clean: ## remove the set-up and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
