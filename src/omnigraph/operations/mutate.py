@@ -15,7 +15,7 @@ from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import Shape, shape_of
 from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.fill_vectors import CachingEmbedder
-from omnigraph.engine.write.statements import MutationCounts, MutationRun
+from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
 from omnigraph.errors import Hint, InputError
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
@@ -112,19 +112,11 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         plan = _compile(catalog, query)
         bound = bind_params(plan.params, query.params)
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog)
-        run = MutationRun(
-            plan,
-            catalog,
-            transaction.snapshot,
-            bound.values,
-            now_ms=now // 1000,
-            new_id=lambda: new_ulid(repository.clock()),
-            embedder=embedding,
-            fetch=context.fetch,
-        )
-        pending = run.run()
-        check_delta(catalog, pending.delta())
-        for table in pending.touched():
+        services = MutationServices(now // 1000, lambda: new_ulid(repository.clock()), embedding, context.fetch)
+        run = MutationRun(plan, catalog, transaction.snapshot, bound.values, services)
+        overlay = run.run()
+        check_delta(catalog, overlay.delta())
+        for table in overlay.touched():
             transaction.change(table.key, table.change())
         embedding.record(transaction)
         done = _Done(run.counts, run.returned(), plan.name, shape_of(plan), transaction.snapshot.commit_id)

@@ -17,7 +17,7 @@ from omnigraph.engine.exec.native import gather
 from omnigraph.engine.paths.distances import Targets
 from omnigraph.engine.paths.edge_space import REVERSED, PathGraph, Weights
 from omnigraph.engine.paths.path_table import MeasuredPaths, PathTable
-from omnigraph.engine.paths.shortest import ShortestPaths
+from omnigraph.engine.paths.shortest import PathSearch, ShortestPaths
 from omnigraph.engine.paths.simple_paths import EndFilter, SimplePaths, reversed_paths
 from omnigraph.query.plan import ir
 
@@ -150,8 +150,7 @@ class PathFinder:
         (step,) = op.steps
         direction = REVERSED[step.direction] if turn else step.direction
         from_end = turn != bool(op.back)
-        shortest = ShortestPaths(
-            self._work,
+        search = PathSearch(
             graph.incident_edges(step, direction),
             graph.edges,
             graph.count,
@@ -161,6 +160,7 @@ class PathFinder:
             weights=weights.values if weights is not None else None,
             both=lambda: (graph.neighbours(step, direction), graph.neighbours(step, REVERSED[direction])),
         )
+        shortest = ShortestPaths(self._work, search)
         say(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")
         wanted = Targets()
         if pairs is not None:

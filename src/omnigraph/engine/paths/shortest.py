@@ -49,35 +49,39 @@ class BfsLevel:
         return replace(self, into=self.into[kept], back=self.back[kept], edges=self.edges[kept])
 
 
-class ShortestPaths:
-    """Finds the shortest paths from some nodes over one hop.
+@dataclass(frozen=True)
+class PathSearch:
+    """The search of one hop: the edges to follow, and which paths to return."""
 
-    `from_end` says that paths end at the sources. `both` gives the neighbours of nodes as walked and back: without
-    weights, a few pairs of ends are looked for from both.
+    incident_edges: IncidentEdges
+    edges: RowSpace
+    node_count: int
+    max_hops: int
+    every: bool
+    """Return all shortest paths, not one per pair of ends."""
+    from_end: bool
+    """The paths end at the sources: the search runs against their direction."""
+    weights: Floats | None
+    both: Callable[[], tuple[Neighbours, Neighbours]]
+    """Returns the neighbours in the direction of the search and in the opposite direction.
+
+    Without weights, a few pairs of ends are searched from both sides.
     """
 
-    def __init__(
-        self,
-        work: Work,
-        incident_edges: IncidentEdges,
-        edges: RowSpace,
-        count: int,
-        most: int,
-        *,
-        every: bool,
-        from_end: bool,
-        weights: Floats | None,
-        both: Callable[[], tuple[Neighbours, Neighbours]],
-    ) -> None:
+
+class ShortestPaths:
+    """Finds the shortest paths from some nodes over one hop."""
+
+    def __init__(self, work: Work, search: PathSearch) -> None:
         self._work = work
-        self._incident = incident_edges
-        self._edges = edges
-        self._count = count
-        self._most = most
-        self._every = every
-        self._from_end = from_end
-        self._weights = weights
-        self._both = both
+        self._incident = search.incident_edges
+        self._edges = search.edges
+        self._count = search.node_count
+        self._most = search.max_hops
+        self._every = search.every
+        self._from_end = search.from_end
+        self._weights = search.weights
+        self._both = search.both
 
     def find(self, sources: Numbers, wanted: Targets) -> Iterator[PathBatch]:
         """The paths from each source, owned by its place; they start at the sources, whichever end these are."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,6 +40,16 @@ class MutationCounts:
     edges: int = 0
 
 
+@dataclass(frozen=True)
+class MutationServices:
+    """The clock, id generator, embedder and blob reader that a mutation uses."""
+
+    now_ms: int
+    new_id: Callable[[], str]
+    embedder: Embedder | None = None
+    fetch: Fetch | None = None
+
+
 class MutationRun:
     """One execution of a change on one snapshot."""
 
@@ -49,11 +59,7 @@ class MutationRun:
         catalog: Catalog,
         snapshot: Snapshot,
         params: Mapping[str, Any],
-        *,
-        now_ms: int,
-        new_id: Callable[[], str],
-        embedder: Embedder | None,
-        fetch: Fetch | None = None,
+        services: MutationServices,
     ) -> None:
         self.plan = plan
         self.catalog = catalog
@@ -61,12 +67,12 @@ class MutationRun:
         self.counts = MutationCounts()
         self.named: dict[str, pa.Table] = {}
         """The rows of the statements that have a name, as each left them."""
-        self._params = {**params, ir.NOW: now_ms}
+        self._params = {**params, ir.NOW: services.now_ms}
         self._evaluator = row_evaluator(catalog, self._params)
         self._strict = row_evaluator(catalog, self._params, strict=True)
-        self._new_id = new_id
-        self._embedder = embedder
-        self._fetch = fetch
+        self._new_id = services.new_id
+        self._embedder = services.embedder
+        self._fetch = services.fetch
 
     def run(self) -> WriteOverlay:
         """Run every statement."""
@@ -95,6 +101,8 @@ class MutationRun:
                 return self._delete_nodes(op)
             case ir.DeleteEdges():
                 return self._delete_edges(op)
+            case _:
+                assert_never(op)
 
     # -- inserts ---------------------------------------------------------------------------------
 

@@ -121,7 +121,7 @@ class MergedRows:
 def merge_records(
     type_: NodeType | EdgeType, records: pa.Table, given: Mapping[str, pa.Array], read_rows: ReadRows
 ) -> MergedRows:
-    """Apply records to committed rows; `given` says which records give a property, for those not all of them give.
+    """Apply records to committed rows; `given` has a mask for each property that only some records give.
 
     Only columns that are absent from some record are read, and only for the rows of such records.
     """
@@ -139,9 +139,10 @@ def merge_records(
     for name, places in latest.items():
         table = _with(table, name, committed.column(records, name, places))
     if isinstance(type_, NodeType):
-        for target in type_.embeds:
+        texts = _TextChanges(records, given, latest, final, members, committed)
+        for target, embed in type_.embeds.items():
             if target in latest:
-                stale = _stale(type_, target, records, given, latest, final, members, table, committed)
+                stale = texts.stale(target, embed.source, one_array(table[embed.source]))
                 table = _with(table, target, pc.if_else(pa.array(stale), None, one_array(table[target])))
     return MergedRows(table, final, members, tuple(_lacking(type_, table, latest)))
 
@@ -220,32 +221,32 @@ def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
     return table.set_column(place, table.schema.field(place), column)
 
 
-def _stale(
-    node: NodeType,
-    target: str,
-    records: pa.Table,
-    given: Mapping[str, pa.Array],
-    latest: Mapping[str, Positions],
-    final: Positions,
-    members: pa.ListArray | None,
-    table: pa.Table,
-    committed: _CommittedValues,
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The rows whose text changes after their vector was given; without a record that gives it, after the commit."""
-    source = node.embeds[target].source
-    vectors, texts = latest[target], latest.get(source, final)
-    before, after = committed.texts(source), one_array(table[source])
-    same = pc.or_(pc.fill_null(pc.equal(before, after), False), pc.and_(pc.is_null(before), pc.is_null(after)))
-    later = texts > vectors
-    stale = later & ~np.asarray(same)
-    for row in np.flatnonzero(later & (vectors >= 0)).tolist():
-        assert members is not None
-        mask, text = given.get(source), before[row]
-        for record in members[row].as_py():
-            if record <= vectors[row] and (mask is None or mask[record].as_py()):
-                text = records[source][record]
-        stale[row] = text.as_py() != after[row].as_py()
-    return np.asarray(stale, np.bool_)
+@dataclass(frozen=True)
+class _TextChanges:
+    """Finds rows whose embedded text changes."""
+
+    records: pa.Table
+    given: Mapping[str, pa.Array]
+    latest: Mapping[str, Positions]
+    final: Positions
+    members: pa.ListArray | None
+    committed: _CommittedValues
+
+    def stale(self, target: str, source: str, after: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Rows whose text changes after their vector was given, or after the commit if no record gives the vector."""
+        vectors, texts = self.latest[target], self.latest.get(source, self.final)
+        before = self.committed.texts(source)
+        same = pc.or_(pc.fill_null(pc.equal(before, after), False), pc.and_(pc.is_null(before), pc.is_null(after)))
+        later = texts > vectors
+        stale = later & ~np.asarray(same)
+        for row in np.flatnonzero(later & (vectors >= 0)).tolist():
+            assert self.members is not None
+            mask, text = self.given.get(source), before[row]
+            for record in self.members[row].as_py():
+                if record <= vectors[row] and (mask is None or mask[record].as_py()):
+                    text = self.records[source][record]
+            stale[row] = text.as_py() != after[row].as_py()
+        return np.asarray(stale, np.bool_)
 
 
 def _lacking(type_: NodeType | EdgeType, table: pa.Table, latest: Mapping[str, Positions]) -> Iterator[tuple[int, str]]:
