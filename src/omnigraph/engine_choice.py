@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from omnigraph.embedding.jsonl_rows import Selector
-from omnigraph.embedding.offline import EmbedReport, RequestedMode
-from omnigraph.embedding.specification import Specification
+from omnigraph.embedding.offline import EmbedReport
 from omnigraph.engine.ingest.csv_text import check_delimiter
 from omnigraph.engine.ingest.tabular import table_bytes
 from omnigraph.engine.write.fill_vectors import Embedder
@@ -30,10 +28,11 @@ from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.load import ExceedsMemory, file_kind, load
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.operations.load_result import LoadResult, Reject
-from omnigraph.pipeline.diff import DiffResult, diff_files
-from omnigraph.pipeline.embed import embed_lines
-from omnigraph.pipeline.export import ExportResult, Format, export_files
+from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
+from omnigraph.pipeline.embed import EmbedRequest, embed_lines
+from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Progress, Runner, Watch
 from omnigraph.pipeline.splits import plan_input
@@ -42,10 +41,8 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.files.input_files import find_files, get_file, inflates_beyond, is_compressed
 from omnigraph.storage.files.location import check_path
 from omnigraph.storage.files.objects import LocalObjects
-from omnigraph.values import Fetch
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import WriteOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,72 +96,26 @@ def load_data(
     repository: Repository,
     catalogs: CatalogCache,
     data: Any,
-    mode: str,
-    options: WriteOptions,
+    request: LoadRequest,
     bulk: BulkOptions,
-    *,
-    missing: str = "keep",
     embedder: Embedder,
-    environ: Mapping[str, str],
-    embed: bool = True,
-    fetch: Fetch | None = None,
-    set_aside: bool = False,
-    from_branch: str | None = None,
-    delimiter: str | None = None,
 ) -> LoadResult:
-    """Load records, files or frames by whoever is best at it."""
-    delimiter = check_delimiter(delimiter)
+    """Load records, files or DataFrames with the executor that suits their size."""
+    request = replace(request, delimiter=check_delimiter(request.delimiter))
     if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
-        return _load_frames(
-            repository,
-            data,
-            mode,
-            options,
-            bulk,
-            missing=missing,
-            environ=environ,
-            embed=embed,
-            fetch=fetch,
-            set_aside=set_aside,
-            from_branch=from_branch,
-        )
+        return _load_frames(repository, data, request, bulk)
     paths = paths_of(data)
-    how = _choose(paths, environ, bulk)
-    creates = from_branch is not None and repository.state().find_head(options.branch) is None
+    how = _choose(paths, request.environ, bulk)
+    creates = request.from_branch is not None and repository.state().find_head(request.options.branch) is None
     if how == "memory":
         try:
-            return load(
-                repository,
-                catalogs,
-                data,
-                mode,
-                options,
-                missing=missing,
-                embedder=embedder if embed else None,
-                fetch=fetch,
-                set_aside=set_aside,
-                from_branch=from_branch,
-                environ=environ,
-                delimiter=delimiter,
-            )
+            return load(repository, catalogs, data, request, embedder)
         except ExceedsMemory:
             how = "inline"
     assert paths is not None
-    with open_runner(how, bulk, environ) as runner:
-        source = FileSource(plan_input(paths, environ, runner.parallelism, delimiter=delimiter))
-        result = load_source(
-            repository,
-            runner,
-            source,
-            mode,
-            options,
-            missing=missing,
-            set_aside=set_aside,
-            from_branch=from_branch,
-            environ=environ,
-            embed=embed,
-            fetch=fetch,
-        )
+    with open_runner(how, bulk, request.environ) as runner:
+        planned = plan_input(paths, request.environ, runner.parallelism, delimiter=request.delimiter)
+        result = load_source(repository, runner, FileSource(planned), request)
     return replace(result, branch_created=creates)
 
 
@@ -173,9 +124,9 @@ def _is_frame(data: Any) -> bool:
 
 
 def _load_frames(
-    repository: Repository, data: Mapping[str, Any], mode: str, options: WriteOptions, bulk: BulkOptions, **more: Any
+    repository: Repository, data: Mapping[str, Any], request: LoadRequest, bulk: BulkOptions
 ) -> LoadResult:
-    """Load frames of Spark, on their own session."""
+    """Load Spark DataFrames on their own session."""
     from omnigraph.spark.dataframe_input import frame_source, is_frame, session_of  # noqa: PLC0415
     from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415
 
@@ -184,60 +135,37 @@ def _load_frames(
     if bulk.engine == "memory":
         raise InputError("frames of Spark are not in memory", hint="leave engine out, or give frame.toArrow()")
     runner = SparkRunner(session_of(data), bulk.watch)
-    return load_source(repository, runner, frame_source(data, bulk.watch), mode, options, **more)
+    return load_source(repository, runner, frame_source(data, bulk.watch), request)
 
 
 def export_data(
     repository: Repository,
     snapshot: Snapshot,
     catalog: Catalog,
-    out: str,
-    format: Format,
+    request: ExportRequest,
     bulk: BulkOptions,
     environ: Mapping[str, str],
-    types: Sequence[str] | None,
-    partitioned: bool,
 ) -> ExportResult:
-    """Write a snapshot to files by whoever is best at it."""
+    """Write a snapshot to files with the runner that suits its size."""
     rows = sum(table.pin.row_count for table in snapshot.tables.values())
     with open_runner(choose_runner(bulk, rows * _ROW_BYTES), bulk, environ) as runner:
-        return export_files(
-            repository, runner, snapshot, catalog, out, format, types=types, partitioned=partitioned, environ=environ
-        )
+        return export_files(repository, runner, snapshot, catalog, request, environ)
 
 
 def diff_data(
-    repository: Repository,
-    before: Snapshot,
-    after: Snapshot,
-    out: str,
-    bulk: BulkOptions,
-    environ: Mapping[str, str],
-    wanted: Callable[[str], bool],
+    repository: Repository, request: DiffRequest, bulk: BulkOptions, environ: Mapping[str, str]
 ) -> DiffResult:
-    """Write what changed between two snapshots to files by whoever is best at it."""
-    rows = sum(table.pin.row_count for table in after.tables.values())
+    """Write the changes between two snapshots to files with the runner that suits their size."""
+    rows = sum(table.pin.row_count for table in request.after.tables.values())
     with open_runner(choose_runner(bulk, rows * _ROW_BYTES), bulk, environ) as runner:
-        return diff_files(repository, runner, before, after, out, environ=environ, wanted=wanted)
+        return diff_files(repository, runner, request, environ)
 
 
-def embed_file(
-    source: Path,
-    output: Path,
-    specification: Specification,
-    bulk: BulkOptions,
-    environ: Mapping[str, str],
-    *,
-    mode: RequestedMode = "fill",
-    types: Collection[str] = (),
-    selectors: Sequence[Selector] = (),
-) -> EmbedReport:
-    """Write a JSONL file with vectors in it by whoever is best at it; no graph is opened."""
+def embed_file(source: Path, request: EmbedRequest, bulk: BulkOptions, environ: Mapping[str, str]) -> EmbedReport:
+    """Add vectors to a JSONL file with the runner that suits its size. No graph is opened."""
     file = get_file(source)
     with open_runner(choose_runner(bulk, file.size), bulk, environ) as runner:
-        return embed_lines(
-            runner, file, output, specification, environ=environ, mode=mode, types=types, selectors=selectors
-        )
+        return embed_lines(runner, file, request, environ=environ)
 
 
 def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from omnigraph.engine.write.fill_vectors import Embedder
 from omnigraph.engine_choice import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.graph_history import Review
 from omnigraph.operations.export import export_lines, export_records
-from omnigraph.operations.load_result import LoadResult, check_mode
-from omnigraph.pipeline.diff import DiffResult
-from omnigraph.pipeline.export import Format
+from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.load_result import LoadResult
+from omnigraph.pipeline.diff import DiffRequest, DiffResult
+from omnigraph.pipeline.export import ExportRequest, Format
 from omnigraph.pipeline.runner import Watch
 from omnigraph.storage.files.input_files import writing
 from omnigraph.values import Fetch
@@ -59,8 +61,14 @@ class Transfer(Review):
         header decides.
         """
         bulk = BulkOptions(engine, spark, watch)
-        options = self._options(branch or self.branch, actor, message, job_id)
-        return self._load(data, mode, options, bulk, rejects, None, missing=missing, embed=embed, delimiter=delimiter)
+        request = LoadRequest(
+            check_mode(mode),
+            self._options(branch or self.branch, actor, message, job_id),
+            check_missing(missing),
+            embed=embed,
+            delimiter=delimiter,
+        )
+        return self._load(data, request, bulk, rejects)
 
     def ingest(
         self,
@@ -82,43 +90,22 @@ class Transfer(Review):
     ) -> LoadResult:
         """Load onto a branch, which is created from `from_branch` if it is not there."""
         bulk = BulkOptions(engine, spark, watch)
-        options = self._options(branch, actor, message, job_id)
-        return self._load(
-            data, mode, options, bulk, rejects, from_branch, missing=missing, embed=embed, delimiter=delimiter
+        request = LoadRequest(
+            check_mode(mode),
+            self._options(branch, actor, message, job_id),
+            check_missing(missing),
+            from_branch=from_branch,
+            embed=embed,
+            delimiter=delimiter,
         )
+        return self._load(data, request, bulk, rejects)
 
     def _options(self, branch: str, actor: str | None, message: str | None, job_id: str | None) -> WriteOptions:
         return WriteOptions(branch=branch, actor=actor or self.actor, message=message, idempotency_key=job_id)
 
-    def _load(
-        self,
-        data: Any,
-        mode: str | None,
-        options: WriteOptions,
-        bulk: BulkOptions,
-        rejects: Rejects,
-        from_branch: str | None,
-        *,
-        missing: str,
-        embed: bool,
-        delimiter: str | None,
-    ) -> LoadResult:
-        result = load_data(
-            self._repository,
-            self._catalogs,
-            data,
-            check_mode(mode),
-            options,
-            bulk,
-            missing=missing,
-            embedder=self._embedder,
-            environ=self._environ,
-            embed=embed,
-            fetch=self._fetch,
-            set_aside=rejects is not None,
-            from_branch=from_branch,
-            delimiter=delimiter,
-        )
+    def _load(self, data: Any, request: LoadRequest, bulk: BulkOptions, rejects: Rejects) -> LoadResult:
+        request = replace(request, set_aside=rejects is not None, fetch=self._fetch, environ=self._environ)
+        result = load_data(self._repository, self._catalogs, data, request, bulk, self._embedder)
         if not result.repeated:
             keep_rejects(result.rejected, rejects)
         return result
@@ -147,10 +134,8 @@ class Transfer(Review):
             return export_records(snapshot, catalog, types)
         if format != "jsonl" or partitioned:
             bulk = BulkOptions(engine, spark, watch)
-            environ = self._environ
-            return export_data(
-                self._repository, snapshot, catalog, os.fspath(out), format, bulk, environ, types, partitioned
-            ).rows
+            request = ExportRequest(os.fspath(out), format, types, partitioned)
+            return export_data(self._repository, snapshot, catalog, request, bulk, self._environ).rows
         lines = export_lines(snapshot, catalog, types)
         count = 0
         with writing(Path(out)) as file:
@@ -173,6 +158,5 @@ class Transfer(Review):
     ) -> DiffResult:
         """Write what `diff` would yield to a new folder of JSON lines, by a job that runs where a load would."""
         wanted = ChangeFilter.of(kinds, types, None).has_table
-        bulk = BulkOptions(engine, spark, watch)
-        points = self._points(from_, to)
-        return diff_data(self._repository, *points, os.fspath(out), bulk, self._environ, wanted)
+        request = DiffRequest(*self._points(from_, to), os.fspath(out), wanted)
+        return diff_data(self._repository, request, BulkOptions(engine, spark, watch), self._environ)

@@ -9,14 +9,14 @@ from typing import Any
 import omnigraph as og
 from omnigraph.embedding.specification import Specification, TypeTarget
 from omnigraph.errors import InputError
-from omnigraph.pipeline.embed import embed_lines
+from omnigraph.operations.load_request import LoadRequest
+from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SparkRunner
 from omnigraph.storage.files.input_files import get_file
-from omnigraph.versioning.write.transaction import WriteOptions
 from support.hurry import HurriedRunner
 from support.provider import running
 
@@ -32,7 +32,7 @@ def notes(root: Path, count: int) -> Path:
 
 def outcome(runner: Runner, source: Path, output: Path, environ: dict[str, str] = MOCK) -> Any:
     try:
-        report = embed_lines(runner, get_file(source), output, SPEC, environ=environ, split_bytes=300)
+        report = embed_lines(runner, get_file(source), EmbedRequest(output, SPEC), environ=environ, split_bytes=300)
     except InputError as error:
         assert not output.exists()
         return error.message, error.code
@@ -81,6 +81,6 @@ def test_a_load_keeps_to_what_may_run_at_once(tmp_path: Path, spark: Any) -> Non
         assert result.embedded_rows == 40
         path = notes(tmp_path, 40)
         source = FileSource(plan_input([str(path)], {}, 2, split_bytes=300))
-        load_source(graph._repository, SparkRunner(spark), source, "append", WriteOptions(), environ=environ)
+        load_source(graph._repository, SparkRunner(spark), source, LoadRequest("append", environ=environ))
     assert provider.peak == 1
     assert graph.snapshot().tables["node:Note"].pin.row_count == 80

@@ -13,12 +13,12 @@ from typing import Any
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
-from omnigraph.versioning.write.transaction import WriteOptions
 
 MODES = ("append", "merge", "overwrite")
 SCHEMA = """
@@ -88,18 +88,9 @@ class Twins:
 
     def bulk_load(self, paths: list[str], mode: str, *, set_aside: bool = False, missing: str = "keep") -> LoadResult:
         """Load on the second one only."""
-        source = plan_input(paths, {}, self.runner.parallelism, split_bytes=self.split_bytes)
-        return load_source(
-            self.bulk._repository,
-            self.runner,
-            FileSource(source),
-            mode,
-            WriteOptions(),
-            missing=missing,
-            set_aside=set_aside,
-            environ={},
-            fetch=self.bulk._fetch,
-        )
+        source = FileSource(plan_input(paths, {}, self.runner.parallelism, split_bytes=self.split_bytes))
+        request = LoadRequest(mode, missing=missing, set_aside=set_aside, fetch=self.bulk._fetch)
+        return load_source(self.bulk._repository, self.runner, source, request)
 
 
 def _in_memory(graph: Graph, paths: list[str], mode: str, set_aside: bool, missing: str) -> LoadResult:

@@ -13,11 +13,11 @@ from typing import Any
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SessionOptions, SparkRunner, load, open_session
-from omnigraph.versioning.write.transaction import WriteOptions
 from support.killing import ONCE, KillingRunner
 from support.writes import SHELVES, beside, shelf, write_jsonl
 
@@ -36,7 +36,7 @@ def main(folder: Path, options: dict[str, Any], kill: str | None) -> None:
             (folder / "g" / ONCE).write_text(str(os.getpid()) if kill == "driver" else kill)
             runner = KillingRunner(runner)
         source = FileSource(plan_input([str(folder / "in.jsonl")], {}, 2, split_bytes=4000))
-        result = load_source(graph._repository, runner, source, "append", WriteOptions())
+        result = load_source(graph._repository, runner, source, LoadRequest("append"))
         found["appended"] = result.tables
         try:
             graph.load(folder / "wrong.jsonl", mode="merge", spark=spark)

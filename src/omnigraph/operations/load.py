@@ -26,11 +26,12 @@ from omnigraph.engine.write.constraints import first_failure, violations
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation, one_array
 from omnigraph.engine.write.fill_vectors import CachingEmbedder, Embedder, fill_vectors
 from omnigraph.engine.write.overlay import CommittedRows
-from omnigraph.engine.write.upsert import check_missing, match_columns, merge_records, needs_matching, with_ids
+from omnigraph.engine.write.upsert import match_columns, merge_records, needs_matching, with_ids
 from omnigraph.errors import BranchNotFound, InputError, KeyConflict, OmniGraphError, RecordError
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
-from omnigraph.operations.load_result import LoadResult, Mode, Reject, check_mode, finished, load_notes, note_result
+from omnigraph.operations.load_request import LoadRequest, Mode
+from omnigraph.operations.load_result import LoadResult, Reject, finished, load_notes, record_result
 from omnigraph.operations.originals import line_records, part_records
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
@@ -38,7 +39,7 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulids
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, write
 
 Tables = dict[str, list[RecordSet]]
 
@@ -56,25 +57,13 @@ DECODED_BYTES_MAX = 256 << 20
 
 
 def load(
-    repository: Repository,
-    catalogs: CatalogCache,
-    data: Any,
-    mode: str,
-    options: WriteOptions,
-    *,
-    missing: str = "keep",
-    embedder: Embedder | None = None,
-    fetch: Fetch | None = None,
-    set_aside: bool = False,
-    from_branch: str | None = None,
-    environ: Mapping[str, str] | None = None,
-    delimiter: str | None = None,
+    repository: Repository, catalogs: CatalogCache, data: Any, request: LoadRequest, embedder: Embedder | None = None
 ) -> LoadResult:
-    """Load records onto a branch; with `from_branch`, a missing branch is created from that one first."""
-    checked, keep = check_mode(mode), check_missing(missing) == "keep"
-    source = open_source(data, environ or {}, delimiter)
-    embedder = CachingEmbedder(embedder) if embedder is not None else None
-    created = ensure_branch(repository, options, from_branch)
+    """Load records onto a branch as one commit."""
+    mode, options = request.mode, request.options
+    source = open_source(data, request.environ, request.delimiter)
+    embedder = CachingEmbedder(embedder) if embedder is not None and request.embed else None
+    created = ensure_branch(repository, request)
     result: LoadResult | None = None
     attempt: Transaction | None = None
 
@@ -83,19 +72,19 @@ def load(
         attempt = transaction
         catalog = catalogs.of(transaction.snapshot)
         committed = CommittedRows(transaction.snapshot)
-        faults = Faults(collect=set_aside)
-        renew = checked == "overwrite"
+        faults = Faults(collect=request.set_aside)
+        renew = mode == "overwrite"
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog, renew=renew) if embedder else None
-        reader = _RowBuilder(catalog, faults, lambda count: new_ulids(repository.clock(), count), fetch, checked, keep)
+        reader = _RowBuilder(catalog, faults, lambda count: new_ulids(repository.clock(), count), request)
         tables = reader.tables(source.read(catalog, faults))
         for key, rows in tables.items():
-            if checked == "merge":
+            if mode == "merge":
                 _apply(key, rows, committed, faults, reader.new_ids)
             else:
                 _without_repeats(rows, faults)
         _judge(catalog, tables, mode, committed, faults)
         loaded = tuple((key, rows.record_count) for key, rows in sorted(tables.items()))
-        again = [key for key, rows in tables.items() if checked == "merge" and rows.adds_again and rows.table.num_rows]
+        again = [key for key, rows in tables.items() if mode == "merge" and rows.adds_again and rows.table.num_rows]
         embedded = waiting = 0
         for key, rows in tables.items():
             table = rows.table
@@ -108,7 +97,7 @@ def load(
         rejects = _rejects(faults, source, catalog)
         result = LoadResult(
             options.branch,
-            checked,
+            mode,
             None,
             loaded,
             rejects,
@@ -117,32 +106,34 @@ def load(
             rejected_count=len(rejects),
             notes=(*faults.notes, *load_notes(loaded, again)),
         )
-        note_result(transaction, result)
+        record_result(transaction, result)
 
-    with on_new_branch(options, from_branch, created):
+    with on_new_branch(request, created):
         commit = write(repository, prepare, replace(options, kind="load"))
     made = result if attempt is not None and not attempt.is_repeated else None
-    return finished(made, commit, checked, from_branch, created=created)
+    return finished(made, commit, request, created=created)
 
 
 @contextmanager
-def on_new_branch(options: WriteOptions, from_branch: str | None, created: bool) -> Iterator[None]:
+def on_new_branch(request: LoadRequest, created: bool) -> Iterator[None]:
     """Around a load: if it fails, say that the branch made for it stays."""
     try:
         yield
     except OmniGraphError as error:
         if created:
-            say(error, f"{error.message}; branch '{options.branch}' was created from '{from_branch}' and stays there")
+            branch, base = request.options.branch, request.from_branch
+            say(error, f"{error.message}; branch '{branch}' was created from '{base}' and stays there")
         raise
 
 
-def ensure_branch(repository: Repository, options: WriteOptions, from_branch: str | None) -> bool:
-    """Create the branch of a write from another one if it is asked for and missing; whether it was."""
-    if from_branch is None or repository.state().find_head(options.branch) is not None:
+def ensure_branch(repository: Repository, request: LoadRequest) -> bool:
+    """Create the branch of a load from `from_branch` if it does not exist. Return True if it was created."""
+    base, options = request.from_branch, request.options
+    if base is None or repository.state().find_head(options.branch) is not None:
         return False
-    if repository.state().find_head(from_branch) is None:
-        raise BranchNotFound(f"there is no branch '{from_branch}' to start from")
-    repository.create_branch(options.branch, from_branch=from_branch, owner=options.actor)
+    if repository.state().find_head(base) is None:
+        raise BranchNotFound(f"there is no branch '{base}' to start from")
+    repository.create_branch(options.branch, from_branch=base, owner=options.actor)
     return True
 
 
@@ -263,15 +254,16 @@ class _RowBuilder:
     catalog: Catalog
     faults: Faults
     new_ids: NewIds
-    fetch: Fetch | None
-    mode: Mode
-    keep: bool
+    request: LoadRequest
 
     def tables(self, parts: Mapping[str, list[RecordSet]]) -> dict[str, LoadedRows]:
         """One set of rows per table, types by name; edge ends written in old spellings are put right."""
+        request = self.request
         tables: dict[str, LoadedRows] = {}
         for key in sorted(parts, key=lambda key: (parts[key][0].type.name, key)):
-            tables[key] = rows_of(parts[key], self.faults, self.new_ids, self.fetch, self.mode, keep=self.keep)
+            tables[key] = rows_of(
+                parts[key], self.faults, self.new_ids, request.fetch, request.mode, keep=request.keeps
+            )
         for rows in tables.values():
             if isinstance(rows.type, EdgeType):
                 for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from omnigraph.errors import InputError, RecordError
+from omnigraph.errors import RecordError
+from omnigraph.operations.load_request import LoadRequest, Mode
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.write.transaction import Transaction
-
-Mode = Literal["overwrite", "append", "merge"]
-MODES: tuple[Mode, ...] = ("overwrite", "append", "merge")
 
 
 @dataclass(frozen=True)
@@ -85,20 +83,7 @@ class LoadResult:
         }
 
 
-def check_mode(mode: str | None) -> Mode:
-    """One of the modes, or `InputError`."""
-    if mode is None:
-        raise InputError(
-            "a load needs a mode",
-            hint="write mode='merge' (add or update), mode='append' (add only) or mode='overwrite' (replace all)",
-        )
-    for known in MODES:
-        if mode == known:
-            return known
-    raise InputError(f"there is no load mode '{mode}'", hint=f"the modes are {', '.join(MODES)}")
-
-
-def note_result(transaction: Transaction, result: LoadResult, **more: Any) -> None:
+def record_result(transaction: Transaction, result: LoadResult, **more: Any) -> None:
     """Keep in the commit what was loaded; without a record a load commits only if a table changes."""
     counts = {
         "rejected": result.rejected_count,
@@ -115,20 +100,18 @@ def note_result(transaction: Transaction, result: LoadResult, **more: Any) -> No
     transaction.options = replace(transaction.options, metadata=metadata, always_commit=has_records)
 
 
-def finished(
-    made: LoadResult | None, commit: Commit | None, mode: Mode, from_branch: str | None, *, created: bool
-) -> LoadResult:
+def finished(made: LoadResult | None, commit: Commit | None, request: LoadRequest, *, created: bool) -> LoadResult:
     """The result of a load; `made` is None if its job id was used before, and then that load's result is returned."""
     if made is None:
         assert commit is not None
-        made = _remembered(commit, mode)
+        made = _recorded_result(commit, request.mode)
     elif commit is None:
         made = replace(made, notes=(*made.notes, "no record was loaded; nothing was committed"))
     commit_id = commit.id if commit is not None else None
-    return replace(made, commit_id=commit_id, base_branch=from_branch, branch_created=created)
+    return replace(made, commit_id=commit_id, base_branch=request.from_branch, branch_created=created)
 
 
-def _remembered(commit: Commit, mode: Mode) -> LoadResult:
+def _recorded_result(commit: Commit, mode: Mode) -> LoadResult:
     data = commit.metadata
     return LoadResult(
         commit.branch,

@@ -31,6 +31,18 @@ Side = tuple[str, int, str] | None
 
 
 @dataclass(frozen=True)
+class DiffRequest:
+    """A diff of two snapshots, written to the new folder `out`. `wanted` selects tables by key."""
+
+    before: Snapshot
+    after: Snapshot
+    out: str
+    wanted: Callable[[str], bool] = lambda _: True
+    rows_max: int = ROWS_MAX
+    """Approximate number of rows per id range."""
+
+
+@dataclass(frozen=True)
 class DiffWork:
     """One id range of one table, and the file for its changes."""
 
@@ -58,32 +70,15 @@ class DiffResult:
         return sum(sum(counts.values()) for counts in self.tables.values())
 
 
-def diff_files(
-    repository: Repository,
-    runner: Runner,
-    before: Snapshot,
-    after: Snapshot,
-    out: str,
-    *,
-    environ: Mapping[str, str] | None = None,
-    wanted: Callable[[str], bool] = lambda _: True,
-    rows_max: int = ROWS_MAX,
-) -> DiffResult:
-    """Write the changes between two snapshots to a new folder. `wanted` selects tables by key."""
-    target = locate(out, environ or {})
+def diff_files(repository: Repository, runner: Runner, request: DiffRequest, environ: Mapping[str, str]) -> DiffResult:
+    """Write the changes between two snapshots to a new folder."""
+    before, after, out = request.before, request.after, request.out
+    target = locate(out, environ)
     files = object_store(target)
     if not files.is_empty():
         raise InputError(f"'{out}' is not empty", code="not_empty", hint="write a diff to a new folder")
     job = Job(new_ulid(repository.clock()), repository.location, after.schema.ir, {})
-    work: list[DiffWork] = []
-    columns = shown_names(before, after) if before.schema_hash != after.schema_hash else {}
-    for pair in table_pairs(before, after):
-        if pair.moved and wanted(pair.key):
-            sides = diff_pair(pair, before, after, shown_names).sides
-            for low, high in split_ids(sides, rows_max) if sides else ():
-                name = f"{pair.key.replace(':', '-')}.{len(work):05}.jsonl"
-                ends = (_side(pair.before), _side(pair.after))
-                work.append(DiffWork(pair.key, *ends, columns.get(pair.identity), low, high, target, name))
+    work = _plan(request, target)
     tables: dict[str, dict[str, int]] = {}
     names: list[str] = []
     for one, counts in zip(work, runner.run("diff", diff_range, job, work), strict=True):
@@ -96,6 +91,21 @@ def diff_files(
     summary = {"from": before.commit_id, "to": after.commit_id, "tables": result.tables, "files": names}
     files.write(SUMMARY, json.dumps(summary, indent=1).encode())
     return result
+
+
+def _plan(request: DiffRequest, target: Location) -> list[DiffWork]:
+    """One unit of work for each id range of each changed table."""
+    before, after = request.before, request.after
+    columns = shown_names(before, after) if before.schema_hash != after.schema_hash else {}
+    work: list[DiffWork] = []
+    for pair in table_pairs(before, after):
+        if pair.moved and request.wanted(pair.key):
+            sides = diff_pair(pair, before, after, shown_names).sides
+            for low, high in split_ids(sides, request.rows_max) if sides else ():
+                name = f"{pair.key.replace(':', '-')}.{len(work):05}.jsonl"
+                ends = (_side(pair.before), _side(pair.after))
+                work.append(DiffWork(pair.key, *ends, columns.get(pair.identity), low, high, target, name))
+    return work
 
 
 def diff_range(job: Job, work: DiffWork) -> dict[str, int]:

@@ -10,9 +10,9 @@ import errno
 import io
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
@@ -52,25 +52,33 @@ def _client(settings: tuple[tuple[str, str], ...]) -> EmbeddingClient:
 
 
 @dataclass(frozen=True)
+class EmbedRequest:
+    """An embedding of the lines of a JSONL file; `types` and `selectors` select the lines."""
+
+    output: Path
+    specification: Specification
+    mode: RequestedMode = "fill"
+    types: frozenset[str] = frozenset()
+    selectors: tuple[Selector, ...] = ()
+
+
+@dataclass(frozen=True)
 class EmbedJob:
     """The constants of an embedding job. Tasks write their lines to the folder `parts`, next to the output."""
 
-    specification: Specification
-    mode: RequestedMode
-    types: frozenset[str]
-    selectors: tuple[Selector, ...]
+    request: EmbedRequest
     settings: Mapping[str, str]
     connect: Connect
-    output: Path
     parts: Path
 
     def client(self) -> EmbeddingClient | None:
         """The embedding client; None in mode `clean`, which embeds nothing."""
-        return None if self.mode == "clean" else self.connect(self.settings)
+        return None if self.request.mode == "clean" else self.connect(self.settings)
 
     def rewriting(self) -> Rewriting:
         """A new pass over some lines."""
-        return Rewriting(self.specification, self.client(), self.mode, self.types, self.selectors)
+        request = self.request
+        return Rewriting(request.specification, self.client(), request.mode, request.types, request.selectors)
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ def embed_split(job: EmbedJob, split: Split) -> Embedded:
     part = f"{split.number:05}-{uuid4().hex}"
     wrong = None
     try:
-        with _writing(job.output), (job.parts / part).open("wb") as file:
+        with _writing(job.request.output), (job.parts / part).open("wb") as file:
             for line in rewriting.run(io.BytesIO(text), at_start=split.start == 0):
                 file.write(line.encode() + b"\n")
     except WrongLine as error:
@@ -103,13 +111,9 @@ def embed_split(job: EmbedJob, split: Split) -> Embedded:
 def embed_lines(
     runner: Runner,
     file: DataFile,
-    output: Path,
-    specification: Specification,
+    request: EmbedRequest,
     *,
     environ: Mapping[str, str],
-    mode: RequestedMode = "fill",
-    types: Collection[str] = (),
-    selectors: Sequence[Selector] = (),
     split_bytes: int | None = None,
     connect: Connect = connect,
 ) -> EmbedReport:
@@ -118,28 +122,28 @@ def embed_lines(
     Raises `InputError` with a line number for a bad row, and `ModelMismatch` before anything is embedded. On an error
     an existing output is unchanged. `connect` creates the client of a process.
     """
-    target = Path(os.path.abspath(output))  # noqa: PTH100 (lexical: links are kept)
+    target = Path(os.path.abspath(request.output))  # noqa: PTH100 (lexical: links are kept)
     parts = target.with_name(f".{target.name}.{uuid4().hex}.parts")
     settings, at_once = share_settings(embed_settings(environ), runner.parallelism)
-    job = EmbedJob(specification, mode, frozenset(types), tuple(selectors), settings, connect, target, parts)
+    job = EmbedJob(replace(request, output=target), settings, connect, parts)
     client = job.client()
-    check_model(specification, client)
+    check_model(request.specification, client)
     temporary = target.with_name(f"{target.name}.tmp")
     if file.location.path is not None and temporary.exists() and temporary.samefile(file.location.path):
         raise InputError(f"'{file.name}' is also the temporary name of the output", hint="choose another output")
-    with _writing(output):
+    with _writing(request.output):
         target.parent.mkdir(parents=True, exist_ok=True)
         parts.mkdir()
     try:
         splits = cut_lines(file, runner.parallelism, split_bytes=split_bytes)
         done = list(_checked(file, runner.run("embed", embed_split, job, splits, at_once=at_once)))
-        with _writing(output):
+        with _writing(request.output):
             _join([parts / one.part for one in done], temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
         shutil.rmtree(parts, ignore_errors=True)
     counts = sum((one.counts for one in done), Counts())
-    return counts.report(file.name, str(output), job.rewriting().mode, specification, client)
+    return counts.report(file.name, str(request.output), job.rewriting().mode, request.specification, client)
 
 
 def _checked(file: DataFile, done: Iterator[Embedded]) -> Iterator[Embedded]:

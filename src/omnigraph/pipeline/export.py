@@ -39,6 +39,19 @@ _TIMES = {
 
 
 @dataclass(frozen=True)
+class ExportRequest:
+    """An export to the new folder `out`: one file per fragment if partitioned, else one per table.
+
+    Without `types`, all types are exported.
+    """
+
+    out: str
+    format: Format
+    types: Sequence[str] | None = None
+    partitioned: bool = True
+
+
+@dataclass(frozen=True)
 class ExportResult:
     """Result of an export: rows by table key, and files relative to `out`."""
 
@@ -79,28 +92,24 @@ def export_files(
     runner: Runner,
     snapshot: Snapshot,
     catalog: Catalog,
-    out: str,
-    format: Format,
-    *,
-    types: Sequence[str] | None = None,
-    partitioned: bool = True,
-    environ: Mapping[str, str] | None = None,
+    request: ExportRequest,
+    environ: Mapping[str, str],
 ) -> ExportResult:
-    """Write a snapshot to a new folder: one file per fragment if partitioned, else one per table."""
-    if format not in FORMATS:
-        raise InputError(f"there is no format '{format}'", hint=f"the formats are {', '.join(FORMATS)}")
-    chosen = chosen_types(catalog, types)
-    target = locate(out, environ or {})
+    """Write a snapshot to a new folder."""
+    if request.format not in FORMATS:
+        raise InputError(f"there is no format '{request.format}'", hint=f"the formats are {', '.join(FORMATS)}")
+    chosen = chosen_types(catalog, request.types)
+    target = locate(request.out, environ)
     files = object_store(target)
     if not files.is_empty():
-        raise InputError(f"'{out}' is not empty", code="not_empty", hint="export to a new folder")
+        raise InputError(f"'{request.out}' is not empty", code="not_empty", hint="export to a new folder")
     job = Job(
         id=new_ulid(repository.clock()),
         location=repository.location,
         schema=snapshot.schema.ir,
         pins={key: table.open_args for key, table in snapshot.tables.items()},
     )
-    work = [work for type_ in chosen for work in _plan(job, type_, target, format, partitioned)]
+    work = [work for type_ in chosen for work in _plan(job, type_, target, request)]
     counts: dict[str, int] = {type_.table_key: 0 for type_ in chosen}
     try:
         for one, rows in zip(work, runner.run("export", export, job, work), strict=True):
@@ -109,20 +118,18 @@ def export_files(
         for one in work:
             files.delete(one.name)
         raise
-    result = ExportResult(
-        out, format, snapshot.commit_id, tuple(sorted(counts.items())), tuple(one.name for one in work)
-    )
+    names = tuple(one.name for one in work)
+    result = ExportResult(request.out, request.format, snapshot.commit_id, tuple(sorted(counts.items())), names)
     files.write(SUMMARY, json.dumps(result.to_json(), indent=1).encode())
     return result
 
 
-def _plan(
-    job: Job, type_: NodeType | EdgeType, out: Location, format: Format, partitioned: bool
-) -> Iterator[ExportWork]:
+def _plan(job: Job, type_: NodeType | EdgeType, out: Location, request: ExportRequest) -> Iterator[ExportWork]:
+    format = request.format
     fragments = tuple(fragment for fragment, _ in stored_fragments(job.table(type_.table_key)))
     # A graph may have a node type and an edge type of the same name.
     base = f"{type_.name}.edges" if type_.kind == "edge" and type_.name in job.catalog.nodes else type_.name
-    if partitioned and fragments:
+    if request.partitioned and fragments:
         for number, fragment in enumerate(fragments):
             yield ExportWork(type_.table_key, (fragment,), out, f"{base}.{number:05}.{format}", format)
     else:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
 from uuid import uuid4
 
 from omnigraph.engine.write.constraints import rules_of
 from omnigraph.engine.write.delta import IntegrityRule
 from omnigraph.errors import Conflict
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
+from omnigraph.operations.load_request import Mode
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.storage.files import layout
@@ -23,7 +23,6 @@ from omnigraph.storage.lance.tables import Table, TableStore
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 
-Mode = Literal["overwrite", "append", "merge"]
 _EMBED_SETTINGS = (
     "OMNIGRAPH_EMBED",
     "OMNIGRAPH_GEMINI",

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.embedding.rate_limit import share_settings
-from omnigraph.engine.write.upsert import check_missing
 from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load import ensure_branch, on_new_branch
-from omnigraph.operations.load_result import LoadResult, Reject, check_mode, finished, load_notes, note_result
+from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.load_result import LoadResult, Reject, finished, load_notes, record_result
 from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
-from omnigraph.pipeline.job import Job, Mode, embed_settings
+from omnigraph.pipeline.job import Job, embed_settings
 from omnigraph.pipeline.orphan_jobs import JobLease, announce, sweep
 from omnigraph.pipeline.runner import Runner, shares
 from omnigraph.pipeline.shuffle import bucket_numbers
@@ -28,11 +28,10 @@ from omnigraph.pipeline.validation_driver import Outcome, Validation
 from omnigraph.pipeline.violations import split_of
 from omnigraph.storage.lance.fragments import NewFragment, PreparedFragments
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.values import Fetch
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, write
 
 BUCKET_BYTES = 2 * SPLIT_BYTES
 """Approximate amount of input per bucket. With it, validating a bucket needs no more memory than reading a split."""
@@ -47,32 +46,19 @@ _BUCKETS_UNKNOWN = 64
 
 
 def load_source(
-    repository: Repository,
-    runner: Runner,
-    source: InputSource,
-    mode: str,
-    options: WriteOptions,
-    *,
-    missing: str = "keep",
-    set_aside: bool = False,
-    from_branch: str | None = None,
-    environ: Mapping[str, str] | None = None,
-    embed: bool = True,
-    fetch: Fetch | None = None,
-    begun: Job | None = None,
+    repository: Repository, runner: Runner, source: InputSource, request: LoadRequest, *, staged_job: Job | None = None
 ) -> LoadResult:
-    """Load an input onto a branch as one commit; results and errors are those of `operations.load`.
+    """Load an input onto a branch as one commit; results and errors equal those of `operations.load`.
 
-    `begun` is the job under which the input was staged already, by `begin_job`.
+    `staged_job` is the job of `begin_job` under which the input was already staged.
     """
-    checked, keep = check_mode(mode), check_missing(missing) == "keep"
     sweep(repository)
-    created = ensure_branch(repository, options, from_branch)
-    load = _BulkLoad(repository, runner, source, checked, options, keep, set_aside, environ or {}, embed, fetch, begun)
-    with on_new_branch(options, from_branch, created), load:
-        commit = write(repository, load.prepare, replace(options, kind="load"))
+    created = ensure_branch(repository, request)
+    load = _BulkLoad(repository, runner, source, request, staged_job)
+    with on_new_branch(request, created), load:
+        commit = write(repository, load.prepare, replace(request.options, kind="load"))
     made = load.result if load.attempt is not None and not load.attempt.is_repeated else None
-    return finished(made, commit, checked, from_branch, created=created)
+    return finished(made, commit, request, created=created)
 
 
 def begin_job(
@@ -109,27 +95,16 @@ class _BulkLoad:
         repository: Repository,
         runner: Runner,
         source: InputSource,
-        mode: Mode,
-        options: WriteOptions,
-        keep: bool,
-        collect: bool,
-        environ: Mapping[str, str],
-        embed: bool,
-        fetch: Fetch | None,
-        begun: Job | None,
+        request: LoadRequest,
+        staged_job: Job | None,
     ) -> None:
         self.repository = repository
         self.runner = runner
         self.source = source
-        self.mode = mode
-        self.options = options
-        self.keep = keep
-        self.collect = collect
-        self.environ = embed_settings(environ)
-        self.embed = embed
-        self.fetch = fetch
-        self.begun = begun
-        self.id = begun.id if begun is not None else new_ulid(repository.clock())
+        self.request = request
+        self.environ = embed_settings(request.environ)
+        self.staged_job = staged_job
+        self.id = staged_job.id if staged_job is not None else new_ulid(repository.clock())
         self.lease = JobLease(repository, self.id)
         self.result: LoadResult | None = None
         self.attempt: Transaction | None = None
@@ -158,7 +133,7 @@ class _BulkLoad:
 
     def _start_over(self) -> None:
         """Continue as a new job: a recovery fenced this one and removed its files."""
-        if self.begun is not None:
+        if self.staged_job is not None:
             raise Conflict(
                 "the staged rows of this load expired and were removed; nothing was written",
                 hint="write them again",
@@ -180,12 +155,11 @@ class _BulkLoad:
             self._finalize(transaction, self._staging)
         except Damaged as error:
             # A cleanup removed the version. It does so only long after the branch moved.
-            head = self.repository.state().get_head(self.options.branch)
+            head = self.repository.state().get_head(self.request.options.branch)
             if error.code == "version_reclaimed" and head.commit_id != snapshot.commit_id:
-                raise HeadMoved(
-                    f"branch '{self.options.branch}' moved and a cleanup removed its old version; nothing was written",
-                    hint="try again",
-                ) from error
+                branch = self.request.options.branch
+                message = f"branch '{branch}' moved and a cleanup removed its old version; nothing was written"
+                raise HeadMoved(message, hint="try again") from error
             raise
 
     def _buckets(self, size: int) -> int:
@@ -200,20 +174,20 @@ class _BulkLoad:
             location=self.repository.location,
             schema=snapshot.schema.ir,
             pins={key: table.open_args for key, table in snapshot.tables.items()},
-            mode=self.mode,
-            keep=self.keep,
-            collect=self.collect,
-            buckets=self.begun.buckets if self.begun is not None else self._buckets(size),
+            mode=self.request.mode,
+            keep=self.request.keeps,
+            collect=self.request.set_aside,
+            buckets=self.staged_job.buckets if self.staged_job is not None else self._buckets(size),
             environ=self.environ,
-            embed=self.embed,
+            embed=self.request.embed,
             spaces={
                 (key, column): space
                 for key, table in snapshot.tables.items()
                 for column, space in (table.pin.embeddings if table.pin.row_count else ())
             },
-            fetch=self.fetch,
+            fetch=self.request.fetch,
         )
-        if not (self.embed and any(node.embeds for node in job.catalog.nodes.values())):
+        if not (self.request.embed and any(node.embeds for node in job.catalog.nodes.values())):
             return job
         settings, at_once = share_settings(self.environ, self.runner.parallelism)
         return replace(job, environ=settings, at_once=at_once)
@@ -266,9 +240,10 @@ class _BulkLoad:
         # From here on a version may refer to these files, published or not. Garbage collection removes unpinned
         # versions.
         self.lease.keep(file for fragments in final.values() for fragment in fragments for file in fragment.files)
+        replaces = self.request.mode == "overwrite"
         for key, fragments in final.items():
             change = PreparedFragments(
-                tuple(fragments), tuple(changed.get(key, ())), tuple(removed.get(key, ())), self.mode == "overwrite"
+                tuple(fragments), tuple(changed.get(key, ())), tuple(removed.get(key, ())), replaces
             )
             transaction.change(key, TableWrite(prepared=change))
         self._record_embeddings(transaction, staging, outcome)
@@ -279,7 +254,7 @@ class _BulkLoad:
         ran.
         """
         catalog = staging.job.catalog
-        renew = self.mode == "overwrite"
+        renew = self.request.mode == "overwrite"
         embedding = ColumnEmbedder(GraphEmbedder(self.environ), transaction.snapshot.embedding, catalog, renew=renew)
         embedded = {key for key, rows in staging.tables.items() if rows.embedded}
         embedded |= {key for done in outcome.completed for key, table in done.tables.items() if table.embedded}
@@ -293,12 +268,12 @@ class _BulkLoad:
         rejects = sorted(staging.rejects, key=lambda error: (error.source or "", error.line or 0))
         if rejects:
             staging.source.originals(staging, rejects)
-        again = [key for key, rows in staging.tables.items() if rows.adds_again and self.mode == "merge"]
+        again = [key for key, rows in staging.tables.items() if rows.adds_again and self.request.mode == "merge"]
         made = [table for done in outcome.completed for table in done.tables.values()]
         read = [note for staged in staging.splits.values() for note in staged.notes]
         self.result = LoadResult(
-            self.options.branch,
-            self.mode,
+            self.request.options.branch,
+            self.request.mode,
             None,
             loaded,
             tuple(map(Reject.of, rejects)),
@@ -307,4 +282,4 @@ class _BulkLoad:
             rejected_count=len(rejects),
             notes=(*dict.fromkeys(read), *load_notes(loaded, again)),
         )
-        note_result(transaction, self.result, job=self.id)
+        record_result(transaction, self.result, job=self.id)

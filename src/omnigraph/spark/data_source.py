@@ -32,6 +32,7 @@ from pyspark.sql.datasource import (
 )
 
 from omnigraph.errors import Conflict, InputError
+from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import discard
@@ -219,16 +220,8 @@ class _Writer(DataSourceArrowWriter):
             message=self._options.get("message"),
             idempotency_key=self._options.get("job_id"),
         )
-        load_source(
-            self._repository(),
-            InlineRunner(),
-            source,
-            self._mode,
-            options,
-            missing=self._missing,
-            environ=os.environ,
-            begun=self._job,
-        )
+        request = LoadRequest(check_mode(self._mode), options, check_missing(self._missing), environ=os.environ)
+        load_source(self._repository(), InlineRunner(), source, request, staged_job=self._job)
 
     def _again(self, job: Job, staged: Sequence[StagedSplit]) -> Sequence[StagedSplit]:
         if job.schema != self._job.schema:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.errors import InputError
+from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import load_source
@@ -119,18 +120,16 @@ def load(
         raise InputError("there is no frame to load", hint="give nodes, edges, or both")
     repository = Repository.open(uri, environ=environ)
     options = WriteOptions(branch=branch, actor=actor, message=message, idempotency_key=job_id)
-    return load_source(
-        repository,
-        SparkRunner(spark, watch),
-        frame_source(frames, watch),
-        mode,
+    request = LoadRequest(
+        check_mode(mode),
         options,
-        missing=missing,
+        check_missing(missing),
         from_branch=from_branch,
-        environ=environ,
         embed=embed,
         fetch=BlobSources(blob_sources, environ) if blob_sources else None,
+        environ=environ,
     )
+    return load_source(repository, SparkRunner(spark, watch), frame_source(frames, watch), request)
 
 
 def _with_ends(frame: DataFrame, source: str, target: str) -> DataFrame:

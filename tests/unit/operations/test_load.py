@@ -20,8 +20,8 @@ from omnigraph.errors import (
 from omnigraph.graph import Graph
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.load import load
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.operations.load_result import LoadResult, Reject
-from omnigraph.versioning.write.transaction import WriteOptions
 from support.writes import (
     SHELVES,
     FakeEmbedder,
@@ -724,7 +724,7 @@ node Q { bio: String?  vec: Vector(2) @embed("bio") }
 
 
 def embed(graph: Graph, records: Any, embedder: Any, **rest: Any) -> LoadResult:
-    return load(graph._repository, CatalogCache(), records, "merge", WriteOptions(), embedder=embedder, **rest)
+    return load(graph._repository, CatalogCache(), records, LoadRequest("merge", **rest), embedder)
 
 
 def test_missing_vectors_are_made_once_per_text(tmp_path):

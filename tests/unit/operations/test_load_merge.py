@@ -11,6 +11,7 @@ import pytest
 
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
 from omnigraph.graph import Graph
+from omnigraph.operations.load_request import LoadRequest, check_missing
 from omnigraph.operations.load_result import LoadResult, Reject
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
@@ -42,17 +43,11 @@ class Loader:
             return graph.load(records, mode=mode, **more)
         path = self.root / "in.jsonl"
         path.write_text("\n".join(map(json.dumps, records)))
-        rejects, job_id = more.pop("rejects", None), more.pop("job_id", None)
-        result = load_source(
-            graph._repository,
-            InlineRunner(),
-            FileSource(plan_input([str(path)], {}, 1, split_bytes=60)),
-            mode,
-            WriteOptions(idempotency_key=job_id),
-            set_aside=rejects is not None,
-            environ=graph._environ,
-            **more,
-        )
+        rejects, options = more.pop("rejects", None), WriteOptions(idempotency_key=more.pop("job_id", None))
+        missing = check_missing(more.pop("missing", "keep"))
+        request = LoadRequest(mode, options, missing, set_aside=rejects is not None, environ=graph._environ, **more)
+        source = FileSource(plan_input([str(path)], {}, 1, split_bytes=60))
+        result = load_source(graph._repository, InlineRunner(), source, request)
         if rejects is not None:
             rejects += result.rejected
         return result

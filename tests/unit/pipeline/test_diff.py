@@ -7,7 +7,7 @@ import json
 import pytest
 
 from omnigraph.errors import InputError
-from omnigraph.pipeline.diff import SUMMARY, diff_files
+from omnigraph.pipeline.diff import SUMMARY, DiffRequest, diff_files
 from omnigraph.pipeline.runner import InlineRunner
 from support.writes import SHELVES, beside, new_graph, shelf
 
@@ -31,7 +31,9 @@ def written(folder):
 @pytest.mark.parametrize("rows_max", [7, 1000])
 def test_the_same_changes_in_the_same_order(graph, tmp_path, rows_max):
     snapshots = graph.snapshot("main"), graph.snapshot("work")
-    result = diff_files(graph._repository, InlineRunner(), *snapshots, str(tmp_path / "out"), rows_max=rows_max)
+    result = diff_files(
+        graph._repository, InlineRunner(), DiffRequest(*snapshots, str(tmp_path / "out"), rows_max=rows_max), {}
+    )
     expected = [change.to_json() for change in graph.diff("main", "work")]
     assert written(tmp_path / "out") == expected
     assert result.changes == len(expected) == 33 + 3
@@ -42,7 +44,7 @@ def test_the_same_changes_in_the_same_order(graph, tmp_path, rows_max):
 def test_a_renamed_property_is_no_change(graph, tmp_path):
     graph.apply_schema(SHELVES.replace("note: String?", 'remark: String? @rename_from("note")  wide: Bool?'))
     snapshots = graph.snapshot(at=graph.commits()[1].id), graph.snapshot()
-    result = diff_files(graph._repository, InlineRunner(), *snapshots, str(tmp_path / "out"))
+    result = diff_files(graph._repository, InlineRunner(), DiffRequest(*snapshots, str(tmp_path / "out")), {})
     assert written(tmp_path / "out") == [change.to_json() for change in graph.diff(graph.commits()[1].id, None)]
     assert result.changes == 0
 
@@ -50,10 +52,11 @@ def test_a_renamed_property_is_no_change(graph, tmp_path):
 def test_some_tables_and_a_folder_in_use(graph, tmp_path):
     snapshots = graph.snapshot("main"), graph.snapshot("work")
     out = str(tmp_path / "out")
-    result = diff_files(graph._repository, InlineRunner(), *snapshots, out, wanted=lambda key: key == "edge:Beside")
+    request = DiffRequest(*snapshots, out, wanted=lambda key: key == "edge:Beside")
+    result = diff_files(graph._repository, InlineRunner(), request, {})
     assert result.tables == {"edge:Beside": {"insert": 1, "update": 0, "delete": 0}}
     with pytest.raises(InputError) as caught:
-        diff_files(graph._repository, InlineRunner(), *snapshots, out)
+        diff_files(graph._repository, InlineRunner(), DiffRequest(*snapshots, out), {})
     assert caught.value.code == "not_empty"
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from omnigraph.errors import Conflict, ConstraintViolation, ExpectedVersionMismatch, KeyConflict
 from omnigraph.graph import Graph
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.operations.load_result import LoadResult
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import JobLease, discard, sweep
@@ -53,7 +54,7 @@ def bulk(graph: Graph, root: Path, records: list[Any], mode: str = "merge", **mo
     path.write_text("\n".join(json.dumps(record) for record in records))
     source = FileSource(plan_input([str(path)], {}, 1, split_bytes=60))
     runner = more.pop("runner", None) or InlineRunner()
-    return load_source(graph._repository, runner, source, mode, WriteOptions(**more))
+    return load_source(graph._repository, runner, source, LoadRequest(mode, WriteOptions(**more)))
 
 
 def data_files(graph: Graph) -> list[Path]:
@@ -228,16 +229,15 @@ def rows_source(parts: list[pa.Table]) -> RowSource:
 
 def test_rows_in_parts(graph):
     parts = [pa.table({"code": ["c", "d"]}), pa.table({"code": pa.array([], pa.utf8())}), pa.table({"code": ["e"]})]
-    result = load_source(graph._repository, InlineRunner(), rows_source(parts), "append", WriteOptions())
+    result = load_source(graph._repository, InlineRunner(), rows_source(parts), LoadRequest("append"))
     assert result.tables == (("node:Shelf", 3),)
     assert ids_of(graph, "Shelf") == ["a", "b", "c", "d", "e"]
 
 
 def test_a_wrong_row_is_named_by_its_number_through_all_parts(graph):
     parts = [pa.table({"code": ["c", None, "d"]}), pa.table({"code": [None, "e", "c"]})]
-    result = load_source(
-        graph._repository, InlineRunner(), rows_source(parts), "append", WriteOptions(), set_aside=True
-    )
+    request = LoadRequest("append", set_aside=True)
+    result = load_source(graph._repository, InlineRunner(), rows_source(parts), request)
     assert [(reject.line, reject.rule) for reject in result.rejected] == [
         (2, "required"),
         (4, "required"),
@@ -248,7 +248,7 @@ def test_a_wrong_row_is_named_by_its_number_through_all_parts(graph):
 def test_no_rows_replace_a_table(graph):
     empty = [pa.table({"code": pa.array([], pa.utf8())})]
     graph.load([beside("a", "a")], mode="overwrite")
-    result = load_source(graph._repository, InlineRunner(), rows_source([]), "overwrite", WriteOptions())
+    result = load_source(graph._repository, InlineRunner(), rows_source([]), LoadRequest("overwrite"))
     assert result.tables == ()
     with pytest.raises(ConstraintViolation, match="still points at it"):
-        load_source(graph._repository, InlineRunner(), rows_source(empty), "overwrite", WriteOptions())
+        load_source(graph._repository, InlineRunner(), rows_source(empty), LoadRequest("overwrite"))

@@ -14,7 +14,7 @@ from omnigraph.embedding.jsonl_rows import parse_selector
 from omnigraph.embedding.mock import mock_vectors
 from omnigraph.embedding.specification import Specification, TypeTarget
 from omnigraph.errors import EmbeddingError, InputError, ModelMismatch, OmniGraphError, StorageError
-from omnigraph.pipeline.embed import embed_lines
+from omnigraph.pipeline.embed import EmbedRequest, connect, embed_lines
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.storage.files.input_files import get_file
 from support.provider import running
@@ -61,8 +61,11 @@ def client():
     return Recording()
 
 
-def embed(source, output, spec=SPEC, *, environ=None, **options):
-    return embed_lines(InlineRunner(), get_file(source), output, spec, environ=environ or {}, **options)
+def embed(source, output, spec=SPEC, *, environ=None, connect=connect, split_bytes=None, **options):
+    request = EmbedRequest(output, spec, **options)
+    return embed_lines(
+        InlineRunner(), get_file(source), request, environ=environ or {}, connect=connect, split_bytes=split_bytes
+    )
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def run(tmp_path, client):
     def run(lines=LINES, *, spec=SPEC, output="out.jsonl", select=(), connect=lambda _: client, **options):
         source = tmp_path / "in.jsonl"
         source.write_bytes(lines if isinstance(lines, bytes) else "\n".join(lines).encode())
-        selectors = [parse_selector(text) for text in select]
+        selectors = tuple(parse_selector(text) for text in select)
         return embed(source, tmp_path / output, spec, connect=connect, selectors=selectors, **options)
 
     return run
@@ -149,7 +152,7 @@ def test_cleaning_removes_the_property_and_asks_nobody(run, written):
 
 
 def test_the_report(run, tmp_path):
-    report = run(types=["Object"])
+    report = run(types=frozenset({"Object"}))
     source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     assert report.to_json() == {
         "input": str(source),

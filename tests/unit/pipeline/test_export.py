@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import InputError, OmniGraphError, TypeNotFound
-from omnigraph.pipeline.export import FORMATS, SUMMARY, export_files
+from omnigraph.pipeline.export import FORMATS, SUMMARY, ExportRequest, export_files
 from omnigraph.pipeline.runner import InlineRunner
 from support.writes import edge, new_graph, node
 
@@ -55,9 +55,8 @@ def graph(tmp_path):
 
 def exported(graph, out, format="jsonl", **more):
     snapshot = graph.snapshot(at=more.pop("at", None))
-    return export_files(
-        graph._repository, InlineRunner(), snapshot, graph.catalog(), str(out), format, environ={}, **more
-    )
+    request = ExportRequest(str(out), format, **more)
+    return export_files(graph._repository, InlineRunner(), snapshot, graph.catalog(), request, {})
 
 
 @pytest.mark.parametrize("partitioned", [True, False])
@@ -95,10 +94,9 @@ def test_a_failed_export_leaves_no_summary_and_no_file(graph, tmp_path):
             yield next(super().run(step, task, job, work, **more))
             raise OmniGraphError("no more")
 
+    request = ExportRequest(str(tmp_path / "out"), "csv")
     with pytest.raises(OmniGraphError, match="no more"):
-        export_files(
-            graph._repository, Failing(), graph.snapshot(), graph.catalog(), str(tmp_path / "out"), "csv", environ={}
-        )
+        export_files(graph._repository, Failing(), graph.snapshot(), graph.catalog(), request, {})
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict, HeadMoved, OmniGraphError
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.pipeline.runner import InlineRunner
@@ -52,7 +53,7 @@ def bulk(graph, root, records, mode="merge", runner=None, **options):
     path = root / "bulk.jsonl"
     path.write_text("\n".join(json.dumps(record) for record in records))
     source = FileSource(plan_input([str(path)], {}, 1, split_bytes=60))
-    return load_source(graph._repository, runner or InlineRunner(), source, mode, WriteOptions(**options))
+    return load_source(graph._repository, runner or InlineRunner(), source, LoadRequest(mode, WriteOptions(**options)))
 
 
 def root_of(graph):
@@ -152,7 +153,7 @@ def test_rows_staged_elsewhere_that_were_taken_for_abandoned_are_refused(graph):
     source = RowSource(0, lambda _: staged)
     before = graph.snapshot().commit_id
     with pytest.raises(Conflict, match="expired"):
-        load_source(graph._repository, InlineRunner(), source, "append", WriteOptions(), begun=job)
+        load_source(graph._repository, InlineRunner(), source, LoadRequest("append"), staged_job=job)
     assert graph.snapshot().commit_id == before
     assert jobs(graph) == []
     assert graph.verify() == []

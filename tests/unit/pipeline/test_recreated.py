@@ -6,11 +6,11 @@ import json
 import shutil
 
 import omnigraph as og
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
-from omnigraph.versioning.write.transaction import WriteOptions
 
 SCHEMA = "node Item {\n  name: String @key\n  count: I64\n}\n"
 READ = "query q() { match { $i: Item } return { $i.name as name, $i.count as count } order { $i.name } }"
@@ -21,7 +21,7 @@ def bulk_load(graph, folder, counts):
     lines = [json.dumps({"type": "Item", "data": {"name": name, "count": n}}) for name, n in counts.items()]
     file.write_text("\n".join(lines) + "\n")
     source = FileSource(plan_input([str(file)], {}, 1))
-    load_source(graph._repository, InlineRunner(), source, "merge", WriteOptions(), environ={})
+    load_source(graph._repository, InlineRunner(), source, LoadRequest("merge"))
 
 
 def test_bulk_loads_into_a_recreated_graph(tmp_path):

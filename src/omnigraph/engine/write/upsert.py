@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,23 +20,12 @@ import pyarrow.compute as pc
 from omnigraph.engine.write.constraints import tuples_of
 from omnigraph.engine.write.delta import one_array
 from omnigraph.engine.write.fill_vectors import has_text
-from omnigraph.errors import InputError
 from omnigraph.schema.catalog import EdgeType, NodeType
 
-Missing = Literal["keep", "null"]
-MISSING: tuple[Missing, ...] = ("keep", "null")
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 ReadRows = Callable[[pa.Array, Sequence[str]], pa.Table]
 """Reads `id` and some columns of the committed rows with some ids; ids that do not exist are left out."""
-
-
-def check_missing(missing: str) -> Missing:
-    """One of the choices for absent properties, or `InputError`."""
-    for known in MISSING:
-        if missing == known:
-            return known
-    raise InputError(f"'{missing}' is no choice for missing properties", hint=f"the choices are {', '.join(MISSING)}")
 
 
 # -- edges without an id -----------------------------------------------------------------------------

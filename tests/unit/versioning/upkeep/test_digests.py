@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.operations.load_request import LoadRequest
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write import transaction
-from omnigraph.versioning.write.transaction import WriteOptions
 
 SCHEMA = """\
 node Item {
@@ -44,7 +44,7 @@ def bulk(graph, folder, records, mode="merge"):
     path = folder / "bulk.jsonl"
     path.write_text("\n".join(json.dumps(record) for record in records))
     source = FileSource(plan_input([str(path)], {}, 1, split_bytes=60))
-    return load_source(graph._repository, InlineRunner(), source, mode, WriteOptions())
+    return load_source(graph._repository, InlineRunner(), source, LoadRequest(mode))
 
 
 def lived_in(uri, folder, **settings):

@@ -67,6 +67,7 @@ def embed_command(
     from omnigraph.embedding.jsonl_rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
     from omnigraph.engine_choice import BulkOptions, embed_file
+    from omnigraph.pipeline.embed import EmbedRequest
 
     if reembed_all and clean:
         raise UsageFault("--reembed-all and --clean exclude each other")
@@ -82,16 +83,9 @@ def embed_command(
     mode: RequestedMode = "clean" if clean else "reembed_all" if reembed_all else "fill"
     where = spark_options(engine, master, remote, conf)
     with working("embedding", wanted=not (as_json or run.options.quiet)) as watch:
-        report = embed_file(
-            files.input,
-            files.output,
-            files.specification,
-            BulkOptions(engine, where, watch),
-            run.environ,
-            mode=mode,
-            types=types or (),
-            selectors=[parse_selector(text) for text in select or ()],
-        )
+        selectors = tuple(parse_selector(text) for text in select or ())
+        request = EmbedRequest(files.output, files.specification, mode, frozenset(types or ()), selectors)
+        report = embed_file(files.input, request, BulkOptions(engine, where, watch), run.environ)
     if as_json:
         print_json(report.to_json())
     else:

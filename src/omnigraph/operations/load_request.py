@@ -1,0 +1,64 @@
+"""The parameters of a load, shared by the load in memory and the load as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from omnigraph.errors import InputError
+from omnigraph.values import Fetch
+from omnigraph.versioning.write.transaction import WriteOptions
+
+Mode = Literal["overwrite", "append", "merge"]
+MODES: tuple[Mode, ...] = ("overwrite", "append", "merge")
+Missing = Literal["keep", "null"]
+MISSING: tuple[Missing, ...] = ("keep", "null")
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """A load onto a branch, without its input."""
+
+    mode: Mode
+    options: WriteOptions = field(default_factory=WriteOptions)
+    missing: Missing = "keep"
+    """In a merge, whether a property that is absent from a record keeps its value or is set to null."""
+    set_aside: bool = False
+    """True if wrong records are set aside and the others are loaded; otherwise a wrong record ends the load."""
+    from_branch: str | None = None
+    """If the branch does not exist, it is created from this one."""
+    embed: bool = True
+    """True if vectors are filled from their texts."""
+    fetch: Fetch | None = None
+    """Resolves references to blobs."""
+    delimiter: str | None = None
+    """Separates the cells of CSV files; None if the header decides."""
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Environment variables: credentials of object stores and settings of embeddings."""
+
+    @property
+    def keeps(self) -> bool:
+        """True if a property that is absent from a record keeps its value."""
+        return self.missing == "keep"
+
+
+def check_mode(mode: str | None) -> Mode:
+    """Return one of the modes, or raise `InputError`."""
+    if mode is None:
+        raise InputError(
+            "a load needs a mode",
+            hint="write mode='merge' (add or update), mode='append' (add only) or mode='overwrite' (replace all)",
+        )
+    for known in MODES:
+        if mode == known:
+            return known
+    raise InputError(f"there is no load mode '{mode}'", hint=f"the modes are {', '.join(MODES)}")
+
+
+def check_missing(missing: str) -> Missing:
+    """Return one of the choices for absent properties, or raise `InputError`."""
+    for known in MISSING:
+        if missing == known:
+            return known
+    raise InputError(f"'{missing}' is no choice for missing properties", hint=f"the choices are {', '.join(MISSING)}")
