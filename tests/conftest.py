@@ -1,4 +1,4 @@
-"""What every test run shares: the long forms of suites stay out unless they are asked for."""
+"""Shared fixtures and options. Long forms of suites run only with `--long`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omnigraph.engine import tuning
 if TYPE_CHECKING:
     from support.s3 import S3
 
-# No test may fail because a machine is slow: an example takes as long as it takes.
+# No test fails because a machine is slow: examples have no deadline.
 settings.register_profile("omnigraph", deadline=None)
 settings.load_profile("omnigraph")
 
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    """SeaweedFS on this machine, started by the first test that needs it."""
+    """A SeaweedFS server on loopback, started by the first test that uses it."""
     from support.s3 import seaweedfs  # noqa: PLC0415
 
     with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as store:
@@ -57,7 +57,7 @@ def tune() -> Iterator[Callable[..., None]]:
 
 @pytest.fixture
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment in which nothing of ours, and no key of an embedding provider, is set."""
+    """An environment without OmniGraph settings and without keys of embedding providers."""
     kept = "OMNIGRAPH_UPDATE_GOLDEN"
     for name in list(os.environ):
         if name.startswith(("OMNIGRAPH_", "OPENAI_", "GEMINI_", "OPENROUTER_")) and name != kept:

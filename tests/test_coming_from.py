@@ -1,4 +1,4 @@
-"""Every query of the page for people who come from Cypher or SQL runs, and finds something."""
+"""Every query of the page on Cypher and SQL equivalents runs and returns or changes rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
 EXAMPLES = ROOT / "tests" / "cases" / "examples"
 QUERIES = re.findall(r"(?ms)^```gq[^\n]*\n(.*?)^```", PAGE)
 PARAMS = {"isbn": "B1", "genres": ["novel", "poetry"], "from": 1, "n": 2, "title": "New"}
-"""Values for the parameters the page uses."""
+"""Parameter values for the queries of the page."""
 
 
 def build(root: Path) -> Graph:
@@ -38,18 +38,18 @@ def is_change(text: str) -> bool:
     return parse_queries(text).queries[0].is_mutation
 
 
-def test_there_are_thirty_or_more():
+def test_page_has_thirty_examples_or_more():
     assert len(QUERIES) >= 30
     assert PAGE.count("```sql") == PAGE.count("```cypher") == len(QUERIES)
 
 
 @pytest.mark.parametrize("text", [q for q in QUERIES if not is_change(q)], ids=lambda q: q.split("(")[0][6:])
-def test_a_read_finds_something(library, text):
+def test_read_returns_rows(library, text):
     assert len(library.query(text, params=params_of(text))) > 0
 
 
 @pytest.mark.parametrize("text", [q for q in QUERIES if is_change(q)], ids=lambda q: q.split("(")[0][6:])
-def test_a_change_changes_something(tmp_path, text):
+def test_mutation_changes_rows(tmp_path, text):
     graph = build(tmp_path)
     params = params_of(text)
     if "insert Book" in text:

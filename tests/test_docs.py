@@ -1,17 +1,17 @@
-"""The documents cannot rot: every schema, query, plan and message in them is what the program does.
+"""Check the schemas, queries, plans and messages in the documents against the program.
 
-A fenced block says what it is in its info string:
+The info string of a fenced block states what the block is:
 
     ```pg                        a schema that compiles; `name=x` lets later blocks of the page refer to it
     ```pg error=S11              a schema that fails with this code, and with no other
     ```pg from=x plan=CODE       a change of schema x: `supported`, `refused`, or a step with this code;
                                  `loss=yes` allows data loss
-    ```gq schema=x               queries that fit schema x of the same page
-    ```gq schema=x error=T7      queries of which one at least fails, all failures with this code
-    ```gq schema=x lint=L201     queries about which lint finds this code
-    ```text plan=NAME            the plan of the query NAME that stands above on the page
-    ```text message              what the failing block above it says
-    ```text steps                the steps of the change above it
+    ```gq schema=x               queries that compile with schema x of the same page
+    ```gq schema=x error=T7      queries of which at least one fails, all failures with this code
+    ```gq schema=x lint=L201     queries for which lint reports this code
+    ```text plan=NAME            the plan of the query NAME defined above on the page
+    ```text message              the message of the failing block above
+    ```text steps                the steps of the schema change above
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Block:
     options: MappingProxyType[str, str]
     text: str
     above: Block | None = field(repr=False)
-    """The block before it on the page that has one of the languages we know."""
+    """The preceding block of the page in one of the known languages."""
 
     @property
     def fails(self) -> bool:
@@ -112,7 +112,7 @@ def catalog_for(block: Block) -> Catalog:
 
 
 def failures(block: Block) -> list[CompileError]:
-    """What compiling the block says; each query of a `gq` block by itself."""
+    """Messages of compiling the block; each query of a `gq` block is compiled separately."""
     found: list[CompileError] = []
     try:
         if block.language == "pg":
@@ -147,7 +147,7 @@ def test_options_are_known(block: Block):
 
 
 @pytest.mark.parametrize("block", [*blocks("pg"), *blocks("gq")], ids=str)
-def test_block_compiles_or_fails_as_it_says(block: Block):
+def test_block_compiles_or_fails_as_declared(block: Block):
     found = failures(block)
     if not block.fails:
         assert not found, "\n\n".join(str(error) for error in found)
@@ -165,7 +165,7 @@ def test_block_is_in_canonical_layout(block: Block):
 
 
 @pytest.mark.parametrize("block", blocks("pg", "from"), ids=str)
-def test_schema_changes_are_planned_as_they_say(block: Block):
+def test_schema_change_is_planned_as_declared(block: Block):
     wanted = block.options["plan"]
     if wanted == "schema_change":
         with pytest.raises(SchemaChangeError):
@@ -180,13 +180,13 @@ def test_schema_changes_are_planned_as_they_say(block: Block):
 
 
 @pytest.mark.parametrize("block", blocks("gq", "lint"), ids=str)
-def test_lint_finds_what_the_page_says(block: Block):
+def test_lint_reports_the_declared_code(block: Block):
     report = lint(catalog_for(block), block.text, query_path="queries.gq", schema_source={"kind": "file"})
     assert {finding.code for finding in report.findings} == {block.options["lint"]}
 
 
 @pytest.mark.parametrize("block", blocks("text", "plan"), ids=str)
-def test_plans_are_what_explain_says(block: Block):
+def test_plan_equals_explain_output(block: Block):
     name = block.options["plan"]
     above = block.above
     while above is not None and not (above.language == "gq" and re.search(rf"\bquery {name}\(", above.text)):
@@ -196,7 +196,7 @@ def test_plans_are_what_explain_says(block: Block):
 
 
 @pytest.mark.parametrize("block", blocks("text", "message"), ids=str)
-def test_messages_are_what_the_compiler_says(block: Block):
+def test_message_equals_compiler_output(block: Block):
     assert block.above is not None
     assert block.above.fails
     said = "\n\n".join(str(error) for error in failures(block.above))
@@ -204,7 +204,7 @@ def test_messages_are_what_the_compiler_says(block: Block):
 
 
 @pytest.mark.parametrize("block", blocks("text", "steps"), ids=str)
-def test_steps_are_what_the_planner_says(block: Block):
+def test_steps_equal_planner_output(block: Block):
     assert block.above is not None
     assert "".join(f"- {step.describe()}\n" for step in planned(block.above).steps) == block.text
 
@@ -218,14 +218,14 @@ def codes_in_source() -> set[str]:
 
 
 def sections(path: Path) -> dict[str, str]:
-    """Heading of the third level → what stands under it."""
+    """Third-level heading → the text of its section."""
     text = path.read_text(encoding="utf-8")
     starts = [*re.finditer(r"(?m)^### (.+)$", text)]
     ends = [*(match.start() for match in starts[1:]), len(text)]
     return {match[1]: text[match.end() : end] for match, end in zip(starts, ends, strict=True)}
 
 
-def test_every_code_has_an_entry_and_every_entry_a_code():
+def test_codes_and_entries_correspond():
     headings = {title.split()[0] for title in sections(DOCS / "errors.md")}
     assert {heading for heading in headings if CODE.fullmatch(heading)} == codes_in_source()
 
@@ -237,7 +237,7 @@ def test_every_entry_shows_the_error_and_its_remedy(code: str):
     assert "**Fix.**" in entry
 
 
-def test_every_code_a_page_names_exists():
+def test_every_mentioned_code_exists():
     for path in PAGES:
         named = set(CODE.findall(path.read_text(encoding="utf-8")))
         assert named <= codes_in_source(), path.name
@@ -249,21 +249,21 @@ def every_error(root: type[OmniGraphError] = OmniGraphError) -> Iterator[type[Om
         yield from every_error(child)
 
 
-def test_every_plain_code_is_listed():
+def test_every_error_class_code_is_listed():
     text = (DOCS / "errors.md").read_text(encoding="utf-8")
     for class_ in every_error():
         if class_.__module__ == errors.__name__ and class_ is not OmniGraphError:
             assert f"`{class_.default_code}`" in text, class_.__name__
 
 
-def test_every_finer_code_is_listed():
+def test_every_specific_code_is_listed():
     text = (DOCS / "errors.md").read_text(encoding="utf-8")
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
     finer = {code for source in sources for code in re.findall(r'\bcode="([a-z_]+)"', source)}
     assert {code for code in finer if f"`{code}`" not in text} == set()
 
 
-def test_the_references_name_everything():
+def test_references_are_complete():
     schema = (DOCS / "schema-language.md").read_text(encoding="utf-8")
     query = (DOCS / "query-language.md").read_text(encoding="utf-8")
     for word in (*SCALARS, *RESERVED_COLUMNS, "@key", "@unique", "@index", "@range", "@check", "@card", "@embed"):
@@ -281,7 +281,7 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", LINKED, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(path: Path):
+def test_links_resolve(path: Path):
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
         if "://" in target:
             continue
@@ -292,7 +292,7 @@ def test_links_lead_somewhere(path: Path):
             assert anchor in anchors(page), target
 
 
-def test_glossary_is_in_order_and_defines_each_word_once():
+def test_glossary_is_sorted_without_repetitions():
     rows = re.findall(r"(?m)^\| \*\*(.+?)\*\*(?: ◆)? \| (.+) \|$", (DOCS / "glossary.md").read_text(encoding="utf-8"))
     words = [word.lower() for word, _ in rows]
     assert len(words) > 40

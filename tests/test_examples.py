@@ -1,6 +1,6 @@
-"""Every query of the conformance examples compiles, or fails as it should.
+"""Every query of the conformance examples compiles, or fails with the expected error.
 
-The rows are checked where there is data; here it is the names and types of what would come back.
+This module checks names and types of results; `test_examples_read` and `test_examples_run` check rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CASES = {
     for name, case in json.loads((EXAMPLES / f"{graph}.expected.json").read_text()).items()
 }
 COMPILE_CODES = {"T4", "T7", "T9", "T15", "T17", "T22", "T23", "D2"}
-"""Expected errors that name a rule of the type checker."""
+"""Expected errors that name a type checking rule."""
 
 CATALOGS: dict[str, Catalog] = {graph: compile_schema((EXAMPLES / f"{graph}.pg").read_text()) for graph in GRAPHS}
 SOURCES = {graph: (EXAMPLES / f"{graph}.gq").read_text() for graph in GRAPHS}
@@ -43,7 +43,7 @@ def test_there_are_75_queries_and_each_has_a_case():
     assert written == set(CASES)
 
 
-def test_every_code_is_expected_somewhere():
+def test_every_code_occurs_as_an_expected_error():
     named = {case["error"] for _, _, case in CASES.values() if "error" in case}
     assert named >= COMPILE_CODES
 
@@ -57,7 +57,7 @@ BROKEN = {id_: case for id_, case in CASES.items() if fails_to_compile(case[2])}
 
 
 @pytest.mark.parametrize(("graph", "name", "case"), BROKEN.values(), ids=BROKEN)
-def test_a_mistake_is_found_and_it_is_the_only_one(graph, name, case):
+def test_invalid_query_reports_exactly_one_error(graph, name, case):
     with pytest.raises(TypeCheckError) as caught:
         compile_query(CATALOGS[graph], SOURCES[graph], name)
     (diagnostic,) = caught.value.diagnostics
@@ -69,7 +69,7 @@ def test_a_mistake_is_found_and_it_is_the_only_one(graph, name, case):
 
 
 @pytest.mark.parametrize(("graph", "name", "case"), SOUND.values(), ids=SOUND)
-def test_a_sound_query_compiles_and_its_parameters_bind(graph, name, case):
+def test_valid_query_compiles_and_binds_parameters(graph, name, case):
     catalog = CATALOGS[graph]
     plan = compile_query(catalog, SOURCES[graph], name)
     columns = [column["name"] for column in describe_operation(catalog, plan)["result"]]
@@ -91,7 +91,7 @@ def test_a_sound_query_compiles_and_its_parameters_bind(graph, name, case):
 @pytest.mark.parametrize(
     ("graph", "after"), [(graph, case["after"]) for graph, _, case in CASES.values() if "after" in case]
 )
-def test_a_query_that_looks_at_the_change_fits_its_rows(graph, after):
+def test_query_over_a_mutation_matches_its_rows(graph, after):
     plan = compile_query(CATALOGS[graph], SOURCES[graph], after["query"])
     assert isinstance(plan, QueryIR)
     bind_params(plan.params, after["params"])
@@ -100,14 +100,14 @@ def test_a_query_that_looks_at_the_change_fits_its_rows(graph, after):
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_lint_finds_the_broken_queries_and_no_others(graph):
+def test_lint_reports_exactly_the_invalid_queries(graph):
     report = lint(CATALOGS[graph], SOURCES[graph], query_path=f"{graph}.gq", schema_source={"kind": "file"})
     broken = [result.name for result in report.results if result.diagnostics]
     assert broken == [name for owner, name, case in CASES.values() if owner == graph and fails_to_compile(case)]
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_formatting_changes_no_query_and_keeps_its_own_result(graph):
+def test_formatting_preserves_queries_and_is_idempotent(graph):
     formatted = format_queries(SOURCES[graph])
     assert parse_queries(formatted) == parse_queries(SOURCES[graph])
     assert format_queries(formatted) == formatted

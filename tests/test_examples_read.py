@@ -1,4 +1,4 @@
-"""Every read of the conformance examples gives its rows, on a real graph; and so does the oracle of the tests."""
+"""Every read of the conformance examples returns the expected rows on a real graph and from the oracle."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bag(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def same(given: list[dict[str, Any]], expected: list[dict[str, Any]], *, ordered: bool) -> bool:
-    """Whether rows agree; means may be off by their last digit."""
+    """True if rows are equal; means may differ in the last digit."""
     means = [[row.get("mean") for row in rows] for rows in (given, expected)]
     if ordered and means[0] != means[1]:
         close = [a == b or math.isclose(a, b, rel_tol=1e-12) for a, b in zip(*means, strict=True)]
@@ -76,7 +76,7 @@ def test_refused(graphs, name, query, case):
 
 
 @pytest.mark.parametrize(("name", "query", "case"), WRITES.values(), ids=WRITES)
-def test_read_after_a_change_and_before_it(tmp_path, name, query, case):
+def test_read_before_and_after_a_mutation(tmp_path, name, query, case):
     graph = build(tmp_path, name)
     before, after = graph.commits()[0].id, case["after"]
     source = EXAMPLES / f"{name}.gq"
@@ -87,7 +87,7 @@ def test_read_after_a_change_and_before_it(tmp_path, name, query, case):
 
 
 @pytest.mark.parametrize(("name", "query", "case"), READS.values(), ids=READS)
-def test_the_oracle_gives_the_same_rows(graphs, name, query, case):
+def test_oracle_returns_the_same_rows(graphs, name, query, case):
     tree = next(q for q in parse_queries((EXAMPLES / f"{name}.gq").read_text()).queries if q.name.text == query)
     result = graphs[name].query(EXAMPLES / f"{name}.gq", query, case["params"])
     expected = answer(tree, world_of(graphs[name]), case["params"], now_ms=0)

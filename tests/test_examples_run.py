@@ -62,7 +62,7 @@ def test_mutation(example, name, query, cases):
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_an_example_loads_whole(example, name):
+def test_example_data_loads_completely(example, name):
     graph = example(name)
     lines = [json.loads(line) for line in (EXAMPLES / f"{name}.jsonl").read_text().splitlines() if line.startswith("{")]
     assert sum(1 for _ in graph.export()) == len(lines)
@@ -75,7 +75,7 @@ FILLED = (shelf("a", note="x", cap=3),)
 PAIR = (shelf("a"), shelf("b"), beside("a", "b"))
 
 
-def test_merge_keeps_what_is_absent_unless_whole_rows_are_wanted(tmp_path):
+def test_merge_keeps_absent_properties_unless_missing_is_null(tmp_path):
     graph = new_graph(tmp_path, SHELVES, *FILLED)
     graph.load([shelf("a", cap=4)], mode="merge")
     assert rows_of(graph, "Shelf") == {"a": {"cap": 4, "code": "a", "note": "x"}}
@@ -91,7 +91,7 @@ def test_append_of_an_existing_key_is_a_conflict(tmp_path):
     assert rows_of(graph, "Shelf") == {"a": {"cap": 3, "code": "a", "note": "x"}}
 
 
-def test_overwrite_may_not_take_away_a_referenced_node(tmp_path):
+def test_overwrite_that_removes_a_referenced_node_is_refused(tmp_path):
     graph = new_graph(tmp_path, SHELVES, *PAIR)
     before = everything(graph)
     with pytest.raises(ConstraintViolation, match=r"dst 'b' not found in Shelf"):
@@ -120,7 +120,7 @@ def test_edges_without_ids_become_parallel(tmp_path):
     assert ends_of(graph, "Beside") == [("a", "b"), ("a", "b")]
 
 
-def test_an_edge_with_an_id_is_moved(tmp_path):
+def test_merge_of_an_edge_by_id_changes_its_ends(tmp_path):
     graph = new_graph(tmp_path, SHELVES, *PAIR[:2])
     graph.load([beside("a", "b", id_="e1")], mode="merge")
     graph.load([beside("b", "a", id_="e1")], mode="merge")

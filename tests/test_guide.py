@@ -1,4 +1,4 @@
-"""The pages that tell a story run from top to bottom."""
+"""Run the tutorial pages from top to bottom."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.mark.parametrize(("page", "blocks_min"), [("guide.md", 9), ("review.md", 9)])
-def test_the_page_runs(tmp_path, page, blocks_min):
+def test_page_runs(tmp_path, page, blocks_min):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= blocks_min
     script = "\n".join(blocks)

@@ -1,10 +1,10 @@
-"""The pages run: files are written, sessions are played, Python is executed, from the top of a page to its end.
+"""Run the pages: write files, replay sessions, execute Python, from top to bottom.
 
-    ```pg file=people.pg         any block with `file=` is written into the page's own folder
-    ```console                   a session; what is printed must be what stands there (see support/sessions.py)
+    ```pg file=people.pg         any block with `file=` is written into the folder of the page
+    ```console                   a session; the output must equal the text (see support/sessions.py)
     ```python                    executed; blocks of a page share their names
 
-`docs/cli.md` also holds what the program says of its commands. To accept new output, run the tests with
+`docs/cli.md` also holds the generated command reference. To accept new output, run the tests with
 `OMNIGRAPH_UPDATE_GOLDEN=1` and read the difference.
 """
 
@@ -32,7 +32,7 @@ UPDATE = bool(os.environ.get("OMNIGRAPH_UPDATE_GOLDEN"))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_page_runs(path, tmp_path, monkeypatch, clean_environment):
+def test_page_runs(path, tmp_path, monkeypatch, clean_environment):
     monkeypatch.chdir(tmp_path)
     for name in ("OMNIGRAPH_EMBED_PROVIDER",):
         monkeypatch.setenv(name, "")
@@ -56,7 +56,7 @@ def test_a_page_runs(path, tmp_path, monkeypatch, clean_environment):
 
 
 def session(body: str, folder: Path, where: str) -> str:
-    """Play a session; its text, in update mode with what was really printed."""
+    """Replay a session and return its text, in update mode with the actual output."""
     lines: list[str] = []
     for command, expected in commands(body):
         printed = play(command).replace(f"{folder}/", "")
@@ -71,7 +71,7 @@ def session(body: str, folder: Path, where: str) -> str:
 # -- the reference of commands -----------------------------------------------------------------------
 
 
-def test_the_reference_is_what_the_program_says():
+def test_command_reference_is_current():
     path = DOCS / "cli.md"
     text = path.read_text(encoding="utf-8")
     before, rest = text.split(START)
@@ -86,7 +86,7 @@ TREE = list(command_tree(get_command(app)))
 LEAVES = [(path, command) for path, command in TREE if not getattr(command, "commands", None)]
 
 
-def test_there_are_many_commands():
+def test_reference_lists_all_commands():
     assert len(LEAVES) >= 30
 
 
@@ -100,15 +100,15 @@ def test_every_command_has_help(path, flag, capsys):
 
 
 @pytest.mark.parametrize(("path", "command"), LEAVES, ids=[" ".join(path) for path, _ in LEAVES])
-def test_every_word_of_a_command_is_explained(path, command):
+def test_every_argument_has_help(path, command):
     assert command.help
     for parameter in command.params:
         if not parameter.hidden and parameter.name != "help":
             assert parameter.help, f"{' '.join(path)}: {parameter.name} is not explained"
 
 
-def test_every_option_a_page_mentions_exists():
-    """A flag in a session or a table belongs to some command."""
+def test_every_option_named_in_a_page_exists():
+    """A flag in a session or a table must be an option of some command."""
     known = {spelling for _, command in LEAVES for p in command.params for spelling in (*p.opts, *p.secondary_opts)}
     known |= {"--version", "--help", "-h", "-v"}
     for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:

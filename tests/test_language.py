@@ -1,7 +1,7 @@
-"""Worked examples of the language beyond its first description, each with its exact rows or its error.
+"""Worked examples of the query language, each with its exact rows or its error.
 
-The files in `cases/language` are their text; `support.cases` says how it is written. Reads are also put to the
-oracle. To write down what the program says, run with `OMNIGRAPH_UPDATE_GOLDEN=1` and read the difference.
+The files in `cases/language` contain them; `support.cases` defines the format. Reads are also compared with the oracle.
+To accept new results, run with `OMNIGRAPH_UPDATE_GOLDEN=1` and read the difference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CASES = [case for path in FILES for case in read_cases(path)[1]]
 UPDATE = bool(os.environ.get("OMNIGRAPH_UPDATE_GOLDEN"))
 EXAMPLES = FOLDER.parent / "examples"
 RULED = {"insert", "update"}
-"""Not additions: statements of the first description whose rules changed."""
+"""Existing statements whose rules changed."""
 
 
 def build(root: Any, name: str) -> Graph:
@@ -45,7 +45,7 @@ def graphs(tmp_path_factory):
 
 
 def outcome(case: Case, graph: Graph) -> Case:
-    """The case as it turns out."""
+    """The case with its actual result."""
     found = Case(case.file, case.name, case.graph, case.query, case.params, ordered=case.ordered, after=case.after)
     try:
         if parse_queries(case.query).queries[0].is_mutation:
@@ -73,7 +73,7 @@ def writes(case: Case) -> bool:
 if UPDATE:
 
     @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-    def test_write_down(path, graphs, tmp_path):
+    def test_update_golden(path, graphs, tmp_path):
         head, cases = read_cases(path)
         found = []
         for number, case in enumerate(cases):
@@ -89,7 +89,7 @@ def test_read(graphs, case):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if writes(case)], ids=str)
-def test_change(tmp_path, case):
+def test_mutation(tmp_path, case):
     graph = build(tmp_path, case.graph)
     commits = len(graph.commits())
     found = outcome(case, graph)
@@ -101,7 +101,7 @@ def test_change(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.rows is not None and not writes(case)], ids=str)
-def test_the_oracle_gives_the_same_rows(graphs, case):
+def test_oracle_returns_the_same_rows(graphs, case):
     tree = parse_queries(case.query).queries[0]
     result = graphs[case.graph].query(case.query, params=case.params)
     expected = answer(tree, world_of(graphs[case.graph]), case.params, now_ms=0)
@@ -119,7 +119,7 @@ def test_every_case_is_in_canonical_layout(case):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_addition_has_examples_and_errors(path):
-    """Each addition is the word before the colon of a case's name."""
+    """The feature is the word before the colon in the name of a case."""
     _, cases = read_cases(path)
     topics = {case.name.partition(":")[0] for case in cases} - RULED
     for topic in topics:

@@ -1,8 +1,7 @@
-"""What a newcomer reads after a mistake, word for word.
+"""Golden messages of common mistakes.
 
-Each file in `cases/messages` holds a mistake somebody makes in their first hour; beside it stands exactly
-what is printed. Queries are checked against the library example. To accept new wording, run the tests
-with `OMNIGRAPH_UPDATE_GOLDEN=1` and read the difference.
+Each file in `cases/messages` holds one mistake; the file beside it holds the exact output. Queries are checked with the
+library example. To accept new wording, run the tests with `OMNIGRAPH_UPDATE_GOLDEN=1` and read the difference.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ def test_message(path):
     assert printed(path) == expected.read_text()
 
 
-def test_nothing_is_expected_of_a_case_that_is_gone():
+def test_every_golden_file_has_a_case():
     expected = {path.name.removesuffix(".expected.txt") for path in (CASES / "messages").glob("*.expected.txt")}
     assert expected == {path.stem for path in MISTAKES}
 
 
-def test_every_message_says_what_where_and_shows_the_place():
+def test_every_message_states_problem_and_position():
     for path in MISTAKES:
         for block in path.with_suffix(".expected.txt").read_text().split("\n\n"):
             headline, place, line, carets, *hint = block.rstrip("\n").split("\n")

@@ -1,4 +1,4 @@
-"""What users import, and what ships."""
+"""The public names and the contents of the distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import omnigraph
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_public_names():
+def test_public_names():
     assert omnigraph.__all__ == [
         "AsyncGraph",
         "Cancellation",
@@ -31,23 +31,23 @@ def test_the_public_names():
     assert dir(omnigraph) == sorted(omnigraph.__all__)
 
 
-def test_importing_it_loads_nothing_heavy():
+def test_import_loads_no_heavy_module():
     heavy = ("lance", "pyarrow", "numpy", "obstore", "pyspark")
     code = f"import sys, omnigraph; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
-def test_types_ship():
+def test_distribution_contains_py_typed():
     assert files("omnigraph").joinpath("py.typed").is_file()
 
 
-def test_both_programs_are_one():
+def test_console_script_and_module_are_the_same_program():
     found = {point.name: point.value for point in entry_points(group="console_scripts")}
     assert found["omnigraph"] == found["og"] == "omnigraph.cli.main:main"
 
 
-def test_the_tour_runs():
+def test_tour_runs():
     command = [sys.executable, ROOT / "examples/tour.py", "--engine", "memory"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -58,8 +58,8 @@ def test_the_tour_runs():
         assert said in done.stderr
 
 
-def test_a_broken_layer_is_noticed(tmp_path):
-    """The import contracts are not decoration: an import against the arrows fails the lint."""
+def test_import_contracts_detect_a_violation(tmp_path):
+    """An import against the direction of the layers fails the lint."""
     source = tmp_path / "src"
     subprocess.run(["cp", "-r", ROOT / "src", source], check=True)
     module = source / "omnigraph/schema/catalog.py"

@@ -1,4 +1,4 @@
-"""What the README shows runs as pasted."""
+"""The code of the README runs as pasted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_python_block_runs(tmp_path):
+def test_python_block_runs(tmp_path):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -22,7 +22,7 @@ def test_the_python_block_runs(tmp_path):
     assert "rank    $song by nearest($song.feel, $feel), best first" in done.stdout
 
 
-def test_the_two_commands_are_targets_of_the_makefile():
+def test_commands_are_make_targets():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for target in ("demo", "test"):

@@ -1,4 +1,4 @@
-"""What a terminal shows, line by line: the demonstration as it proposes itself, and the first hour's mistakes.
+"""Golden terminal sessions: the demonstration and common mistakes.
 
 Each file in `cases/transcripts` is a session. To accept new wording, run the tests with `OMNIGRAPH_UPDATE_GOLDEN=1` and
 read the difference.
@@ -31,7 +31,7 @@ def test_session(path, tmp_path, monkeypatch, clean_environment):
         assert played == session
 
 
-def test_the_demonstration_proposes_what_the_session_plays():
+def test_demonstration_suggests_the_replayed_commands():
     session = (CASES / "demo.txt").read_text(encoding="utf-8")
     typed = [command for command, _ in commands(session)]
     proposed = re.findall(r"(?m)^  (cd .*?|omnigraph .*?)\s*(?:#.*)?$", session.split("try:\n")[1].split("\n\n")[0])

@@ -1,4 +1,4 @@
-"""One suite for every object store: what the engine relies on holds on a disk and in a bucket alike."""
+"""One suite for every object store: the guarantees the engine needs, on disk and in a bucket."""
 
 from __future__ import annotations
 
@@ -34,48 +34,48 @@ def in_a_minute() -> datetime:
     return datetime.now(UTC) + LATER
 
 
-def test_the_location_decides_the_store(location, store):
+def test_location_selects_the_store(location, store):
     assert type(store) is (LocalObjects if location.is_local else S3Objects)
 
 
-def test_what_was_never_written_is_none(store):
+def test_read_of_a_missing_object_returns_none(store):
     assert store.read("a.json") is None
     assert store.read("folder/a.json") is None
 
 
 @pytest.mark.parametrize("data", [b"", b"one", bytes(range(256)) * 5000], ids=["empty", "small", "1.3 MB"])
 @pytest.mark.parametrize("name", ["a.json", "folder/a.json", "folder/deep/a b+ü.json"])
-def test_what_was_written_is_read(store, name, data):
+def test_read_returns_written_data(store, name, data):
     store.write(name, data)
     assert store.read(name) == data
 
 
-def test_a_write_replaces(store):
+def test_write_replaces(store):
     store.write("a.json", b"first, and longer")
     store.write("a.json", b"second")
     assert store.read("a.json") == b"second"
 
 
-def test_a_conditional_write_puts_once(store):
+def test_conditional_write_succeeds_once(store):
     assert store.write_if_absent("claim", b"first") is True
     assert store.write_if_absent("claim", b"second") is False
     assert store.read("claim") == b"first"
 
 
-def test_a_conditional_write_respects_a_plain_one(store):
+def test_conditional_write_fails_after_a_plain_write(store):
     store.write("claim", b"plain")
     assert store.write_if_absent("claim", b"second") is False
     assert store.read("claim") == b"plain"
 
 
-def test_what_was_deleted_can_be_put_again(store):
+def test_conditional_write_succeeds_after_a_delete(store):
     store.write_if_absent("claim", b"first")
     store.delete("claim")
     assert store.read("claim") is None
     assert store.write_if_absent("claim", b"second") is True
 
 
-def test_exactly_one_of_many_puts(location):
+def test_exactly_one_concurrent_conditional_write_succeeds(location):
     def claim(number: int) -> bool:
         return object_store(location).write_if_absent("claim", str(number).encode())
 
@@ -87,12 +87,12 @@ def test_exactly_one_of_many_puts(location):
         object_store(location).delete("claim")
 
 
-def test_deleting_nothing_is_fine(store):
+def test_delete_of_a_missing_object_succeeds(store):
     store.delete("nothing.json")
     store.delete("folder/nothing.json")
 
 
-def test_a_list_names_the_objects_directly_in_a_folder(store):
+def test_list_returns_the_objects_directly_in_a_folder(store):
     assert store.list("folder") == []
     for name in ("folder/b.json", "folder/a.json", "folder/deeper/c.json", "folder-2/d.json", "e.json"):
         store.write(name, b"x")
@@ -104,14 +104,14 @@ def test_a_list_names_the_objects_directly_in_a_folder(store):
     assert store.list("folder") == [], "a folder that was in use is no object"
 
 
-def test_a_list_is_whole_beyond_a_page(store):
+def test_list_is_complete_beyond_one_page(store):
     names = [f"folder/{number:04}.json" for number in range(1_030)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: store.write(name, b""), names))
     assert store.list("folder") == names
 
 
-def test_empty_means_nothing_below_the_root(store):
+def test_is_empty_considers_everything_below_the_root(store):
     assert store.is_empty()
     store.write("folder/deep/a.json", b"x")
     assert not store.is_empty()
@@ -120,7 +120,7 @@ def test_empty_means_nothing_below_the_root(store):
     assert store.is_empty()
 
 
-def test_folders_and_the_time_of_the_newest_below(store):
+def test_folders_report_the_time_of_the_newest_object(store):
     assert store.folders("nodes") == {}
     for name in ("nodes/a/data/1", "nodes/a/2", "nodes/b/3", "nodes/file", "edges/c/4"):
         store.write(name, b"x")
@@ -130,7 +130,7 @@ def test_folders_and_the_time_of_the_newest_below(store):
     assert all(now - LATER < written_at < now + LATER for written_at in found.values())
 
 
-def test_a_folder_goes_with_everything_below(store):
+def test_delete_folder_removes_everything_below(store):
     for name in ("nodes/a/data/1", "nodes/a/2", "nodes/ab/3"):
         store.write(name, b"x")
     store.delete_folder("nodes/a")
@@ -140,12 +140,12 @@ def test_a_folder_goes_with_everything_below(store):
     assert store.read("nodes/ab/3") == b"x"
 
 
-def test_the_store_keeps_its_promise_and_the_probe_goes(store):
+def test_probe_of_conditional_writes_passes_and_is_removed(store):
     store.prove_conditional_writes("token")
     assert store.is_empty()
 
 
-def test_old_probes_go_and_young_ones_stay(store):
+def test_old_probes_are_removed_and_recent_ones_kept(store):
     probe = f"{layout.PROBE}left"
     for name in (probe, "kept.json", f"folder/{layout.PROBE}kept"):
         store.write(name, b"1")

@@ -1,9 +1,8 @@
-"""No text, however broken, may crash a compiler, hang it, or change its meaning in a formatter.
+"""No text may crash a compiler, hang it, or change its meaning in the formatter.
 
-A text ends in a result or in an `OmniGraphError`, and the work grows with the length of the text, not with its square:
-four times the text takes at most eight times the function calls. Calls are counted, so the result does not depend on
-the machine. The short form runs every time; the long form (`pytest --long tests/fuzz`) tries two hundred thousand texts
-of each language.
+A text ends in a result or in an `OmniGraphError`. The work is linear in the length of the text: four times the text
+takes at most eight times the function calls. Calls are counted, so the result does not depend on the machine. The long
+form (`pytest --long tests/fuzz`) runs 200,000 texts per language.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ EXAMPLES = Path(__file__).parent.parent / "cases" / "examples"
 SHORT, LONG = 3_000, 200_000
 HOSTILE_SHORT, HOSTILE_LONG = 12_000, 100_000
 TIMES_LONGER, TIMES_THE_CALLS = 4, 8
-"""A text that is so many times longer may take so many times the function calls."""
+"""(Growth of the text, allowed growth of the function calls.)"""
 CALLS_MIN = 2_000
-"""Calls that do not depend on the length of a text."""
+"""Allowance for calls that do not depend on the length of the text."""
 
 Step = Callable[[str], Any]
 
 
 def trees(strategy: st.SearchStrategy[Any], show: Callable[[Any], str], count: int) -> list[str]:
-    """The texts of `count` random trees, the same ones every time."""
+    """The texts of `count` random trees, the same in every run."""
     texts: list[str] = []
 
     @settings(derandomize=True, database=None, deadline=None, max_examples=count)
@@ -62,7 +61,7 @@ def trees(strategy: st.SearchStrategy[Any], show: Callable[[Any], str], count: i
     return texts
 
 
-# -- what is done with a text --------------------------------------------------------------------------
+# -- steps ---------------------------------------------------------------------------------------------
 
 
 def build_tables(text: str) -> None:
@@ -93,11 +92,11 @@ def query_steps(catalog: Catalog) -> Sequence[Step]:
     return plan_queries(catalog), lint_queries(catalog), format_queries
 
 
-# -- what must hold ------------------------------------------------------------------------------------
+# -- properties ----------------------------------------------------------------------------------------
 
 
 def run(step: Step, text: str) -> None:
-    """Do one step, which must end in a result or an `OmniGraphError`."""
+    """Run one step, which must end in a result or an `OmniGraphError`."""
     try:
         step(text)
     except OmniGraphError as error:
@@ -105,14 +104,14 @@ def run(step: Step, text: str) -> None:
 
 
 def count_calls(step: Step, text: str) -> int:
-    """The function calls, of Python and of C, that one step makes."""
+    """Count the Python and C function calls of one step."""
     profile = Profile()
     profile.runcall(run, step, text)
     return sum(entry.callcount for entry in profile.getstats())
 
 
 def check_error(error: OmniGraphError, text: str) -> None:
-    """Every diagnostic points into the text, and can be shown on a terminal."""
+    """Every diagnostic points into the text and is printable."""
     assert isinstance(error, CompileError)
     size = len(text.encode("utf-8", "surrogatepass"))
     lines = text.count("\n") + 1
@@ -127,7 +126,9 @@ def check_error(error: OmniGraphError, text: str) -> None:
 
 
 def check_schema_format(text: str) -> None:
-    """If the text parses, its formatted form means the same, has its comments, and is final."""
+    """If the text parses, its formatted form has the same meaning and comments, and formatting it again changes
+    nothing.
+    """
     try:
         tree = parse_schema(text)
     except CompileError:
@@ -154,7 +155,7 @@ def comments(text: str) -> Counter[str]:
 
 
 def try_all(inputs: Iterator[tuple[str, str, Sequence[Step], Step]]) -> None:
-    """Try every (name, text, steps, check)."""
+    """Run every (name, text, steps, check)."""
     for name, text, steps, check in inputs:
         try:
             for step in steps:
@@ -165,7 +166,7 @@ def try_all(inputs: Iterator[tuple[str, str, Sequence[Step], Step]]) -> None:
 
 
 def try_growth(language: str, size: int) -> None:
-    """Try the hostile texts in two lengths, and compare the work that they make."""
+    """Run the hostile texts in two lengths and compare the number of calls."""
     short, long = (hostile_inputs(language, length) for length in (size // TIMES_LONGER, size))
     for (name, text, steps, _), (_, longer, _, _) in zip(short, long, strict=True):
         for at, step in enumerate(steps):
@@ -191,7 +192,7 @@ def query_inputs(count: int, seed: str) -> Iterator[tuple[str, str, Sequence[Ste
     written += [(everything.SCHEMA, everything.QUERIES)] * 2
     corpora = []
     for schema, queries in written:
-        # Mostly single queries: what breaks in one must not hide the others.
+        # Mostly single queries, so that a defect in one does not hide the others.
         single = [print_queries(QueryFile((query,))) for query in parse_queries(queries).queries]
         corpora.append(([queries, *single * 2], query_steps(compile_schema(schema))))
     corpora.append((trees(QUERY_FILES, print_queries, 60), corpora[-1][1]))
@@ -201,7 +202,7 @@ def query_inputs(count: int, seed: str) -> Iterator[tuple[str, str, Sequence[Ste
         yield name, mutant(texts, name), steps, check_query_format
 
 
-def test_everything_compiles() -> None:
+def test_seed_texts_compile() -> None:
     catalog = compile_schema(everything.SCHEMA)
     report = lint(catalog, everything.QUERIES, query_path="q.gq", schema_source={"kind": "file"})
     assert report.ok, report.to_dict()

@@ -111,7 +111,7 @@ def check(records: list[dict[str, Any]], format_: Format) -> None:
 @pytest.mark.parametrize("format_", FORMATS)
 @settings(deadline=None, max_examples=5, suppress_health_check=list(HealthCheck))
 @given(records=graphs())
-def test_an_export_loads_back(records, format_):
+def test_export_loads_back(records, format_):
     check(records, format_)
 
 

@@ -1,4 +1,4 @@
-"""Laws of merge, diff and revert, on random graphs and edits, with a three-way merge over dicts as the judge."""
+"""Laws of merge, diff and revert on random graphs and edits, compared with a three-way merge over dictionaries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def new_side(path: Path, random: Random) -> Side:
 
 
 def rows_after(rows, changes):
-    """Rows with a diff applied to them, which must fit."""
+    """Apply a diff to rows; every change must be applicable."""
     result = deepcopy(rows)
     for change in changes:
         table = result[change.table_key]
@@ -42,7 +42,7 @@ def head(graph, branch):
 
 
 @seeds
-def test_a_merge_is_what_the_judge_says(tmp_path, seed):
+def test_merge_equals_the_model(tmp_path, seed):
     random = Random(seed)
     main = new_side(tmp_path, random)
     graph, base = main.graph, deepcopy(main.rows)
@@ -66,7 +66,7 @@ def test_a_merge_is_what_the_judge_says(tmp_path, seed):
             result = graph.merge(right, into=f"{left}-copy")
             assert shown(stored(graph, f"{left}-copy")) == shown(expected)
             assert (result.outcome == "already_up_to_date") == (head(graph, f"{left}-copy") == before)
-            # What is merged is merged.
+            # A second merge finds nothing to do.
             again = head(graph, f"{left}-copy")
             assert graph.merge(right, into=f"{left}-copy").outcome == "already_up_to_date"
             assert head(graph, f"{left}-copy") == again
@@ -77,7 +77,7 @@ def test_a_merge_is_what_the_judge_says(tmp_path, seed):
 
 
 @seeds
-def test_a_diff_leads_from_one_to_the_other_and_back(tmp_path, seed):
+def test_diff_transforms_each_state_into_the_other(tmp_path, seed):
     random = Random(seed)
     main = new_side(tmp_path, random)
     side = main.fork("side")
@@ -95,7 +95,7 @@ def test_a_diff_leads_from_one_to_the_other_and_back(tmp_path, seed):
 
 
 @seeds
-def test_a_reverted_commit_is_undone_and_the_rest_stays(tmp_path, seed):
+def test_revert_undoes_one_commit_only(tmp_path, seed):
     random = Random(seed)
     main = new_side(tmp_path, random)
     for _ in range(3):
@@ -108,7 +108,7 @@ def test_a_reverted_commit_is_undone_and_the_rest_stays(tmp_path, seed):
     if result.commit_id is not None:
         graph.revert(result.commit_id)
     main.check()
-    # Any older commit: as the judge says, with the commit as the base and its parent as the source.
+    # Revert of any older commit: the model merges with the commit as base and its parent as source.
     chosen = random.choice(graph.commits()[:-1])
     expected, conflicts = three_way(stored(graph, chosen.id), stored(graph, "main"), stored(graph, chosen.parent_id))
     assert {(c.table_key, c.row_id, c.kind) for c in graph.revert_preview(chosen.id).conflicts} == conflicts
@@ -119,7 +119,7 @@ def test_a_reverted_commit_is_undone_and_the_rest_stays(tmp_path, seed):
 
 
 @seeds
-def test_history_blame_and_feed_agree_with_every_state_there_was(tmp_path, seed):
+def test_history_blame_and_feed_agree_with_every_state(tmp_path, seed):
     random = Random(seed)
     main = new_side(tmp_path, random)
     for _ in range(4):
@@ -152,8 +152,8 @@ def test_history_blame_and_feed_agree_with_every_state_there_was(tmp_path, seed)
 
 
 @seeds
-def test_branches_that_met_more_than_once(tmp_path, seed):
-    """Merges to and fro, of old heads too, so that two histories have several newest states in common."""
+def test_merge_with_several_common_ancestors(tmp_path, seed):
+    """Merges in both directions, also of old heads, give two branches several lowest common ancestors."""
     random = Random(seed)
     main = new_side(tmp_path, random)
     graph = main.graph
@@ -183,7 +183,7 @@ def _sorted(row):
     return None if row is None else sorted(row.items())
 
 
-def test_a_branch_with_itself_or_with_nothing_new_writes_nothing(tmp_path):
+def test_merge_without_new_commits_writes_nothing(tmp_path):
     main = new_side(tmp_path, Random(1))
     graph = main.graph
     graph.branch_create("side")

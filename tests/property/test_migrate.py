@@ -1,4 +1,4 @@
-"""The planner on random schemas and random changes, against a slow and obvious way to apply steps."""
+"""The migration planner on random schemas and changes, compared with a simple way to apply steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from support.schemas import SEEDS, schema_changes, schema_renames, schema_texts
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 SEEDED = settings(derandomize=True, max_examples=150, deadline=None)
 
-# -- the oracle: carry out one step after the other on a catalog ---------------------------------------
+# -- oracle: apply steps to a catalog, one at a time --------------------------------------------------
 
 
 def apply_steps(old: Catalog, steps: tuple[Step, ...], new: Catalog) -> Catalog:
@@ -120,7 +120,7 @@ def rename_property(owner: AnyType, before: str, after: str) -> AnyType:
 
 def drop_property(owner: AnyType, gone: str) -> AnyType:
     properties = {name: prop for name, prop in owner.properties.items() if name != gone}
-    # A constraint goes with the last of its columns; until then it names one that is missing.
+    # A constraint is removed with the last of its columns; until then it names a missing column.
     left = {*properties, *(("src", "dst") if isinstance(owner, EdgeType) else ())}
     kept = tuple(c for c in owner.constraints if left & set(constraint_columns(c)))
     return replace(owner, properties=properties, constraints=kept)
@@ -137,7 +137,7 @@ def canonical(type_: AnyType) -> AnyType:
 
 
 def canonical_catalog(catalog: Catalog) -> Catalog:
-    """The catalog with the columns of keys by name, which is all that numbers may change in it."""
+    """The catalog with key columns in name order: numbers change nothing else."""
     return apply_steps(catalog, (), catalog)
 
 
@@ -146,7 +146,7 @@ def canonical_catalog(catalog: Catalog) -> Catalog:
 
 @SEEDED
 @given(schema_texts())
-def test_a_schema_needs_no_steps_to_become_itself(text):
+def test_unchanged_schema_needs_no_steps(text):
     catalog = compile_schema(text)
     plan = plan_schema(new_identity(catalog, DOMAIN).ir, catalog)
     assert plan.supported
@@ -156,7 +156,7 @@ def test_a_schema_needs_no_steps_to_become_itself(text):
 
 @SEEDED
 @given(schema_texts())
-def test_a_document_is_read_as_it_was_written(text):
+def test_document_round_trip(text):
     catalog = compile_schema(text)
     ir = new_identity(catalog, DOMAIN).ir
     again = SchemaIR.from_json(ir.to_json())
@@ -168,7 +168,7 @@ def test_a_document_is_read_as_it_was_written(text):
 
 @settings(SEEDED, max_examples=400)
 @given(schema_changes())
-def test_the_steps_of_a_supported_plan_lead_to_the_new_schema(change):
+def test_steps_of_a_supported_plan_produce_the_new_schema(change):
     old, new = map(compile_schema, change)
     try:
         plan = plan_schema(new_identity(old, DOMAIN).ir, new)
@@ -181,7 +181,7 @@ def test_the_steps_of_a_supported_plan_lead_to_the_new_schema(change):
 
 @settings(SEEDED, max_examples=400)
 @given(schema_changes())
-def test_what_is_not_dropped_keeps_its_number(change):
+def test_kept_elements_keep_their_numbers(change):
     old, new = map(compile_schema, change)
     accepted = new_identity(old, DOMAIN).ir
     try:
@@ -201,7 +201,7 @@ def test_what_is_not_dropped_keeps_its_number(change):
 
 @SEEDED
 @given(schema_renames())
-def test_renames_alone_are_never_refused_and_never_more_than_renames(change):
+def test_renames_produce_rename_steps_only(change):
     old, new = map(compile_schema, change)
     plan = plan_schema(new_identity(old, DOMAIN).ir, new)
     assert all(isinstance(step, RenameType | RenameProperty) for step in plan.steps)
@@ -210,7 +210,7 @@ def test_renames_alone_are_never_refused_and_never_more_than_renames(change):
 
 @SEEDED
 @given(schema_changes())
-def test_allowing_data_loss_changes_how_things_are_dropped_and_nothing_else(change):
+def test_allowing_data_loss_changes_only_drop_steps(change):
     old, new = map(compile_schema, change)
     accepted = new_identity(old, DOMAIN).ir
     try:
@@ -224,7 +224,7 @@ def test_allowing_data_loss_changes_how_things_are_dropped_and_nothing_else(chan
 
 
 def numbers(ir: SchemaIR) -> Iterator[tuple[int, str]]:
-    """Every number, and what kind of thing it is for."""
+    """Every number with the kind of element it identifies."""
     for type_ in ir.types():
         yield type_.id, type_.kind
         if type_.kind != "interface":
@@ -234,7 +234,7 @@ def numbers(ir: SchemaIR) -> Iterator[tuple[int, str]]:
 
 
 def dropped(accepted: SchemaIR, steps: tuple[Step, ...]) -> set[int]:
-    """The numbers that drop steps name, found by the names things had before."""
+    """The numbers of dropped elements, found by their previous names."""
     was = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
     gone: set[int] = set()
     for step in steps:
@@ -261,7 +261,7 @@ JUNK = st.one_of(
 
 @settings(SEEDED, max_examples=400)
 @given(schema_texts(), SEEDS, st.data())
-def test_a_damaged_document_is_read_as_something_sound_or_refused(text, random, data):
+def test_damaged_document_is_valid_or_refused(text, random, data):
     document = new_identity(compile_schema(text), DOMAIN).ir.to_json()
     for _ in range(random.randint(1, 2)):
         places = list(containers(document))
@@ -293,6 +293,6 @@ def containers(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("value", [None, True, 7, "x", [], {}, {1: 2}, {"ir_version": [2]}, {"ir_version": 10**5000}])
-def test_what_is_no_document_at_all_is_refused(value):
+def test_arbitrary_json_is_refused(value):
     with pytest.raises(SchemaChangeError, match="stored schema document"):
         SchemaIR.from_json(value)

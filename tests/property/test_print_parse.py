@@ -1,4 +1,4 @@
-"""Printing and parsing are inverse, formatting settles at once, and no comment is ever lost."""
+"""Printing and parsing are inverse, formatting is idempotent, and formatting keeps every comment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEDED = settings(derandomize=True, deadline=None, max_examples=200)
 SEEDS = st.integers(0, 2**32)
 REWRITINGS = 4
 AS_ALIAS = 'query q() { match { $a: A } return { $a.b as as, other, as, "' + "long" * 30 + '" } }'
-"""On lines of their own and without commas, these items would read `other as "long…"`."""
+"""Without commas, these items on separate lines would parse as `other as "long…"`."""
 
 
 def comments_of(text: str) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Random reads of random graphs give what the oracle says: now, after every change, on branches and in the past."""
+"""Random reads of random graphs return the rows of the oracle: at heads, after changes, on branches, in the past."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def same_row(given: tuple[Any, ...], expected: tuple[Any, ...], doubt: dict[int,
 
 
 def disagreement(result: Result, expected: Answer) -> str | None:
-    """What is wrong with a result; None when nothing is."""
+    """The first difference between result and oracle; None if there is none."""
     if result.columns != expected.columns:
         return f"columns {result.columns}, expected {expected.columns}"
     given = list(zip(*(plain(column) for column in result.to_arrow().columns), strict=True))
@@ -54,7 +54,7 @@ def disagreement(result: Result, expected: Answer) -> str | None:
 
 
 def in_pages(subject: Subject, asked: RandomRead, point: Point, random: Random) -> Result:
-    """The same read page by page, put together, while the clock goes on."""
+    """The same read page by page while the clock advances."""
     tables = []
     for page in subject.graph.pages(asked.text, params=asked.params, page=random.randint(1, 4), **point.where):
         tables.append(page.to_arrow())
@@ -64,7 +64,7 @@ def in_pages(subject: Subject, asked: RandomRead, point: Point, random: Random) 
 
 
 def ask(subject: Subject, random: Random) -> str | None:
-    """Make up a read and ask both; what they disagree about, or None. `CompileError` when it is no sound read."""
+    """Generate a read and run it on both; return the difference or None. Raise `CompileError` for an invalid read."""
     point = subject.somewhere()
     asked = ReadGenerator(random, point.world.catalog, subject.values).query()
     tree = parse_queries(asked.text).queries[0]
@@ -100,7 +100,7 @@ def ask(subject: Subject, random: Random) -> str | None:
 
 
 def check(root: Path, seed: int, questions: int) -> None:
-    """Ask so many sound questions of one graph."""
+    """Run a number of valid reads on one graph."""
     random = Random(seed)
     subject = new_subject(root, random)
     asked = refused = 0
@@ -117,13 +117,15 @@ def check(root: Path, seed: int, questions: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(20))
-def test_the_engine_agrees_with_the_oracle(tmp_path, number):
+def test_engine_agrees_with_the_oracle(tmp_path, number):
     check(tmp_path / "graph", SEED + number, 20)
 
 
 @pytest.fixture
 def as_if_large(tune):
-    """What only large tables meet: codes of vectors, parts on disk, ranks before the match, compiled loops, batches."""
+    """Enable what only large tables use: vector codes, segments on disk, ranks before the match, compiled loops,
+    batches.
+    """
     tune(
         vector_exact_rows_max=1,
         vector_disk_bytes_min=0,
@@ -142,18 +144,18 @@ def as_if_large(tune):
 
 @pytest.mark.usefixtures("as_if_large")
 @pytest.mark.parametrize("number", range(10))
-def test_the_engine_agrees_with_the_oracle_as_if_tables_were_large(tmp_path, number):
+def test_engine_agrees_with_the_oracle_with_large_table_settings(tmp_path, number):
     check(tmp_path / "graph", SEED + 500 + number, 20)
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("as_if_large")
 @pytest.mark.parametrize("number", range(100))
-def test_the_engine_agrees_with_the_oracle_at_length_as_if_tables_were_large(tmp_path, number):
+def test_engine_agrees_with_the_oracle_with_large_table_settings_long(tmp_path, number):
     check(tmp_path / "graph", SEED + 5_000 + number, 80)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(250))
-def test_the_engine_agrees_with_the_oracle_at_length(tmp_path, number):
+def test_engine_agrees_with_the_oracle_long(tmp_path, number):
     check(tmp_path / "graph", SEED + 1_000 + number, 80)

@@ -1,4 +1,4 @@
-"""Schemas drawn at random: written out they mean the same; merged they have the changes of both sides."""
+"""Random schemas: printing preserves the catalog; a merge has the changes of both sides."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOMAIN = "0" * 26
 
 
 def supported_successor(accepted: SchemaIR, text: str) -> SchemaIR | None:
-    """The schema a text makes of the accepted one; None where the change is not supported."""
+    """The schema that results from applying a text to the accepted schema; None if the change is not supported."""
     catalog = compile_schema(text)
     try:
         supported = plan_schema(accepted, catalog).supported
@@ -39,14 +39,14 @@ def successor(accepted: SchemaIR, text: str) -> SchemaIR:
 
 @settings(max_examples=150)
 @given(schema_texts())
-def test_a_catalog_written_out_is_the_same_catalog(text):
+def test_printed_catalog_compiles_to_the_same_catalog(text):
     catalog = compile_schema(text)
     assert shape_hash(compile_schema(unparse(catalog))) == shape_hash(catalog)
 
 
 @settings(max_examples=150)
 @given(schema_forks())
-def test_merging_schemas(texts):
+def test_merge_of_random_schemas(texts):
     base = new_identity(compile_schema(texts[0]), DOMAIN).ir
     ours = successor(base, texts[1])
     theirs = successor(replace(base, next_id=ours.next_id), texts[2])
@@ -54,7 +54,7 @@ def test_merging_schemas(texts):
 
 
 @pytest.mark.long
-def test_merging_20000_random_schemas():
+def test_merge_of_20000_random_schemas():
     merges, seed = 0, 0
     while merges < 20_000:
         seed += 1
@@ -79,7 +79,7 @@ def check_merge(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> None:
     if isinstance(result, MergedSchema) and isinstance(back, MergedSchema):
         assert result.text == back.text
         assert result.ir == back.ir
-        # Whatever the merged schema is, both sides can get there.
+        # Both sides can migrate to the merged schema.
         for side in (ours, theirs):
             refused = [step for step in plan_steps(side, result.ir) if isinstance(step, UnsupportedChange)]
             assert refused == []
@@ -89,7 +89,7 @@ def check_merge(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> None:
 
 @settings(max_examples=100)
 @given(schema_forks())
-def test_a_side_that_did_not_change_decides_nothing(texts):
+def test_unchanged_side_does_not_affect_the_merge(texts):
     base = new_identity(compile_schema(texts[0]), DOMAIN).ir
     side = successor(base, texts[1])
     for result in (merge_schemas(base, side, base), merge_schemas(base, base, side), merge_schemas(base, side, side)):

@@ -1,8 +1,8 @@
-"""The versioned store against a plain dictionary.
+"""The versioned store compared with a plain dictionary.
 
-Random writes on two tables, branches, reads of the past, compaction, cleanup and reopening; after each step
-the store must say what the model says: same rows on every branch, same rows at every point of history that
-the cleanups so far were bound to keep, and nothing for `verify` to find.
+Random writes on two tables, branches, reads of the past, compaction, cleanup and reopening. After each step the store
+must equal the model: the same rows on every branch and at every point of history that the cleanups had to keep, and
+`verify` finds nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ changes = st.fixed_dictionaries(
 
 @dataclass
 class Point:
-    """A commit as the model knows it."""
+    """A commit of the model."""
 
     id: str
     parent: Point | None
@@ -66,18 +66,18 @@ class Point:
     created_us: int
     contents: Contents
     kept: bool = True
-    """Whether no cleanup so far was free to take it."""
+    """True if no cleanup was allowed to remove it."""
 
 
 @dataclass
 class Line:
-    """A branch: where it is and where it came from."""
+    """A branch: its head and its fork point."""
 
     head: Point
     fork: Point | None
 
     def points(self) -> list[Point]:
-        """Its first-parent line, newest first."""
+        """The first-parent chain, newest first."""
         found, point = [], self.head
         while point is not None:
             found.append(point)
@@ -97,7 +97,7 @@ def rows_of(snapshot, key: str) -> Rows:
 
 
 class Store(RuleBasedStateMachine):
-    """The store and its model, side by side."""
+    """The store and its model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class Store(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def pick(self, place: int) -> str:
-        """Some branch."""
+        """A random branch."""
         return sorted(self.lines)[place % len(self.lines)]
 
     # -- writing -------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Store(RuleBasedStateMachine):
         self.points.append(line.head)
 
     def _change(self, rows: Rows, one: dict) -> tuple[TableWrite, bool]:
-        """The change to ask for; `rows` become what they should be after it, and whether that is any effect."""
+        """Choose a change, apply it to `rows`, and return it with whether it has an effect."""
         self.count += 1
         name = f"{one['name']}{self.count}"
         put = dict.fromkeys(one["put"], name)
@@ -272,10 +272,10 @@ class Store(RuleBasedStateMachine):
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-def test_the_store_against_a_dictionary():
+def test_store_equals_the_model():
     run_state_machine_as_test(Store, settings=settings(max_examples=35, stateful_step_count=30, **QUIET))
 
 
 @pytest.mark.long
-def test_the_store_against_a_dictionary_for_longer():
+def test_store_equals_the_model_long():
     run_state_machine_as_test(Store, settings=settings(max_examples=400, stateful_step_count=80, **QUIET))

@@ -1,4 +1,4 @@
-"""Random writes do to a random graph, and give back, what the oracle says."""
+"""Random writes change a random graph, and return rows, as the oracle computes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = 1_750_000_000_123_456
 
 
 def stored_world(graph: Graph, branch: str) -> World:
-    """What the tables hold, in the form the oracle speaks."""
+    """The contents of the tables in the form of the oracle."""
     snapshot = graph.snapshot(branch)
     catalog = graph.catalog(branch)
     world = World(catalog, {}, {})
@@ -53,7 +53,7 @@ def difference(found: World, expected: World) -> str | None:
 
 
 def disagreement(done: mutate.MutationResult, expected: Changed) -> str | None:
-    """What is wrong with what a write says it did; None when nothing is."""
+    """The first difference between the reported and the expected result; None if there is none."""
     if (done.affected_nodes, done.affected_edges) != (expected.nodes, expected.edges):
         return f"{done.affected_nodes} nodes, {done.affected_edges} edges, expected {expected.nodes}, {expected.edges}"
     if done.rows.columns != expected.columns:
@@ -68,7 +68,7 @@ def disagreement(done: mutate.MutationResult, expected: Changed) -> str | None:
 
 
 def write(subject: Subject, random: Random, ids: Iterator[str], monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """Make up a write and let both do it; what they disagree about, or None."""
+    """Generate a write and run it on both; return the difference or None."""
     branch = random.choice(list(subject.heads))
     before = subject.heads[branch]
     asked = Mutating(random, before, subject.values).query()
@@ -98,13 +98,13 @@ def write(subject: Subject, random: Random, ids: Iterator[str], monkeypatch: pyt
 
 
 def giving(ids: list[str]) -> Callable[..., str]:
-    """Gives one id after the other, whatever it is asked with."""
+    """Return successive ids, whatever the arguments."""
     left = iter(ids)
     return lambda *_: next(left)
 
 
 def check(root: Path, seed: int, writes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do so many sound writes to one graph."""
+    """Run a number of valid writes on one graph."""
     random = Random(seed)
     subject = new_subject(root, random)
     ids = (f"g{number:06}" for number in range(10**6))
@@ -128,5 +128,5 @@ def test_writes_agree_with_the_oracle(tmp_path, monkeypatch, number):
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(100))
-def test_writes_agree_with_the_oracle_at_length(tmp_path, monkeypatch, number):
+def test_writes_agree_with_the_oracle_long(tmp_path, monkeypatch, number):
     check(tmp_path / "graph", SEED + 1_000 + number, 60, monkeypatch)
