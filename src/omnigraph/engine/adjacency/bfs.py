@@ -8,11 +8,13 @@ that counts: the pairs are those that walking forward finds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from threading import local
 
 import numpy as np
 
 from omnigraph.engine import kernels, tuning
+from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.csr import (
     NONE,
     U64,
@@ -31,32 +33,150 @@ from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.native import gather, slices, stoppable
+from omnigraph.query.plan import ir
 
 _LAST_MARK = np.iinfo(np.int32).max
 
 
-def reach(
-    neighbours: Neighbours,
-    loops: Numbers,
-    sources: Numbers,
-    least: int,
-    most: int,
-    *,
-    backward: bool = False,
-    room: Room = unbounded,
-) -> tuple[Numbers, Numbers]:
-    """For each source the nodes at distance `least` to `most`: (position in `sources`, node)."""
-    parts: list[tuple[Numbers, Numbers]] = []
-    rows = 0
-    for start, at, nodes in _in_turn(neighbours, loops, sources, least, most, backward, room):
-        rows += len(nodes)
-        room(rows)
-        parts.append((at + start, nodes))
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return NONE, NONE
-    return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
+@dataclass(slots=True)
+class BoundedHops:
+    """A traversal of `least` to `most` hops over one adjacency."""
+
+    neighbours: Neighbours
+    loops: Numbers
+    """The nodes with an edge to themselves, ascending."""
+    least: int
+    most: int
+    backward: bool = False
+    """Traverse from the end of the hop to its start."""
+
+    def reach(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
+        """Return the nodes that each source reaches: (position in `sources`, node)."""
+        parts: list[tuple[Numbers, Numbers]] = []
+        rows = 0
+        for start, at, nodes in self._batches(sources, room):
+            rows += len(nodes)
+            room(rows)
+            parts.append((at + start, nodes))
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return NONE, NONE
+        return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
+
+    def reach_rows(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
+        """`reach` for sources with repetitions; each distinct source is traversed once."""
+        if len(sources) == 1:
+            ends = self.reach_from(int(sources[0]), room)
+            return np.zeros(len(ends), np.int64), ends
+        once, places = stoppable(lambda: np.unique(sources, return_inverse=True), len(sources))
+        at, found = self.reach(once, room)
+        counts = np.bincount(at, minlength=len(once))
+        starts = np.cumsum(counts) - counts
+        per_row = counts[places]
+        room(int(per_row.sum()))
+        positions = np.repeat(np.arange(len(sources)), per_row)
+        return positions, gather(found, in_slices(starts[places], per_row))
+
+    def reach_counts(self, sources: Numbers) -> Numbers:
+        """Return the number of nodes that each source reaches."""
+        counts = np.zeros(len(sources), np.int64)
+        for start, at, _ in self._batches(sources, unbounded):
+            found = np.bincount(at)
+            counts[start : start + len(found)] = found
+        return counts
+
+    def reach_from(self, source: int, room: Room) -> Numbers:
+        """Return the nodes that one source reaches, in no particular order.
+
+        The marks of visited nodes are kept from one traversal to the next, so the cost depends on the nodes visited,
+        not on the number of nodes.
+        """
+        neighbours, loops, least = self.neighbours, self.loops, self.least
+        marks = _marks(neighbours.count)
+        mark = marks.next()
+        frontier = np.array([source])
+        marks.stamp[source] = mark
+        found: list[Numbers] = []
+        if least == 1 and len(loops) and contains(loops, frontier)[0]:
+            found.append(frontier)
+        reached = 0
+        for distance in range(1, self.most + 1):
+            checkpoint()
+            frontier = _step(neighbours, frontier, marks, mark)
+            if not len(frontier):
+                break
+            if distance >= least:
+                found.append(frontier)
+                reached += len(frontier)
+                room(reached)
+            if distance + 1 == least and len(loops):
+                looped = contains(loops, frontier)
+                if self.backward:
+                    looped[:] = contains(loops, np.array([source]))
+                found.append(frontier[looped])
+        return np.concatenate(found) if found else NONE
+
+    def _batches(self, sources: Numbers, room: Room) -> Iterator[tuple[int, Numbers, Numbers]]:
+        """`reach` in batches of sources: (position of the first source, position relative to it, node).
+
+        The size of a batch adapts to the number of nodes that earlier sources reached.
+        """
+        start, at_once = 0, min(len(sources), tuning.current.bfs_sources_first)
+        farthest = 1
+        while start < len(sources):
+            some = sources[start : start + at_once]
+            if len(some) == 1:
+                nodes = self.reach_from(int(some[0]), room)
+                yield start, np.zeros(len(nodes), np.int64), nodes
+                steps = len(nodes)
+            else:
+                reached = self._reach_batch(some, room)
+                if reached is None:
+                    at_once = max(1, len(some) // 4)
+                    continue
+                at, nodes, steps = reached
+                yield start, at, nodes
+            farthest = max(farthest, steps // len(some))
+            start += len(some)
+            at_once = max(1, min(tuning.current.bfs_sources_max, tuning.current.bfs_batch_steps // farthest))
+
+    def _reach_batch(self, sources: Numbers, room: Room) -> tuple[Numbers, Numbers, int] | None:
+        """`reach` for all sources at once, and the size of its largest step; None if a step is too large.
+
+        Visited nodes are a sorted set of packed pairs (source, node).
+        """
+        neighbours, loops, least = self.neighbours, self.loops, self.least
+        at, frontier = np.arange(len(sources)), sources
+        seen = pack(at, frontier)
+        found: list[U64] = []
+        longest = 0
+        for distance in range(self.most + 1):
+            if distance and least <= distance:
+                found.append(pack(at, frontier))
+                room(sum(map(len, found)))
+            if distance + 1 == least and len(loops):
+                again = contains(loops, sources[at] if self.backward else frontier)
+                found.append(pack(at[again], frontier[again]))
+            if distance == self.most or not len(frontier):
+                break
+            checkpoint()
+            if int(neighbours.degrees(frontier).sum()) + len(seen) > 2 * tuning.current.bfs_batch_steps:
+                return None
+            places, targets = neighbours.expand(frontier)
+            longest = max(longest, len(targets))
+            new = distinct(pack(at[places], targets))
+            new = new[~contains(seen, new)]
+            seen = np.sort(np.concatenate([seen, new]), kind="stable")
+            at, frontier = high(new), low(new)
+        pairs = distinct(np.concatenate(found)) if found else np.zeros(0, np.uint64)
+        return high(pairs), low(pairs), longest
+
+
+def bounded_hops(op: ir.Expand, adjacency: Adjacency) -> BoundedHops:
+    """Return the traversal of an Expand operator."""
+    neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
+    return BoundedHops(neighbours, loops, op.min_hops, op.max_hops, op.backward)
 
 
 def new_far(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
@@ -68,134 +188,6 @@ def new_far(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], 
     if not parts:
         return NONE
     return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-
-
-def reach_rows(
-    neighbours: Neighbours,
-    loops: Numbers,
-    sources: Numbers,
-    least: int,
-    most: int,
-    *,
-    backward: bool = False,
-    room: Room = unbounded,
-) -> tuple[Numbers, Numbers]:
-    """`reach` for sources that may be there several times; every distinct one is walked once."""
-    if len(sources) == 1:
-        ends = reach_from(neighbours, loops, int(sources[0]), least, most, backward=backward, room=room)
-        return np.zeros(len(ends), np.int64), ends
-    once, places = stoppable(lambda: np.unique(sources, return_inverse=True), len(sources))
-    at, found = reach(neighbours, loops, once, least, most, backward=backward, room=room)
-    counts = np.bincount(at, minlength=len(once))
-    starts = np.cumsum(counts) - counts
-    per_row = counts[places]
-    room(int(per_row.sum()))
-    positions = np.repeat(np.arange(len(sources)), per_row)
-    return positions, gather(found, in_slices(starts[places], per_row))
-
-
-def reach_counts(
-    neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, most: int, *, backward: bool = False
-) -> Numbers:
-    """For each source how many nodes `reach` finds."""
-    counts = np.zeros(len(sources), np.int64)
-    for start, at, _ in _in_turn(neighbours, loops, sources, least, most, backward, unbounded):
-        found = np.bincount(at)
-        counts[start : start + len(found)] = found
-    return counts
-
-
-def _in_turn(
-    neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
-) -> Iterator[tuple[int, Numbers, Numbers]]:
-    """`reach` for some sources after others: (the first of them, position from there, node).
-
-    As many at a time as memory is well spent on, judged by how far the earlier ones went.
-    """
-    start, at_once = 0, min(len(sources), tuning.current.bfs_sources_first)
-    farthest = 1
-    while start < len(sources):
-        some = sources[start : start + at_once]
-        if len(some) == 1:
-            nodes = reach_from(neighbours, loops, int(some[0]), least, most, backward=backward, room=room)
-            yield start, np.zeros(len(nodes), np.int64), nodes
-            steps = len(nodes)
-        else:
-            reached = _reach_some(neighbours, loops, some, least, most, backward, room)
-            if reached is None:
-                at_once = max(1, len(some) // 4)
-                continue
-            at, nodes, steps = reached
-            yield start, at, nodes
-        farthest = max(farthest, steps // len(some))
-        start += len(some)
-        at_once = max(1, min(tuning.current.bfs_sources_max, tuning.current.bfs_batch_steps // farthest))
-
-
-def _reach_some(
-    neighbours: Neighbours, loops: Numbers, sources: Numbers, least: int, most: int, backward: bool, room: Room
-) -> tuple[Numbers, Numbers, int] | None:
-    """`reach` for some sources at once, and its longest step: what was seen is an ordered set of (source, node).
-
-    None when a step is too long for so many sources.
-    """
-    at, frontier = np.arange(len(sources)), sources
-    seen = pack(at, frontier)
-    found: list[U64] = []
-    longest = 0
-    for distance in range(most + 1):
-        if distance and least <= distance:
-            found.append(pack(at, frontier))
-            room(sum(map(len, found)))
-        if distance + 1 == least and len(loops):
-            again = contains(loops, sources[at] if backward else frontier)
-            found.append(pack(at[again], frontier[again]))
-        if distance == most or not len(frontier):
-            break
-        checkpoint()
-        if int(neighbours.degrees(frontier).sum()) + len(seen) > 2 * tuning.current.bfs_batch_steps:
-            return None
-        places, targets = neighbours.expand(frontier)
-        longest = max(longest, len(targets))
-        new = distinct(pack(at[places], targets))
-        new = new[~contains(seen, new)]
-        seen = np.sort(np.concatenate([seen, new]), kind="stable")
-        at, frontier = high(new), low(new)
-    pairs = distinct(np.concatenate(found)) if found else np.zeros(0, np.uint64)
-    return high(pairs), low(pairs), longest
-
-
-def reach_from(
-    neighbours: Neighbours, loops: Numbers, source: int, least: int, most: int, *, backward: bool = False, room: Room
-) -> Numbers:
-    """`reach` for one source, in no promised order.
-
-    Every node has a place in two arrays that are kept from walk to walk, so a walk costs what it meets, however
-    many nodes there are.
-    """
-    marks = _marks(neighbours.count)
-    mark = marks.next()
-    frontier = np.array([source])
-    marks.stamp[source] = mark
-    found: list[Numbers] = []
-    if least == 1 and len(loops) and contains(loops, frontier)[0]:
-        found.append(frontier)
-    reached = 0
-    for distance in range(1, most + 1):
-        checkpoint()
-        frontier = _step(neighbours, frontier, marks, mark)
-        if not len(frontier):
-            break
-        if distance >= least:
-            found.append(frontier)
-            reached += len(frontier)
-            room(reached)
-        if distance + 1 == least and len(loops):
-            looped = contains(loops, frontier)
-            if backward:
-                looped[:] = contains(loops, np.array([source]))
-            found.append(frontier[looped])
-    return np.concatenate(found) if found else NONE
 
 
 def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | None = None) -> list[Numbers]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from omnigraph.engine.adjacency.adjacency import Adjacency
-from omnigraph.engine.adjacency.bfs import reach_counts
+from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.cache.union_table import UnionTable
@@ -61,8 +61,7 @@ def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None
         return counts
     known = numbers[there]
     distinct, places = stoppable(lambda: np.unique(known, return_inverse=True), len(known))
-    loops = adjacency.loops(op.direction)
-    reached = reach_counts(neighbours, loops, distinct, op.min_hops, op.max_hops, backward=op.backward)
+    reached = bounded_hops(op, adjacency).reach_counts(distinct)
     counts[there] = reached[places]
     return counts
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from omnigraph.engine.adjacency.bfs import reach_counts
+from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.union_expand import counts_across
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame, added_up
@@ -66,8 +66,7 @@ def _times_reached(work: Work, op: ir.Expand, frame: Frame) -> Frame:
     adjacency = work.hops(op.edge_type, op.also)
     numbers = frame.bound[op.src_var].numbers
     sources, places = stoppable(lambda: np.unique(numbers, return_inverse=True), len(numbers))
-    neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
-    counts = reach_counts(neighbours, loops, sources, op.min_hops, op.max_hops, backward=op.backward)
+    counts = bounded_hops(op, adjacency).reach_counts(sources)
     return _times(frame, counts[places])
 
 

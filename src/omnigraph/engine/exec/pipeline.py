@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from omnigraph.engine.adjacency.adjacency import Adjacency
-from omnigraph.engine.adjacency.bfs import reach_rows
+from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.csr import NONE, Csr, Room
 from omnigraph.engine.adjacency.union_expand import across
 from omnigraph.engine.cache.id_index import find, spelt
@@ -158,9 +158,7 @@ class Match:
             else:
                 positions, targets = neighbours.expand(sources, self._room(frame))
         else:
-            neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
-            hops, room = (op.min_hops, op.max_hops), self._room(frame)
-            positions, targets = reach_rows(neighbours, loops, sources, *hops, backward=op.backward, room=room)
+            positions, targets = bounded_hops(op, adjacency).reach_rows(sources, self._room(frame))
         if op.dst_bound:
             wanted = frame.bound[op.dst_var].numbers
             hit = targets == wanted[positions]

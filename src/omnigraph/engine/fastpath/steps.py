@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.bfs import reach_from, reach_rows
+from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.csr import contains
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.exec.binding_table import Bound, Frame
@@ -188,14 +188,13 @@ def _reach(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
 
     def move(rows: Rows) -> None:
         adjacency = rows.work.hops(op.edge_type, op.also)
-        neighbours, loops = adjacency.neighbours(op.direction), adjacency.loops(op.direction)
+        hops, limit = bounded_hops(op, adjacency), rows.work.room
         sources = rows.numbers(op.src_var)
-        hops, limit = (op.min_hops, op.max_hops), rows.work.room
         if len(sources) == 1 and not kept:
-            ends = reach_from(neighbours, loops, int(sources[0]), *hops, backward=op.backward, room=limit)
+            ends = hops.reach_from(int(sources[0]), limit)
             rows.columns = {}
         else:
-            positions, ends = reach_rows(neighbours, loops, sources, *hops, backward=op.backward, room=limit)
+            positions, ends = hops.reach_rows(sources, limit)
             rows.columns = {var: rows.columns[var][positions] for var in kept}
         rows.count = len(ends)
         if arrives:

@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.engine import kernels
 from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
-from omnigraph.engine.adjacency.bfs import reach, reach_counts
+from omnigraph.engine.adjacency.bfs import BoundedHops
 from omnigraph.engine.adjacency.csr import Csr, EdgeRows
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, SparseCsr, build_sparse
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency, UnionAdjacency
@@ -109,7 +109,7 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
         hits = layered.connected(np.full(count, source), sources)
         assert hits.tolist() == whole.connected(np.full(count, source), sources).tolist()
     loops = np.array(sorted({a for a, b in before + added if a == b}), np.int64)
-    positions, targets = reach(layered, loops, sources, 1, 3)
+    positions, targets = BoundedHops(layered, loops, 1, 3).reach(sources)
     assert as_pairs(sources, positions, targets) == sorted(related(before + added, count, 1, 3))
 
 
@@ -145,8 +145,8 @@ def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled, monkeypa
     loops = np.array(sorted({a for a, b in left + fresh if a == b}), np.int64)
     for source in sources[:3]:
         one = np.array([source])
-        assert sorted(reach(layered, loops, one, 1, 3)[1].tolist()) == sorted(
-            reach(whole, loops, one, 1, 3)[1].tolist()
+        assert sorted(BoundedHops(layered, loops, 1, 3).reach(one)[1].tolist()) == sorted(
+            BoundedHops(whole, loops, 1, 3).reach(one)[1].tolist()
         )
     with pytest.raises(OverflowError):
         layered.expand(sources, refuse)
@@ -183,25 +183,25 @@ def test_reach(seed):
     expected = related(pairs, count, least, most)
     forward, inward = compressed(pairs, count), compressed([(b, a) for a, b in pairs], count)
     all_pairs = np.arange(count)
-    assert as_pairs(all_pairs, *reach(forward, loops, all_pairs, least, most)) == sorted(expected)
+    assert as_pairs(all_pairs, *BoundedHops(forward, loops, least, most).reach(all_pairs)) == sorted(expected)
     # Walked from where the hop ends, the same pairs come out, only the other way round.
     turned = sorted((b, a) for a, b in expected)
-    assert as_pairs(all_pairs, *reach(inward, loops, all_pairs, least, most, backward=True)) == turned
+    assert as_pairs(all_pairs, *BoundedHops(inward, loops, least, most, backward=True).reach(all_pairs)) == turned
     counts = [sum(a == number for a, _ in expected) for number in range(count)]
-    assert reach_counts(forward, loops, all_pairs, least, most).tolist() == counts
+    assert BoundedHops(forward, loops, least, most).reach_counts(all_pairs).tolist() == counts
     for number in range(count):  # One source has a way of its own.
         source = np.array([number])
-        assert as_pairs(source, *reach(forward, loops, source, least, most)) == sorted(
+        assert as_pairs(source, *BoundedHops(forward, loops, least, most).reach(source)) == sorted(
             pair for pair in expected if pair[0] == number
         )
-        assert as_pairs(source, *reach(inward, loops, source, least, most, backward=True)) == [
+        assert as_pairs(source, *BoundedHops(inward, loops, least, most, backward=True).reach(source)) == [
             pair for pair in turned if pair[0] == number
         ]
 
 
 def test_reach_from_nowhere():
     neighbours = compressed([(0, 1)], 2)
-    positions, targets = reach(neighbours, np.zeros(0, np.int64), np.zeros(0, np.int64), 1, 3)
+    positions, targets = BoundedHops(neighbours, np.zeros(0, np.int64), 1, 3).reach(np.zeros(0, np.int64))
     assert positions.tolist() == targets.tolist() == []
 
 

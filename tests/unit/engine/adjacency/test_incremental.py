@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.engine.adjacency import adjacency as module
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
-from omnigraph.engine.adjacency.bfs import reach
+from omnigraph.engine.adjacency.bfs import BoundedHops
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.graph import Graph
 from support.writes import edge, new_graph, node
@@ -91,7 +91,7 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
             assert [far[at] for at in np.flatnonzero(hits)] == [b for b in far if (name, b) in expected]
         if ends.from_type == ends.to_type:
             assert {near[number] for number in of.loops(direction)} == loops
-            reached = reach(neighbours, of.loops(direction), all_pairs, 1, 2)
+            reached = BoundedHops(neighbours, of.loops(direction), 1, 2).reach(all_pairs)
             assert len(reached[0]) == len(set(zip(*(part.tolist() for part in reached), strict=True)))
 
 

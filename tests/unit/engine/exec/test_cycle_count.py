@@ -54,7 +54,10 @@ def test_a_walk_from_one_node(loops, seed, tune):
     asked = [(source, *sorted(random.integers(1, 6, 2).tolist())) for source in random.integers(0, nodes, 12).tolist()]
 
     def found():
-        return [sorted(bfs.reach(neighbours, own, np.array([source]), *hops)[1].tolist()) for source, *hops in asked]
+        return [
+            sorted(bfs.BoundedHops(neighbours, own, *hops).reach(np.array([source]))[1].tolist())
+            for source, *hops in asked
+        ]
 
     slow = found()
     assert kernels.load()
