@@ -24,11 +24,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.embedding.hashing import fnv1a, mix
 from omnigraph.embedding.mock import mock_vectors
 from omnigraph.embedding.static_vectors import installed_word_vectors, read_word_vectors
 from omnigraph.embedding.vectors import NORM_MIN, Vectors, normalised, norms
 from omnigraph.errors import EmbeddingError
+from omnigraph.hashing import fnv1a, mix
 
 HASHED_MODEL = "local-hashed-ngrams-v1"
 

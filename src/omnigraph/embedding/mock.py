@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from omnigraph.embedding.hashing import fnv1a
 from omnigraph.embedding.vectors import NORM_MIN, Vectors, norms
+from omnigraph.hashing import fnv1a
 
 _TEXTS_PER_BLOCK = 4_096
 

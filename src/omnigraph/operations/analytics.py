@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.adjacency import algorithms
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.algorithms import EdgeList, Floats
@@ -292,7 +293,7 @@ def _changed(node: NodeType, pending: WriteOverlay, values: pa.Table, targets: M
     table = pending.table(node.table_key)
     now = table.committed.read(["id", *targets.values()])
     columns = {
-        name: values[column].take(pc.index_in(now["id"], value_set=values["id"].combine_chunks()))
+        name: values[column].take(pc.index_in(now["id"], value_set=one_array(values["id"])))
         for column, name in targets.items()
     }
     columns = {name: column.cast(arrow_type(node.properties[name].type)) for name, column in columns.items()}

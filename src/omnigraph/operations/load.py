@@ -17,13 +17,14 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.record_reader import read_dicts, read_text
 from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
 from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.engine.write.constraints import first_failure, violations
-from omnigraph.engine.write.delta import Delta, TableDelta, Violation, one_array
+from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.engine.write.fill_vectors import CachingEmbedder, Embedder, fill_vectors
 from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.engine.write.upsert import match_columns, merge_records, needs_matching, with_ids
@@ -394,7 +395,7 @@ def admission_error(violation: Violation) -> KeyConflict:
 def _not_admitted(tables: Mapping[str, LoadedRows], mode: str, committed: CommittedRows) -> Iterator[Violation]:
     for key, rows in tables.items() if mode != "merge" else ():
         if not rows.fresh:
-            ids = rows.table["id"].combine_chunks()
+            ids = one_array(rows.table["id"])
             there = committed.ids_among(key, ids) if mode == "append" else pa.array([], pa.utf8())
             yield from not_admitted(rows.type, ids, there)
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.write.constraints import violations
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.engine.write.overlay import CommittedRows
@@ -294,7 +295,7 @@ class _Planner:
             diff = TableDiff(key, base.open(b), snapshot.open(table), then)
             for changes in diff.ranges():
                 for name in dropped:
-                    same = same_column(*(side[name].combine_chunks() for side in (changes.old, changes.new)))
+                    same = same_column(*(one_array(side[name]) for side in (changes.old, changes.new)))
                     if not same.all():
                         message = f"the {who} dropped '{name}', the {other} changed it in {int((~same).sum())} rows"
                         self.plan.conflicts.append(

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.write.delta import MADE, one_array
+from omnigraph.arrays import one_array
+from omnigraph.engine.write.delta import MADE
 from omnigraph.engine.write.fill_vectors import fill_vectors
 from omnigraph.engine.write.upsert import MergedRows, Positions, merge_records, with_ids
 from omnigraph.errors import OmniGraphError

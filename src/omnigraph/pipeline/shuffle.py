@@ -15,17 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.write.constraints import tuples_of
-from omnigraph.engine.write.delta import one_array
+from omnigraph.hashing import hash_texts
 from omnigraph.pipeline.job import Job
 
 _BUCKETS = b"omnigraph:buckets"
-_C1, _C2, _C3 = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-
-
-_HASHED_BYTES = 512
-_KEPT = np.array([(1 << 8 * length) - 1 for length in range(9)], np.uint64)
-"""Masks for the first 0 to 8 bytes of a word."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,45 +30,6 @@ class Shuffle:
     what: str
     table_key: str
     by: tuple[str, ...]
-
-
-def hash_texts(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Hash texts. Equal texts have equal hashes, in every process and release.
-
-    The hash covers the length, the last eight bytes and the first 512 bytes, eight at a time. Texts that differ
-    elsewhere only share a bucket, which costs time but not correctness.
-    """
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    end = int(offsets[-1]) if len(texts) else 0
-    data = np.zeros(end + 8, np.uint8)
-    if end:
-        data[:end] = np.frombuffer(texts.buffers()[2], np.uint8)[:end]
-    # The eight bytes that start at each byte offset.
-    words: np.ndarray[Any, np.dtype[np.uint64]] = np.ndarray((end + 1,), np.uint64, data.data, 0, (1,))
-    room = np.maximum(lengths - 8, 0)
-    found = lengths.astype(np.uint64) * _C1
-    first, last = words[starts], words[starts + room]
-    if len(lengths) and lengths.min() < 8:
-        kept = _KEPT[np.minimum(lengths, 8)]
-        first, last = first & kept, last & kept
-    with np.errstate(over="ignore"):
-        found = _mixed(_mixed(found, first), last)
-        longest = int(lengths.max()) if len(lengths) else 0
-        for offset in range(8, min(longest - 8, _HASHED_BYTES), 8):
-            long = np.flatnonzero(lengths > offset + 8)
-            found[long] = _mixed(found[long], words[starts[long] + offset])
-        found *= _C3
-        found ^= found >> np.uint64(32)
-    return found
-
-
-def _mixed(
-    found: np.ndarray[Any, np.dtype[np.uint64]], word: np.ndarray[Any, np.dtype[np.uint64]]
-) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    found = (found ^ word) * _C2
-    found ^= found >> np.uint64(29)
-    return found
 
 
 class IdFilter:

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.write.delta import Delta, RuleCheck, TableDelta, Violation, one_array
+from omnigraph.arrays import one_array
+from omnigraph.engine.write.delta import Delta, RuleCheck, TableDelta, Violation
 from omnigraph.engine.write.upsert import Positions
 from omnigraph.operations.load import not_admitted, repeated_ids
 from omnigraph.pipeline.job import Job

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.cache.table_cache import DataCache, Mask, TableData
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.expr.evaluator import Evaluator
@@ -141,7 +142,7 @@ class Step:
                 frame = self._frame(batch)
         arrays, names = list(batch.columns), list(batch.schema.names)
         for name, expr in self.values:
-            arrays.append(to_wire(_one(evaluator.value(expr, frame))))
+            arrays.append(to_wire(one_array(evaluator.value(expr, frame))))
             names.append(name)
         return pa.record_batch(arrays, names=names)
 
@@ -202,7 +203,3 @@ class _Rows(TableData):
     def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:  # noqa: ARG002
         """See `TableData`."""
         yield self._columns[name]
-
-
-def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

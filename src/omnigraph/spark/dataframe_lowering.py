@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.plan.limit_offset import cut
 from omnigraph.errors import Hint, InputError
 from omnigraph.pipeline.job import Job
@@ -115,8 +116,8 @@ class _Shown:
     def read(self, given: pa.Table) -> pa.Array:
         """The column as it is stored."""
         if not self.fields:
-            return from_wire(_one(given[self.column.name]), self.column.type)
-        parts = {name: from_wire(_one(given[column.name]), column.type) for name, column in self.fields.items()}
+            return from_wire(one_array(given[self.column.name]), self.column.type)
+        parts = {name: from_wire(one_array(given[column.name]), column.type) for name, column in self.fields.items()}
         # A node of an optional block may not be there.
         return pa.StructArray.from_arrays(list(parts.values()), names=list(parts), mask=parts[_ID].is_null())
 
@@ -436,7 +437,3 @@ def _carried(plan: ir.QueryIR) -> dict[str, list[str]]:
 def _type_of(expr: ir.Expr) -> pa.DataType:
     assert not isinstance(expr, ir.ColumnRef), "a reference has no column of its own"
     return arrow_type(expr.type)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

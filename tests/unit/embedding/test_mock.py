@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.hashing import fnv1a
 from omnigraph.embedding.mock import mock_vectors
+from omnigraph.hashing import fnv1a
 
 ANCHORS = {
     "graph": "be15ab6d bf3247c1 bf325d9a 3db984c6",

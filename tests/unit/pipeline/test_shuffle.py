@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.pipeline.shuffle import IdFilter, buckets_of, hash_texts
+from omnigraph.hashing import hash_texts
+from omnigraph.pipeline.shuffle import IdFilter, buckets_of
 
 TEXTS = ["", "a", "ab", "a\0", "abcdefgh", "abcdefghi", "é", "€" * 9, "x" * 40, "x" * 41]
 AGREED = [0, 810, 772, 542]

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
+from omnigraph.hashing import crc32_texts
 from omnigraph.types import PropertyType
 
 KEY = "id_index"
@@ -26,8 +27,8 @@ _ENTRY_BYTES = 150
 """About what an id and its number take in a dict."""
 
 _HASHED_BYTES = 64
-"""Of an id only so many bytes count: its hash says where to look, its text whether it is there."""
 _HIGH = 0xFFFFFFFF << 32
+"""Mask of the hash bits in an entry; the low half holds the row number. The text of the row decides a match."""
 
 
 class IdHashIndex:
@@ -35,7 +36,7 @@ class IdHashIndex:
 
     def __init__(self, ids: pa.Array) -> None:
         self._ids = ids
-        self._packed = np.sort(hash_all(ids) | np.arange(len(ids), dtype=np.uint64))
+        self._packed = np.sort(_hashes(ids) | np.arange(len(ids), dtype=np.uint64))
         self.nbytes = int(self._packed.nbytes + ids.nbytes)
 
     def __len__(self) -> int:
@@ -43,7 +44,7 @@ class IdHashIndex:
 
     def find(self, id_: str) -> int | None:
         """The row of an id."""
-        wanted = hash_one(id_)
+        wanted = _hash(id_)
         packed = self._packed
         place = int(packed.searchsorted(np.uint64(wanted)))
         while place < len(packed):
@@ -57,36 +58,14 @@ class IdHashIndex:
         return None
 
 
-def hash_one(id_: str) -> int:
-    """A hash of a text: 32 bits, above as many zeros."""
+def _hash(id_: str) -> int:
+    """Return the hash of an id in the high half of an entry."""
     return crc32(id_.encode()[:_HASHED_BYTES]) << 32
 
 
-def hash_all(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """`hash_one` of every text of a column: all first bytes at once, then all second ones, and so on."""
-    if not len(ids):
-        return np.zeros(0, np.uint64)
-    _, offsets, data = ids.buffers()
-    starts = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1].astype(np.int64)
-    text = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    lengths, starts = np.diff(starts), starts[:-1]
-    found = np.full(len(ids), 0xFFFFFFFF, np.uint32)
-    for at in range(min(int(lengths.max()), _HASHED_BYTES)):
-        rows = slice(None) if lengths.min() > at else np.flatnonzero(lengths > at)
-        some = found[rows]
-        found[rows] = _CRC[(some ^ text[starts[rows] + at]) & 0xFF] ^ (some >> 8)
-    return (found ^ np.uint32(0xFFFFFFFF)).astype(np.uint64) << np.uint64(32)
-
-
-def _crc_table() -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """What a byte does to a checksum, for each byte there is."""
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1)
-    return table.astype(np.uint32)
-
-
-_CRC = _crc_table()
+def _hashes(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Return `_hash` of every id of a column."""
+    return crc32_texts(ids, _HASHED_BYTES).astype(np.uint64) << np.uint64(32)
 
 
 @dataclass(frozen=True)

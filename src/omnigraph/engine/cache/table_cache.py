@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.cancellation import checkpoint, say
 from omnigraph.storage.lance.tables import FragmentKey, Table
@@ -182,8 +183,7 @@ class TableData:
             added = self.added_since(fragments, [name])
             assert added is not None
             return pa.concat_arrays([known, *added[name].chunks])
-        chunks = self.read(name)
-        return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+        return one_array(self.read(name))
 
     def codes(self, name: str) -> DictionaryCodes | None:
         """A text column with few different values as numbers; None when there are many."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.cache.union_table import column_of
@@ -229,7 +230,7 @@ class Evaluator:
         if not len(rows) or (isinstance(value, ir.Const) and value.value is None):
             return pa.nulls(len(rows), wanted)
         found = self.value(value, frame.take(rows, once=True)).cast(wanted, safe=False)
-        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return one_array(found)
 
     def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
         """Whole nodes as structs of their id and properties; Blobs are left out."""
@@ -312,8 +313,7 @@ def _of(values: Numbers, bound: Bound) -> Numbers:
 def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
     """Which lists hold a value; null where the list is."""
     test = make_test("item", item, "=", value)
-    if isinstance(lists, pa.ChunkedArray):
-        lists = lists.combine_chunks()
+    lists = one_array(lists)
     hits = pc.fill_null(test.mask(pc.list_flatten(lists)), False)
     parents = pc.list_parent_indices(lists).filter(hits)
     found = np.zeros(len(lists), bool)

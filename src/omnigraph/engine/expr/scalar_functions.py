@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.cache.table_cache import Mask
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
@@ -105,7 +106,7 @@ def function(
 ) -> pa.Array:
     """A scalar function, row by row; `constants` has the value of each argument that is the same in every row."""
     scalar = SCALARS[call.name]
-    arrays = [array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in arguments]
+    arrays = [one_array(array) for array in arguments]
     found = scalar.compute(Columns(arrays, call, list(constants)))
     if strict and scalar.no_result is not None and found.null_count:
         known = np.all([_valid(array) for array in arrays], axis=0)

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.errors import InputError
 from omnigraph.scalar_types.describe import InvalidText
 
@@ -73,7 +74,7 @@ def _from_pandas(frame: Any, source: str | None, integers: frozenset[str]) -> Ar
         series = frame.iloc[:, place]
         try:
             array = pa.array(series, from_pandas=True)
-            arrays.append(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
+            arrays.append(one_array(array))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             arrays.append(pa.nulls(len(frame)))
             values[name] = [None if _is_missing(value) else value for value in series.tolist()]

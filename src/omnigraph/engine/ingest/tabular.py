@@ -23,6 +23,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
 from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
@@ -177,7 +178,7 @@ def _direct_columns(
 def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
     """A column in the type that stores it, if that changes no value; None when it might."""
     given, stored = column.type, arrow_type(wanted)
-    array = _whole(column)
+    array = one_array(column)
     if given == stored:
         plain = given in _AS_THEY_ARE
     elif pa.types.is_large_string(given) or pa.types.is_string_view(given):
@@ -210,10 +211,6 @@ def _direct_vectors(array: pa.Array, wanted: PropertyType) -> pa.Array | None:
     if not right or numbers.null_count or pc.all(pc.is_finite(numbers)).as_py() is False:
         return None
     return pa.FixedSizeListArray.from_arrays(numbers, wanted.dim).cast(arrow_type(wanted))
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 class _TableFile:

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.write.delta import (
     MADE,
     Delta,
@@ -25,7 +26,6 @@ from omnigraph.engine.write.delta import (
     RuleCheck,
     TableDelta,
     Violation,
-    one_array,
     without,
 )
 from omnigraph.scalar_types.columns import as_numbers

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.errors import ConstraintViolation
 
 RuleKind = Literal["range", "check", "enum", "unique", "endpoint", "orphan", "cardinality"]
@@ -160,8 +161,3 @@ def without(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
     if not rows.num_rows or not len(values):
         return rows
     return rows.filter(pc.invert(pc.is_in(rows[column], value_set=values)))
-
-
-def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The values in one piece."""
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

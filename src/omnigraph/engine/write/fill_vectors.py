@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import NodeType
 
@@ -123,4 +124,4 @@ def _filled(
     old = pa.concat_arrays(column.chunks)
     new = pa.FixedSizeListArray.from_arrays(pa.array(made.ravel()), made.shape[1]).cast(column.type)
     places = pc.if_else(needed, pc.add(which.cast(pa.int64()), len(old)), pa.array(np.arange(len(old))))
-    return pa.concat_arrays([old, new]).take(places.combine_chunks())
+    return pa.concat_arrays([old, new]).take(one_array(places))

@@ -12,6 +12,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.expr.predicates import Test, sql_in
 from omnigraph.engine.write.delta import Delta, TableDelta
@@ -33,7 +34,7 @@ class CommittedRows:
 
     def ids_among(self, table_key: str, ids: pa.Array) -> pa.Array:
         """Those of `ids` that exist."""
-        return _one(self.rows_among(table_key, "id", ids, ["id"])["id"])
+        return one_array(self.rows_among(table_key, "id", ids, ["id"])["id"])
 
     def rows_with_ids(self, table_key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """`id` and some columns of the rows with these ids; of other rows only ids are read."""
@@ -81,8 +82,8 @@ class TableOverlay:
             stored = pc.is_in(rows["id"], value_set=self.deleted)
             self._fresh += rows["id"].filter(pc.invert(stored)).to_pylist()
         if len(self.deleted):
-            self.deleted = self.deleted.filter(pc.invert(pc.is_in(self.deleted, value_set=_one(rows["id"]))))
-        kept = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=_one(rows["id"]))))
+            self.deleted = self.deleted.filter(pc.invert(pc.is_in(self.deleted, value_set=one_array(rows["id"]))))
+        kept = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=one_array(rows["id"]))))
         self.rows = pa.concat_tables([kept, rows.select(self.schema.names).cast(self.schema)])
 
     def delete(self, ids: pa.Array) -> int:
@@ -113,10 +114,10 @@ class TableOverlay:
             hits = [pc.is_in(rows[column], value_set=values) for column in columns]
             rows = rows.filter(reduce(pc.or_, hits))
         own = self.rows.filter(reduce(pc.or_, [pc.is_in(self.rows[column], value_set=values) for column in columns]))
-        return pa.concat_arrays([_one(self._visible(rows)["id"]), _one(own["id"])])
+        return pa.concat_arrays([one_array(self._visible(rows)["id"]), one_array(own["id"])])
 
     def _visible(self, stored: pa.Table) -> pa.Table:
-        hidden = pa.concat_arrays([self.deleted, _one(self.rows["id"])])
+        hidden = pa.concat_arrays([self.deleted, one_array(self.rows["id"])])
         if not len(hidden) or not stored.num_rows:
             return stored
         return stored.filter(pc.invert(pc.is_in(stored["id"], value_set=hidden)))
@@ -157,7 +158,3 @@ class WriteOverlay:
         """The write as the rules see it."""
         tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.touched()}
         return Delta(tables, CommittedRows(self._snapshot))
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.write.constraints import tuples_of
-from omnigraph.engine.write.delta import one_array
 from omnigraph.engine.write.fill_vectors import has_text
 from omnigraph.schema.catalog import EdgeType, NodeType
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers, TableData
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
@@ -36,8 +37,7 @@ class RowsData(TableData):
 
     def column(self, name: str) -> pa.Array:
         """A column as one chunk."""
-        chunks = self._rows[name]
-        return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+        return one_array(self._rows[name])
 
     def codes(self, name: str) -> DictionaryCodes | None:
         """None: no text is numbered for one look."""

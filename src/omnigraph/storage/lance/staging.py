@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
+from omnigraph.arrays import one_array
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction
 from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors, storage_failure
 from omnigraph.storage.lance.table_versions import restored, sync_version
-from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, one_chunk
+from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
     rows carry the row ids of those they replace.
     """
     upsert = table.aligned(change.upsert) if change.upsert is not None else table.schema.empty_table()
-    keys = pa.concat_arrays([one_chunk(upsert["id"]), pa.array(list(change.delete), pa.utf8())])
+    keys = pa.concat_arrays([one_array(upsert["id"]), pa.array(list(change.delete), pa.utf8())])
     hits = table.rows_of(keys.to_pylist(), ["id", "_rowid", "_rowaddr"])
     updated: list[FragmentMetadata] = []
     removed: list[int] = []
@@ -148,7 +149,7 @@ def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
             removed.append(fragment_id)
         else:
             updated.append(rest)
-    place = pc.index_in(upsert["id"], value_set=one_chunk(hits["id"]))
+    place = pc.index_in(upsert["id"], value_set=one_array(hits["id"]))
     replaced = upsert.filter(pc.is_valid(place))
     fresh = upsert.filter(pc.is_null(place))
     rows = pa.concat_tables([replaced, fresh])

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import Session  # type: ignore[attr-defined]
 
+from omnigraph.arrays import one_array
 from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.storage.files.fsync import sync_tree
 from omnigraph.storage.files.layout import manifest_file, manifest_name
@@ -265,7 +266,7 @@ class Table:
         with self.reading():
             chosen = [self.dataset.get_fragments()[fragment]]
             scanner = self.dataset.scanner([name], fragments=chosen, with_row_id=True, include_deleted_rows=True)
-            return one_chunk(scanner.to_table()[name])
+            return one_array(scanner.to_table()[name])
 
     @cached_property
     def fragments(self) -> tuple[FragmentKey, ...]:
@@ -431,8 +432,3 @@ def _is_blob(field: pa.Field) -> bool:
 def sql_text(text: str) -> str:
     """A string literal for a filter."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array."""
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.errors import Damaged
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows, all_rows, difference
@@ -175,13 +176,13 @@ def split_ids(sides: Sequence[StoredRows], rows_max: int = ROWS_MAX) -> list[IdR
 
 def compare(key: str, gone: pa.Table, come: pa.Table) -> TableChanges:
     """What changed, given the rows that went and the rows that came; rows in both with equal values did not."""
-    place = pc.index_in(come["id"], value_set=_one(gone["id"]))
+    place = pc.index_in(come["id"], value_set=one_array(gone["id"]))
     fresh = pc.is_null(place)
-    old = gone.take(_one(pc.drop_null(place)))
+    old = gone.take(one_array(pc.drop_null(place)))
     new = come.filter(pc.invert(fresh))
     changed = pa.array(~same_rows(old, new))
     kept = np.ones(gone.num_rows, dtype=bool)
-    kept[_one(pc.drop_null(place)).to_numpy()] = False
+    kept[one_array(pc.drop_null(place)).to_numpy()] = False
     return TableChanges(key, come.filter(fresh), gone.filter(pa.array(kept)), old.filter(changed), new.filter(changed))
 
 
@@ -289,7 +290,3 @@ def _at(rows: pa.Table, places: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
 
 def _chunks(column: pa.ChunkedArray) -> list[pa.Array]:
     return column.chunks or [pa.array([], column.type)]
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

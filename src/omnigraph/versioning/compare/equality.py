@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
+
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -22,7 +24,7 @@ def same_rows(a: pa.Table, b: pa.Table) -> Mask:
     equal = np.ones(a.num_rows, dtype=bool)
     for name in dict.fromkeys([*a.schema.names, *b.schema.names]):
         if name in a.schema.names and name in b.schema.names:
-            equal &= same_column(_one(a[name]), _one(b[name]))
+            equal &= same_column(one_array(a[name]), one_array(b[name]))
         else:
             equal &= _bools(pc.is_null((a if name in a.schema.names else b)[name]))
     return equal
@@ -76,10 +78,6 @@ def _bits(column: pa.Array) -> np.ndarray[Any, Any]:
 
 def _bools(column: pa.Array | pa.ChunkedArray) -> Mask:
     return np.array(column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy())
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def same_value(a: Any, b: Any) -> bool:

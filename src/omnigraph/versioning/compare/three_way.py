@@ -20,6 +20,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.versioning.compare.diff import TableChanges, compare
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
 from omnigraph.versioning.compare.rows import from_dicts, to_dicts, to_plain
@@ -136,7 +137,7 @@ def concat_merges(parts: Iterable[TableMerge], schema: pa.Schema) -> TableMerge:
 def take_changes(theirs: TableChanges, schema: pa.Schema) -> TableMerge:
     """Everything the source changed, where the target changed nothing."""
     rows = [in_columns(rows, schema) for rows in (theirs.inserted, theirs.new)]
-    return TableMerge(pa.concat_tables(rows), _one(theirs.deleted["id"]), _one(theirs.inserted["id"]))
+    return TableMerge(pa.concat_tables(rows), one_array(theirs.deleted["id"]), one_array(theirs.inserted["id"]))
 
 
 def override_rows(
@@ -352,10 +353,6 @@ def _after_among(changes: TableChanges, ids: pa.Array) -> pa.Table:
 
 def _among(rows: pa.Table, ids: pa.Array) -> pa.Table:
     return rows.filter(pc.is_in(rows["id"], value_set=ids))
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks()
 
 
 def _listed(names: list[str], t: Row | None, s: Row | None) -> str:

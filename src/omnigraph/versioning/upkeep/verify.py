@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.errors import OmniGraphError
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Pin, Tag
 from omnigraph.versioning.model.manifest_rows import read_metadata, row_to_commit
@@ -201,7 +202,7 @@ def _head(repository: Repository, state: State, head: Head) -> list[Problem]:
 
 def _manifest_rows(repository: Repository, state: State) -> list[Problem]:
     ids = repository.manifest.scan(state.manifest, "true", ["object_id"])["object_id"]
-    counts = pc.value_counts(ids.combine_chunks())
+    counts = pc.value_counts(one_array(ids))
     return [
         Problem("manifest", f"the row '{entry['values']}' is there {entry['counts']} times")
         for entry in counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
@@ -288,7 +289,7 @@ def _edge_ends(snapshot: Snapshot, ends: EdgeEnds) -> list[Problem]:
         except OmniGraphError as error:
             problems.append(Problem(ends.edge_key, error.message))
             continue
-        dangling = used.filter(pc.invert(pc.is_in(used, value_set=known.combine_chunks())))
+        dangling = used.filter(pc.invert(pc.is_in(used, value_set=one_array(known))))
         if len(dangling):
             problems.append(Problem(ends.edge_key, f"{len(dangling)} edges have a {column} that is not in {node_key}"))
     return problems

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine.cache import id_index
-from omnigraph.engine.cache.id_index import IdHashIndex, IdIndex, find, hash_all, hash_one
+from omnigraph.engine.cache.id_index import IdHashIndex, IdIndex, find
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.search.inverted_index import WORDS
 from omnigraph.graph import Graph
@@ -84,17 +84,9 @@ def test_a_map_of_ids_is_carried_over_changes(graph):
 TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
 
 
-@pytest.mark.parametrize("start", [0, 3])
-def test_one_hash_and_all_hashes_are_the_same(start):
-    column = pa.array(TEXTS).slice(start)
-    assert hash_all(column).tolist() == [hash_one(text) for text in TEXTS[start:]]
-    assert hash_all(pa.array([""])).tolist() == [hash_one("")]
-    assert hash_all(pa.array([], pa.utf8())).tolist() == []
-
-
 def test_ids_whose_hashes_are_equal_are_told_apart(monkeypatch):
-    monkeypatch.setattr(id_index, "hash_all", lambda ids: np.zeros(len(ids), np.uint64))
-    monkeypatch.setattr(id_index, "hash_one", lambda _: 0)
+    monkeypatch.setattr(id_index, "_hashes", lambda ids: np.zeros(len(ids), np.uint64))
+    monkeypatch.setattr(id_index, "_hash", lambda _: 0)
     index = IdHashIndex(pa.array(TEXTS))
     assert [index.find(text) for text in TEXTS] == list(range(len(TEXTS)))
     assert index.find("nobody") is None

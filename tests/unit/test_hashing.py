@@ -1,0 +1,24 @@
+"""Hashes of texts."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.hashing import crc32_texts, hash_texts
+
+TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_crc32_texts_equals_zlib(start):
+    column = pa.array(TEXTS).slice(start)
+    assert crc32_texts(column, 64).tolist() == [crc32(text.encode()[:64]) for text in TEXTS[start:]]
+
+
+def test_columns_without_bytes():
+    assert crc32_texts(pa.array([""]), 64).tolist() == [crc32(b"")]
+    assert crc32_texts(pa.array([], pa.utf8()), 64).tolist() == []
+    assert len(hash_texts(pa.array(["", ""]))) == 2
