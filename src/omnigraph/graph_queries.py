@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +96,7 @@ class Asking(Transfer):
         yield result
         while result.next is not None:
             # A cursor contains its commit, so later pages name no point in time.
-            result = self._run(replace(request, at=None, page=PageRequest(page, result.next)))
+            result = self._run(request._replace(at=None, page=PageRequest(page, result.next)))
             yield result
 
     def _run(self, request: ReadRequest) -> Result:

@@ -53,12 +53,11 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         prepared = context.plans.get_read(snapshot, query)
         plan = prepared.plan
         bound = bind_params(plan.params, query.params)
-    if prepared.chain is not None and not profile and _permits_fast_path(request):
-        with watching(watch):
+        if prepared.chain is not None and not profile and _permits_fast_path(request):
             found = prepared.chain.run(Work(prepared.catalog, snapshot, context.cache, limits, watch), bound.values)
-        if found is not None:
-            elapsed = (time.perf_counter() - started) * 1000
-            return ReadOutcome(result_of(found, plan, snapshot, elapsed), "fastpath")
+            if found is not None:
+                elapsed = (time.perf_counter() - started) * 1000
+                return ReadOutcome(result_of(found, plan, snapshot, elapsed), "fastpath")
     execution = Execution(
         prepared,
         snapshot,

@@ -1,12 +1,16 @@
-"""Requests: the arguments of a read or a mutation, validated once and passed down as one object."""
+"""Requests: the arguments of a read or a mutation, validated once and passed down as one object.
+
+Requests are named tuples: immutable, and built in a third of the time of a frozen dataclass, which a point lookup would
+notice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import NO_LIMITS, Limits
@@ -22,8 +26,7 @@ Executor = Literal["memory", "pipeline", "spark"]
 `spark` runs the plan as joins of DataFrames."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryText:
+class QueryText(NamedTuple):
     """One query of a source text, with its parameters."""
 
     text: str
@@ -36,24 +39,14 @@ class QueryText:
     @classmethod
     def of(cls, source: str | Path, name: str | Params | None, params: Params | None) -> QueryText:
         """Return the query that the arguments of a call describe; a mapping in place of the name is the parameters."""
-        if isinstance(name, Mapping):
-            if params is not None:
-                raise InputError(
-                    "parameters are given twice", hint="write query(source, name, params) or query(source, params)"
-                )
-            name, params = None, name
         if name is not None and not isinstance(name, str):
-            raise InputError(
-                f"the name of a query is a str and its parameters are a mapping, not {type(name).__name__}",
-                hint="write query(source, name, params) or query(source, {'id': 1})",
-            )
+            name, params = None, _only_params(name, params)
         text, source_name = read_source(source)
         # `bind_params` rejects parameters that are not a mapping.
         return cls(text, name, dict(params) if isinstance(params, Mapping) else params, source_name)
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
+class PageRequest(NamedTuple):
     """One page of a result: its size and the cursor it starts after."""
 
     rows: int
@@ -73,8 +66,7 @@ class PageRequest:
         return cls(rows, after)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
+class ReadRequest(NamedTuple):
     """One read: query, snapshot, limits, page and executor."""
 
     query: QueryText
@@ -89,12 +81,25 @@ class ReadRequest:
     """For the executor `spark`: called with the progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class MutationRequest:
+class MutationRequest(NamedTuple):
     """One mutation: query, branch and commit options."""
 
     query: QueryText
     options: WriteOptions
+
+
+def _only_params(name: Any, params: Params | None) -> Params:
+    """Return the parameters that are given in place of the name."""
+    if not isinstance(name, Mapping):
+        raise InputError(
+            f"the name of a query is a str and its parameters are a mapping, not {type(name).__name__}",
+            hint="write query(source, name, params) or query(source, {'id': 1})",
+        )
+    if params is not None:
+        raise InputError(
+            "parameters are given twice", hint="write query(source, name, params) or query(source, params)"
+        )
+    return name
 
 
 def limits_of(limits: Limits | None, timeout: float | None, cancel: Cancellation | None) -> Limits:
