@@ -1,4 +1,4 @@
-"""Whether what the program gives is what an oracle says."""
+"""Comparison of results with an oracle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def same(given: Any, expected: Any, doubt: float = 0.0) -> bool:
-    """Whether two values are equal; floats that were computed may be off a little."""
+    """True if two values are equal; computed floats may differ slightly."""
     if isinstance(expected, float) and isinstance(given, float):
         return given == expected or math.isclose(given, expected, rel_tol=1e-9, abs_tol=max(doubt, 1e-12))
     if isinstance(expected, dict) and isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""Inputs for bulk loads, made at random, and both ways of loading them side by side."""
+"""Random inputs for bulk loads, loaded in memory and as a job."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 
 @dataclass
 class Twins:
-    """Two graphs that get the same loads, one in memory and one as a job."""
+    """Two graphs with the same loads, one in memory and one as a job."""
 
     memory: Graph
     bulk: Graph
@@ -79,7 +79,7 @@ class Twins:
         return cls(memory, bulk, runner or InlineRunner())
 
     def load(self, files: Iterable[Path], mode: str, *, set_aside: bool = False, missing: str = "keep") -> None:
-        """Load on both; they must end alike, by a result or an error."""
+        """Load on both; results or errors must be equal."""
         paths = [str(file) for file in files]
         expected = _outcome(lambda: _in_memory(self.memory, paths, mode, set_aside, missing))
         found = _outcome(lambda: self.bulk_load(paths, mode, set_aside=set_aside, missing=missing))
@@ -87,7 +87,7 @@ class Twins:
         assert contents(self.bulk) == contents(self.memory)
 
     def bulk_load(self, paths: list[str], mode: str, *, set_aside: bool = False, missing: str = "keep") -> LoadResult:
-        """Load on the second one only."""
+        """Load as a job only."""
         source = FileSource(plan_input(paths, {}, self.runner.parallelism, split_bytes=self.split_bytes))
         request = LoadRequest(mode, missing=missing, set_aside=set_aside, fetch=self.bulk._fetch)
         return load_source(self.bulk._repository, self.runner, source, request)
@@ -99,7 +99,7 @@ def _in_memory(graph: Graph, paths: list[str], mode: str, set_aside: bool, missi
 
 
 def _outcome(run: Any) -> Any:
-    """What a load says, without the ids nobody chose."""
+    """The result of a load without generated ids."""
     try:
         result = run()
     except OmniGraphError as error:
@@ -112,12 +112,14 @@ def _outcome(run: Any) -> Any:
 
 
 def _masked(text: str) -> str:
-    """Without made-up ids; of several committed edges that lose a node, the order on disk decides which is named."""
+    """The message without generated ids. If several committed edges lose a node, the order on disk decides which one is
+    named.
+    """
     return _LEFT.sub("<one> still points at it", _ULID.sub("<made>", text))
 
 
 def contents(graph: Graph) -> list[str]:
-    """Every record, sorted, without the ids nobody chose."""
+    """Every record, sorted, without generated ids."""
     records = []
     for record in graph.export():
         if _ULID.fullmatch(record["data"]["id"]):
@@ -127,7 +129,7 @@ def contents(graph: Graph) -> list[str]:
 
 
 class Inputs:
-    """Random records of `SCHEMA`: mostly sound, some wrong in one of many ways.
+    """Random records of `SCHEMA`: most are valid, some have one of many errors.
 
     A tidy input gives no key twice and mostly ends edges where there are nodes. Blobs are given, or referred to below
     the folder of photos.
@@ -140,11 +142,11 @@ class Inputs:
         self.tidy = True
         self._given: set[str] = set()
         self.repeats = False
-        """Whether ids are given again, as a merge allows."""
+        """True if ids may repeat, as in a merge."""
         self._known: dict[str, list[str]] = {"p": [], "t": [], "d": [], "i": []}
 
     def look_at(self, graph: Graph) -> None:
-        """Edges may end at what is there."""
+        """Edges may end at committed nodes."""
         self._known = {"p": [], "t": [], "d": [], "i": []}
         for record in graph.export(types=["Person", "Thing", "Day", "Item"]):
             id_ = record["data"]["id"]
@@ -158,7 +160,7 @@ class Inputs:
         return [self._line() for _ in range(count)]
 
     def files(self, folder: Path, name: str) -> list[Path]:
-        """One to three files, with the ends of lines and files any which way."""
+        """One to three files with varying line ends and file ends."""
         found = []
         self._given = set()
         for number in range(self.random.choice([1, 1, 2, 3])):
@@ -177,7 +179,7 @@ class Inputs:
         return json.dumps(self._record(), ensure_ascii=False)
 
     def _new(self, kind: str, choices: int) -> str:
-        """An id for a node; a tidy input gives each once, unless ids are repeated."""
+        """An id for a node, unique in a valid input unless ids may repeat."""
         if self.repeats and self._known[kind] and self.random.random() < 0.4:
             return self.random.choice(self._known[kind])
         for _ in range(50):
@@ -189,13 +191,13 @@ class Inputs:
         return id_
 
     def _old(self, kind: str, choices: int) -> str:
-        """An id an edge may end at."""
+        """An id of a node that an edge may end at."""
         if self.tidy and self._known[kind] and self.random.random() < 0.995:
             return self.random.choice(self._known[kind])
         return f"{kind}{self.random.randint(0, choices)}"
 
     def _day_id(self) -> str:
-        """The id of a day: its number, or, as older graphs wrote it, its date."""
+        """The id of a day: its number, or its date as in older graphs."""
         day = self._old("d", 27)
         return _as_day(day) if self.random.random() < 0.03 else str(int(day[1:]) + _FIRST_DAY)
 
@@ -240,7 +242,7 @@ class Inputs:
             day = self._day()
             data = {"on": day, "note": "x" * self.random.randint(0, 20)}
             if pick() < 0.1:
-                data["id"] = day  # an old way to write the id
+                data["id"] = day  # an old spelling of the id
             return {"type": kind, "data": data}
         data = {"id": self._edge_id()} if pick() < 0.4 else {}
         if kind == "Rated":
@@ -260,7 +262,7 @@ class Inputs:
         return {"edge": kind, "from": self._old("t", 25), "to": self._day_id(), "data": data}
 
     def _item(self) -> dict[str, Any]:
-        """A record that may leave anything out, or clear it."""
+        """A record that may omit properties or set them to null."""
         pick = self.random.random
         known = len(self._known["i"])
         data: dict[str, Any] = {"code": self._new("i", 400 if self.tidy else 40)}

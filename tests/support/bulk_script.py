@@ -1,4 +1,4 @@
-"""Loads, refuses, upserts, exports and loads again, on whatever Spark it is told; prints what came of it as JSON.
+"""Load, upsert, export and reload on the given Spark, including refused loads; print the results as JSON.
 
 python -m support.bulk_script FOLDER '{"master": …} or {"remote": …}' [executor|driver]
 """
@@ -25,7 +25,7 @@ SHELF_COUNT = 400
 
 
 def main(folder: Path, options: dict[str, Any], kill: str | None) -> None:
-    """The whole story."""
+    """Run all steps."""
     graph = og.open(folder / "g", sync=False, environ={})
     found: dict[str, Any] = {}
     config = {"spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2"}
@@ -51,7 +51,7 @@ def main(folder: Path, options: dict[str, Any], kill: str | None) -> None:
 
 
 def prepare(folder: Path) -> None:
-    """The graph and the files the story needs."""
+    """The graph and the input files."""
     og.init(folder / "g", SHELVES, sync=False, environ={})
     shelves = [shelf(f"s{n}", cap=n) for n in range(SHELF_COUNT)]
     write_jsonl(folder / "in.jsonl", [*shelves, *(beside(f"s{n}", "s0", id_=f"e{n}") for n in range(SHELF_COUNT))])

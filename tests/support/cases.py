@@ -1,13 +1,10 @@
-"""Worked examples of the language as text: a query, and exactly what it gives.
+"""Worked examples of the language as text: a query and its exact result.
 
-=== a name, on GRAPH            a case, on one of the example graphs
-query … { … }
---- params {"t": "river"}       if it has any
---- rows                        the rows in order, a JSON object to a line; `--- bag` when they have no order
---- error T26                   or else the code it is refused with
---- result 1 0                  for a change: how many nodes and edges
---- returned                    the rows it gives back, if it does
---- after                       then a query that looks at what it did, and its rows
+=== a name, on GRAPH            a case, on one of the example graphs query … { … } --- params {"t": "river"}       if it
+has any --- rows                        the rows in order, a JSON object to a line; `--- bag` when they have no order
+--- error T26                   or else the code it is refused with --- result 1 0                  for a change: how
+many nodes and edges --- returned                    the rows it gives back, if it does --- after
+then a query that looks at what it did, and its rows
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ class Case:
         return f"{self.file}: {self.name}"
 
     def text(self) -> str:
-        """The case as it is written."""
+        """The text of the case."""
         parts = [f"=== {self.name}, on {self.graph}\n{self.query.rstrip()}\n"]
         if self.params:
             parts.append(f"--- params {json.dumps(self.params, ensure_ascii=False)}\n")
@@ -58,7 +55,7 @@ class Case:
 
 
 def read_cases(path: Path) -> tuple[str, list[Case]]:
-    """What stands above the first case, and the cases."""
+    """The header and the cases of a file."""
     head, *pieces = re.split(r"(?m)^=== ", path.read_text(encoding="utf-8"))
     return head, [_case(path.stem, piece) for piece in pieces]
 

@@ -20,11 +20,11 @@ _START_S = 120.0
 _HOME = Path(pyspark.__file__).parent
 _ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join([str(_ROOT / "src"), str(_ROOT / "tests")])
-"""Where workers find the package and the tests' own tasks."""
+"""The import path of workers: the package and the tasks of the tests."""
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What every process of a cluster is started with."""
+    """The environment of every cluster process."""
     for name in ("logs", "work", "local"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {
@@ -42,7 +42,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
-    """A master and some workers of one core each; the master's address."""
+    """Start a master and workers with one core each; yield the address of the master."""
     port = _free_port()
     address = f"spark://{HOST}:{port}"
     spark_class, deploy = str(_HOME / "bin" / "spark-class"), "org.apache.spark.deploy"
@@ -60,7 +60,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
-    """A Spark Connect server that asks for a token; its address, token included."""
+    """Start a Spark Connect server with token authentication; yield its address with the token."""
     port, token = _free_port(), secrets.token_hex(16)
     settings = {
         "spark.master": "local[2,4]",
@@ -76,13 +76,13 @@ def connect_server(folder: Path) -> Iterator[str]:
     command += [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     with _running([*command, "spark-internal"], folder, "connect"):
         _wait_for(port, folder / "connect.log")
-        # By its address in numbers a client would insist on encryption.
+        # With a numeric address, a client requires encryption.
         yield f"sc://localhost:{port}/;token={token}"
 
 
 @contextmanager
 def _running(command: Sequence[str], folder: Path, name: str) -> Iterator[None]:
-    """A program and all it starts, until the block ends."""
+    """Run a program and its children until the block ends."""
     settings = environment(folder)
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(

@@ -48,7 +48,7 @@ class Prop:
 
 @dataclass(frozen=True)
 class NodeType:
-    """A node type; `key` is in the order ids are made of, `number` tells a table from its namesakes."""
+    """A node type; `key` has the order of the id, `number` distinguishes tables of the same name."""
 
     name: str
     props: Mapping[str, Prop]
@@ -66,7 +66,7 @@ class NodeType:
 
 @dataclass(frozen=True)
 class EdgeType:
-    """An edge type; `card` is how many edges a source has, at least and at most."""
+    """An edge type; `card` is the minimum and maximum number of edges per source."""
 
     name: str
     source: str
@@ -112,7 +112,7 @@ class Schema:
         return [edge for edge in self.edges.values() if node in (edge.source, edge.target)]
 
     def text(self, renamed: Mapping[str, str] | None = None) -> str:
-        """The schema as a file; `renamed` maps a type, or `Type.property`, to what it was called before."""
+        """The schema text; `renamed` maps a type or `Type.property` to its previous name."""
         return "\n".join(_declaration(type_, renamed or {}) for type_ in self.types()) + "\n"
 
 
@@ -143,7 +143,7 @@ def _bound(value: float | None) -> str:
 
 
 def rename_property(type_: AnyType, old: str, new: str) -> AnyType:
-    """The type with one property under another name, wherever it is spoken of."""
+    """The type with one property renamed in all its rules."""
 
     def named(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(new if name == old else name for name in names)
@@ -158,7 +158,7 @@ def rename_property(type_: AnyType, old: str, new: str) -> AnyType:
 
 
 def drop_property(type_: AnyType, gone: str) -> AnyType:
-    """The type without a property, and without the rules that speak of it alone."""
+    """The type without a property and without rules on that property alone."""
     props = {name: prop for name, prop in type_.props.items() if name != gone}
     unique = tuple(columns for columns in type_.unique if columns != (gone,))
     if isinstance(type_, EdgeType):
@@ -172,7 +172,7 @@ def drop_property(type_: AnyType, gone: str) -> AnyType:
 
 
 def spell(value: Any) -> str:
-    """A value as ids spell it."""
+    """The spelling of a value in an id."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -187,12 +187,12 @@ def derived_id(node: NodeType, row: Row) -> str:
 
 
 def f32(number: float) -> float:
-    """The number as a 32-bit float holds it."""
+    """The number rounded to a 32-bit float."""
     return float(struct.unpack("<f", struct.pack("<f", number))[0])
 
 
 def holds(stored: Any, op: str, given: Any, prop: Prop) -> bool:
-    """`stored op given`, by mathematical value; nothing compares with null."""
+    """`stored op given` by mathematical value; a comparison with null is not true."""
     if stored is None or given is None:
         return False
     if prop.type == "F32":
@@ -212,7 +212,7 @@ def holds(stored: Any, op: str, given: Any, prop: Prop) -> bool:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error that must come: its code, and the words its message must have."""
+    """An expected error: its code and required words of its message."""
 
     code: str
     words: tuple[str, ...] = ()
@@ -220,7 +220,7 @@ class Refusal:
 
 @dataclass
 class TableWrite:
-    """What a write does to one table: `rows` are (id, row), `replaced` says that nothing else stays."""
+    """The effect of a write on one table: `rows` are (id, row); `replaced` removes all other rows."""
 
     rows: list[tuple[str, Row]] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
@@ -242,7 +242,7 @@ def apply_write(before: Tables, write: Write) -> Tables:
 
 
 def judge(schema: Schema, before: Tables, write: Write) -> list[Refusal]:
-    """The violations that may be reported first; none when the write is sound."""
+    """The violations that may be reported first; empty for a valid write."""
     after = apply_write(before, write)
     nodes = [schema.nodes[name] for name in sorted(schema.nodes)]
     edges = [schema.edges[name] for name in sorted(schema.edges)]
@@ -359,7 +359,7 @@ def _cards(edge: EdgeType, before: Tables, write: Write, after: Tables) -> Itera
 
 
 def unknown_id() -> str:
-    """Stands for an id the program will make up."""
+    """A placeholder for a generated id."""
     return f"?{next(_numbers)}"
 
 
@@ -370,7 +370,7 @@ def is_unknown(id_: str) -> bool:
 def bind_ids(table: dict[str, Row], actual: Mapping[str, Row]) -> dict[str, Row]:
     """The table with its unknown ids replaced by those of the actual rows that hold the same values.
 
-    Rows of equal values cannot be told apart, and need not be.
+    Rows with equal values are interchangeable.
     """
     free: dict[str, list[str]] = {}
     for id_, row in actual.items():
@@ -427,7 +427,7 @@ Statement = Insert | Upsert | Update | Delete
 
 
 class KeyTaken(Exception):
-    """An insert met a key that exists."""
+    """An insert of an existing key."""
 
     def __init__(self, id_: str) -> None:
         super().__init__(id_)
@@ -435,7 +435,7 @@ class KeyTaken(Exception):
 
 
 def run_statements(schema: Schema, before: Tables, statements: Sequence[Statement]) -> tuple[int, int, Write]:
-    """Nodes and edges touched, and the write that comes of it; each statement sees the earlier ones.
+    """The affected nodes and edges and the resulting write; each statement sees the earlier ones.
 
     Raises `KeyTaken` for an insert of a key that exists.
     """
@@ -518,7 +518,7 @@ class Record:
 
 @dataclass
 class Loaded:
-    """What a load does: refused for one of these reasons, or this write and these counts."""
+    """The outcome of a load: possible refusals, or a write with counts."""
 
     refusals: list[Refusal]
     write: Write
@@ -526,7 +526,7 @@ class Loaded:
 
 
 def load_records(schema: Schema, before: Tables, mode: str, records: Sequence[Record], named: Sequence[str]) -> Loaded:
-    """Judge and carry out a load; `named` are the tables it names, which may be without a record."""
+    """Validate and apply a load; `named` are the tables it names, possibly without records."""
     misshapen = next((record for record in records if record.shape is not None), None)
     if misshapen is not None:
         assert misshapen.shape is not None
@@ -565,7 +565,7 @@ def load_records(schema: Schema, before: Tables, mode: str, records: Sequence[Re
         write[key] = TableWrite(rows, replaced=mode == "overwrite")
     refusals = judge(schema, before, write)
     if repeated:
-        # An id given twice, and a rule broken by one of its rows: which is told first, nobody says.
+        # For an id given twice with a rule violation in one of its rows, the order of the errors is undefined.
         return Loaded([*repeated, *(Refusal(f"{rule}_violation") for rule in RULES)], {}, {})
     if not refusals and mode == "append":
         for key, change in write.items():
@@ -606,7 +606,7 @@ def _twice(ids: Iterable[str]) -> list[str]:
 
 
 def _identify(records: Sequence[Record]) -> dict[str, str]:
-    """Give every sound record its id; the old spellings of ids that stand for a key."""
+    """Assign ids to valid records; return old spellings of ids."""
     aliases: dict[str, str] = {}
     for record in records:
         type_ = record.type

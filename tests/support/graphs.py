@@ -30,9 +30,9 @@ SCHEMA = SchemaRecord("hash-1", "node Person { name: String? }\nedge Knows: Pers
 
 
 class Ticks:
-    """A clock that moves by itself, a millisecond per look, and further when told; starts at the real time.
+    """A clock that starts at real time and advances by one millisecond per reading, or explicitly.
 
-    The real time, because the age of a file is the disk's to tell.
+    Real time, because ages of files come from the file system.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ def open_repository(root: Path, **settings: Any) -> Repository:
 
 
 def people(*ids: str, name: str | None = None) -> pa.Table:
-    """Rows of `Person`: named for their id unless told otherwise."""
+    """Rows of `Person`; the name defaults to the id."""
     return pa.table({"id": list(ids), "name": [name or f"name of {i}" for i in ids]}, schema=PERSON_SCHEMA)
 
 
@@ -69,7 +69,7 @@ def knows(*ends: tuple[str, str]) -> pa.Table:
 
 
 def change(repository: Repository, changes: Mapping[str, TableWrite], **options: Any) -> Commit | None:
-    """Make these changes in one commit."""
+    """Apply these changes in one commit."""
 
     def prepare(transaction: Transaction) -> None:
         for key, one in changes.items():
@@ -116,7 +116,7 @@ def table_store(root: Path, *, sync: bool = False) -> TableStore:
 
 @dataclass
 class Line:
-    """A table that is written at its newest version only, as one branch would."""
+    """A table written only at its newest version, like a single branch."""
 
     store: TableStore
     folder: str
@@ -127,7 +127,7 @@ class Line:
         return self.store.open(self.folder, self.version)
 
     def write(self, one: TableWrite) -> bool:
-        """Stage and promote; whether there was anything to do."""
+        """Stage and promote; return False if there is nothing to do."""
         staged = stage(self.table, one, {})
         if staged is None:
             return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def _each(form: str, size: int, between: str = "\n") -> str:
-    """The form again and again, numbered, until there are `size` characters."""
+    """Repeat the form with increasing numbers up to `size` characters."""
     long = form.replace("@@", "abcdefghijklmnop#")
     count = max(1, size // (len(long) + len(between) + 3 * long.count("#")))
     return between.join(long.replace("#", f"{number:04}") for number in range(count))

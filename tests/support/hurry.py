@@ -26,6 +26,6 @@ class HurriedRunner:
         self.parallelism = runner.parallelism
 
     def run(self, step: str, task: Any, job: Any, work: Any, **more: Any) -> Any:
-        """See `Runner`."""
+        """Run the tasks."""
         assert task is embed_split
         return self._runner.run(step, embed_in_a_hurry, job, work, **more)

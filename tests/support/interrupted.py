@@ -1,4 +1,4 @@
-"""Works on a graph until it was interrupted so many times, and tells how each interrupt surfaced."""
+"""Work on a graph until a number of interrupts, and report how each surfaced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import omnigraph as og
 
 
 class Interrupts:
-    """Raises `KeyboardInterrupt` while work is under way; an interrupt in between waits for the next piece."""
+    """Raises `KeyboardInterrupt` during work; an interrupt between two units of work waits for the next unit."""
 
     def __init__(self) -> None:
         self.working = False

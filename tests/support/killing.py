@@ -1,4 +1,4 @@
-"""Tasks that die the first time they are run, for workers to import."""
+"""Tasks that terminate their process at the first run, importable by workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Empty is the worker itself, `executor` the JVM it works for, a number a process 
 
 
 def stage_and_die(job: Job, split: Split) -> StagedSplit:
-    """Stage a split; the first time, leave no answer."""
+    """Stage a split; kill the process at the first run."""
     staged = stage(job, split)
     assert job.location.path is not None
     mark = job.location.path / ONCE
@@ -41,7 +41,7 @@ def _taken(mark: Path) -> bool:
 
 def _process(victim: str) -> int:
     if victim == "executor":
-        # A worker is forked by a daemon, which the JVM started.
+        # A daemon started by the JVM forks the workers.
         fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
         return int(fields[1])
     return int(victim) if victim else os.getpid()
@@ -55,5 +55,5 @@ class KillingRunner:
         self.parallelism = runner.parallelism
 
     def run(self, step: str, task: Any, job: Any, work: Any, **more: Any) -> Any:
-        """See `Runner`."""
+        """Run the tasks."""
         return self._runner.run(step, stage_and_die if task is stage else task, job, work, **more)

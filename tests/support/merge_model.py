@@ -1,4 +1,4 @@
-"""A graph as plain dicts, edits on it, and a three-way merge so slow and obvious that it can be the judge."""
+"""A graph as dictionaries, random edits, and a simple three-way merge as the reference."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def some_node(random: Random, id_: str) -> Row:
 
 
 class Side:
-    """A branch of a graph, and what must be on it."""
+    """A branch of a graph and its expected content."""
 
     def __init__(self, graph: Graph, branch: str, rows: Rows) -> None:
         self.graph = graph
@@ -57,7 +57,7 @@ class Side:
         return Side(self.graph, branch, deepcopy(self.rows))
 
     def edit(self, random: Random) -> None:
-        """A few commits: rows put in place, single properties set, rows deleted, all by ids that often meet."""
+        """Make a few commits with upserts, updates and deletes on a small set of ids."""
         for _ in range(random.randint(1, 3)):
             random.choice((self.put, self.put, self.set_property, self.delete_nodes, self.delete_edges))(random)
 
@@ -100,31 +100,31 @@ class Side:
         self.rows["edge:E"] = {id_: row for id_, row in self.rows["edge:E"].items() if row["src"] != source}
 
     def check(self) -> None:
-        """The branch has what it must have."""
+        """Compare the branch with its expected content."""
         assert shown(stored(self.graph, self.branch)) == shown(self.rows)
 
 
 def stored(graph: Graph, at: str) -> Rows:
-    """What a branch or commit of a graph holds."""
+    """The content of a branch or commit."""
     snapshot = graph.snapshot(at=at)
     tables = {key: snapshot.table(key).read().to_pylist() for key in ("node:N", "edge:E")}
     return {key: {row["id"]: row for row in rows} for key, rows in tables.items()}
 
 
 def shown(rows: Rows) -> dict[str, dict[str, str]]:
-    """Rows by their spelling, in which the two zeros differ and the order of columns does not matter."""
+    """Rows as canonical text: the two zeros differ, column order is ignored."""
     return {key: {id_: repr(sorted(row.items())) for id_, row in table.items()} for key, table in rows.items()}
 
 
 def same(a: Row | None, b: Row | None) -> bool:
-    """Equality of rows, told by spelling."""
+    """Equality of rows by canonical text."""
     if a is None or b is None:
         return a is b
     return repr(sorted(a.items())) == repr(sorted(b.items()))
 
 
 def decide(b: Row | None, t: Row | None, s: Row | None) -> tuple[bool, Row | None]:
-    """Whether a row is settled, and how."""
+    """The merge decision for a row."""
     if same(s, b) or same(s, t):
         return True, t
     return same(t, b), s
@@ -156,13 +156,13 @@ def three_way(
 
 
 def ancestors(graph: Graph, commit_id: str) -> set[str]:
-    """A commit and everything it was made from."""
+    """A commit and its ancestors."""
     parents = graph.commit(commit_id).parents
     return {commit_id}.union(*(ancestors(graph, parent) for parent in parents))
 
 
 def base_rows(graph: Graph, ours: str, theirs: str) -> Rows:
-    """The state two commits have in common; where they met several times, the merge of those states."""
+    """The merge base of two commits; with several common ancestors, the merge of their states."""
     common = ancestors(graph, ours) & ancestors(graph, theirs)
     lowest = [one for one in common if not any(one != other and one in ancestors(graph, other) for other in common)]
     first, *others = sorted(lowest, key=lambda one: -graph.commit(one).manifest_version)

@@ -1,7 +1,7 @@
-"""Texts gone wrong: a seeded mutator for both languages.
+"""A seeded text mutator for both languages.
 
-`mutant(texts, seed)` gives one damaged text; the same texts and seed always give the same one, so a
-failure is repeated by its seed alone.
+`mutant(texts, seed)` gives one damaged text; the same texts and seed always give the same one, so a failure is repeated
+by its seed alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from random import Random
 from omnigraph.lang.tokens import BAD, DECIMAL, DIGITS, END, PUNCT, STRING, UPPER, VAR, Token, lex
 
 HUGE = 100_000
-"""How long a literal or name can get."""
+"""The maximum length of a literal or name."""
 LONGEST = 150_000
 
 _STRANGE = (
@@ -135,7 +135,7 @@ def cut(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def open_something(text: str, random: Random, _: Sequence[str]) -> str:
-    """A string or a comment that is never closed."""
+    """An unterminated string or comment."""
     place = random.randrange(len(text) + 1)
     return text[:place] + random.choice(('"', "/*", '"\\', "//", "*/", "\\")) + text[place:]
 
@@ -189,12 +189,12 @@ def insert_word(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def _names(text: str) -> list[Token]:
-    """The tokens that can be exchanged without breaking the grammar: names, numbers and strings."""
+    """Tokens that can be exchanged without a syntax error: names, numbers and strings."""
     return [token for token in lex(text).tokens if token.kind not in (PUNCT, BAD, END) and token.text not in _KEYWORDS]
 
 
 def swap_alike(text: str, random: Random, _: Sequence[str]) -> str:
-    """Put another token of the same kind in a token's place."""
+    """Replace a token by another of the same kind."""
     tokens = _names(text)
     if not tokens:
         return text
@@ -203,7 +203,7 @@ def swap_alike(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def swap_scalar(text: str, random: Random, _: Sequence[str]) -> str:
-    """Change a type, a value or a name, so that the checker has something to say."""
+    """Change a type, a value or a name, to exercise the checker."""
     tokens = _names(text)
     if not tokens:
         return text
@@ -220,7 +220,7 @@ def swap_scalar(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def add_piece(text: str, random: Random, _: Sequence[str]) -> str:
-    """Something more behind a property, in a body, in a match block or among the results."""
+    """Add an element to a property, a body, a match block or a result."""
     form, pieces = random.choice(_PIECES)
     places = [match.end() for match in form.finditer(text)]
     if not places:

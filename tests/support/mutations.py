@@ -1,6 +1,6 @@
-"""Random writes over a catalog: statements of every kind, by themselves and together, and the rows they give back.
+"""Random writes over a catalog: single and combined statements of every kind, with returned rows.
 
-What they say of a row is what reads say of a variable, under bare names.
+Conditions on a row use the forms of reads with bare names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEYS = ("name", "number", "part")
 
 
 class Mutating(ReadGenerator):
-    """Writes one mutation; most of what it writes compiles."""
+    """Generates one mutation; most of them compile."""
 
     def __init__(self, random: Random, world: World, values: Values) -> None:
         super().__init__(random, world.catalog, values)
@@ -61,7 +61,7 @@ class Mutating(ReadGenerator):
                 return self.ended(self.update, node)
 
     def ended(self, write: Any, type_: NodeType | EdgeType) -> str:
-        """The statement, perhaps with a name for its rows."""
+        """The statement, possibly with a variable for its rows."""
         text: str = write(type_)
         if self.random.random() < 0.4 or not self.free:
             return text
@@ -131,7 +131,7 @@ class Mutating(ReadGenerator):
                 return []
 
     def where(self, type_: NodeType | EdgeType) -> str:
-        """A condition on the row; now and then one about which row it is."""
+        """A condition on the row, occasionally on its identity."""
         random = self.random
         table = (self.world.nodes if isinstance(type_, NodeType) else self.world.edges)[type_.name]
         if isinstance(type_, EdgeType) and random.random() < 0.4:
@@ -141,7 +141,7 @@ class Mutating(ReadGenerator):
         return text.replace(f"${_ROW}.", "") if text else random.choice(("true", "false"))
 
     def text_call(self, of: str) -> str:
-        """Nothing is searched in a write."""
+        """Writes contain no search conditions."""
         return f"{of} icontains {quoted(self.random.choice(self.values.words))}"
 
     def assigns(self, type_: NodeType | EdgeType, row: NodeType | EdgeType | None, *, required: bool) -> list[str]:
@@ -155,7 +155,7 @@ class Mutating(ReadGenerator):
         return found
 
     def assigned(self, prop: Property, row: NodeType | EdgeType | None) -> str:
-        """A value for a property: as it stands, or computed, from the row where there is one."""
+        """A value for a property: a literal, a parameter, or an expression over the row."""
         random, type_ = self.random, prop.type
         if type_.nullable and random.random() < 0.1:
             return "null"
@@ -187,7 +187,7 @@ class Mutating(ReadGenerator):
         return text.replace(f"${_ROW}.", "")
 
     def given(self, type_: PropertyType, name: str) -> str:
-        """A literal or parameter of the property's own type."""
+        """A literal or parameter of the type of the property."""
         item = self.values.json(self.random, type_, name)
         plain = not type_.is_list and type_.scalar != "Vector"
         literal = self.literal(item, type_.scalar) if plain and item is not None else None

@@ -1,4 +1,4 @@
-"""A provider on this machine: a real HTTP server that answers like OpenAI and Gemini, or as it is told to."""
+"""An embedding provider on loopback: a real HTTP server that answers like OpenAI and Gemini, or from a script."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY = "sk-very-secret-0123456789"
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server does with one request; `body` is sent as it is when it is bytes."""
+    """The reaction of the server to one request; a `body` of bytes is sent verbatim."""
 
     status: int = 200
     body: Any = None
@@ -26,12 +26,12 @@ class Reply:
     delay_s: float = 0.0
     trickle_s: float = 0.0
     hang_up_after: int | None = None
-    """Close the connection after so many bytes of the body; -1 before any answer."""
+    """Close the connection after this many bytes of the body; -1: before the response."""
 
 
 @dataclass
 class Seen:
-    """One request as it came in."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]
@@ -40,12 +40,12 @@ class Seen:
 
 
 def raw_vector(text: str, dim: int) -> list[float]:
-    """What the server says of a text; not normalised, and different for different texts."""
+    """The vector of a text: not normalised, different for different texts."""
     return [(len(text) + 1) * 0.5, *((sum(text.encode()) * (place + 3)) % 17 - 8.25 for place in range(1, dim))]
 
 
 class FakeProvider:
-    """The server; `script` answers the next requests, in order, before it answers properly again."""
+    """The server; `script` answers the next requests in order, then normal answers resume."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -91,7 +91,7 @@ class FakeProvider:
         return EmbeddingConfig(provider, **{**given, **changes})
 
     def allows(self, requests: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """From now on so many requests in any so many seconds, by its own clock; more are refused with a hint."""
+        """Limit the requests per window by the server clock; further requests are refused with a hint."""
         self._allowed = requests, seconds, clock
 
     def _refusal(self) -> Reply | None:
@@ -108,7 +108,7 @@ class FakeProvider:
         return Reply(429, {"error": {"message": "too many requests"}}, {"Retry-After": f"{after:.6f}"})
 
     def environ(self, provider: str = "openai", **more: Any) -> dict[str, str]:
-        """The variables that name it; further ones by the end of their name."""
+        """Environment variables that select this provider; keyword arguments add variables by suffix."""
         key = {"gemini": "GEMINI_API_KEY", "openai": "OPENAI_API_KEY"}[provider]
         named = {"OMNIGRAPH_EMBED_PROVIDER": provider, "OMNIGRAPH_EMBED_BASE_URL": self.url, key: KEY}
         return {**named, **{f"OMNIGRAPH_EMBED_{name}": str(value) for name, value in more.items()}}
@@ -130,7 +130,7 @@ class FakeProvider:
         try:
             _send(request, reply)
         except OSError:
-            request.close_connection = True  # the client went away
+            request.close_connection = True  # the client disconnected
 
 
 def _send(request: BaseHTTPRequestHandler, reply: Reply) -> None:
@@ -158,11 +158,11 @@ def _proper(seen: Seen) -> Reply:
         return Reply(body={"embedding": {"values": raw_vector(text, seen.body["outputDimensionality"])}})
     vectors = [raw_vector(text, seen.body["dimensions"]) for text in seen.body["input"]]
     items = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)]
-    return Reply(body={"object": "list", "data": items[::-1], "usage": {}})  # the order is by index, not by place
+    return Reply(body={"object": "list", "data": items[::-1], "usage": {}})  # `index` gives the order, not the position
 
 
 class FakeTime:
-    """A clock that only sleeping moves."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -178,7 +178,7 @@ class FakeTime:
 
 @contextmanager
 def running() -> Iterator[FakeProvider]:
-    """A provider for as long as the block lasts."""
+    """Run a provider for the duration of the block."""
     server = FakeProvider()
     try:
         yield server

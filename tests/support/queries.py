@@ -75,7 +75,7 @@ PARAMS = (
 
 
 class Mistake(NamedTuple):
-    """What tests look at in a diagnostic: the rule, and the text that is underlined."""
+    """The tested parts of a diagnostic: the code and the underlined text."""
 
     code: str
     at: str
@@ -127,5 +127,5 @@ def underlined(text: str, diagnostic: Diagnostic) -> str:
 
 
 def mistakes(text: str) -> list[Mistake]:
-    """Every mistake of the only query in `text`, in text order."""
+    """Every error of the only query in `text`, in text order."""
     return [Mistake(found.code, underlined(text, found)) for found in diagnostics(text)]

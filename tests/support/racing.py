@@ -1,4 +1,4 @@
-"""Processes that begin at once, and what must hold when they are done."""
+"""Processes that start at the same time, and the invariants afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.store import Worker, check_sound, start_together
 def racing(
     folder: Path, uri: str, *requests: dict[str, Any], environ: Mapping[str, str] | None = None
 ) -> Iterator[list[Worker]]:
-    """One worker per request, all begun at once; they are gone when the block is left."""
+    """One worker per request, all started at the same time, terminated at the end of the block."""
     with ExitStack() as stack:
         workers = [
             stack.enter_context(Worker(folder, uri, name=f"racer{number}", wait=True, environ=environ, **request))
@@ -33,13 +33,13 @@ def race(
     timeout_s: float = 120,
     environ: Mapping[str, str] | None = None,
 ) -> list[Worker]:
-    """Race to the end."""
+    """Run all workers to their end."""
     with racing(folder, uri, *requests, environ=environ) as workers:
         return [worker.finish(timeout_s) for worker in workers]
 
 
 def acknowledged(workers: list[Worker]) -> list[str]:
-    """The keys of everything they were told had happened."""
+    """The keys of all acknowledged commits."""
     return [key for worker in workers for key in worker.wrote()]
 
 
@@ -51,7 +51,7 @@ def on_one_branch(
     timeout_s: float = 120,
     environ: Mapping[str, str] | None = None,
 ) -> float:
-    """Many processes on one branch; the seconds it took."""
+    """Many processes on one branch; returns the duration in seconds."""
     started = time.monotonic()
     requests = [{"do": "commits", "count": commits, "seconds": timeout_s}] * processes
     workers = race(folder, graph.uri, *requests, timeout_s=timeout_s, environ=environ)
@@ -71,7 +71,7 @@ def on_many_branches(
     timeout_s: float = 120,
     environ: Mapping[str, str] | None = None,
 ) -> float:
-    """Each process on a branch of its own; the seconds it took."""
+    """Each process on its own branch; returns the duration in seconds."""
     branches = [f"branch/{number}" for number in range(processes)]
     for branch in branches:
         graph.branch_create(branch)

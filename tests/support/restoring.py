@@ -69,7 +69,7 @@ def observe(graph: Graph) -> list[list[dict[str, Any]]]:
 
 
 def replace_folder(path: Path, copy: Path, chance: random.Random) -> None:
-    """Put a copy in the place of a graph, as a restore does."""
+    """Replace a graph by a copy, like a restore."""
     old = path.with_name(f"{path.name}.old")
     if chance.random() < 0.5:
         path.rename(old)
@@ -82,7 +82,7 @@ def replace_folder(path: Path, copy: Path, chance: random.Random) -> None:
 
 
 Other = Callable[[Path, int, int], Any]
-"""Commits so many times to a graph with a seed, and gives what a fresh handle reads then."""
+"""Commit a number of times with a seed and return the reads of a new handle."""
 
 
 def in_process(path: Path, seed: int, commits: int) -> Any:
@@ -95,7 +95,7 @@ def in_process(path: Path, seed: int, commits: int) -> Any:
 
 
 class OtherProcess:
-    """The other writer as a process of its own; every call opens the graph anew there."""
+    """The other writer as a separate process; every call opens the graph again."""
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "support.restoring"]
@@ -116,7 +116,7 @@ class OtherProcess:
 
 
 def round_of(path: Path, seed: int, other: Other) -> None:
-    """One restored backup: every read of the open handle must equal that of a fresh one."""
+    """Restore one backup: every read of the open handle must equal that of a new handle."""
     chance = random.Random(seed)
     graph = new_graph(path)
     copy = path.with_name(f"{path.name}.copy")
@@ -131,7 +131,7 @@ def round_of(path: Path, seed: int, other: Other) -> None:
             if chance.random() < 0.7:
                 observe(graph)
         replace_folder(path, copy, chance)
-        # Mostly as many commits as were lost: then all version numbers coincide.
+        # Usually as many commits as were lost, so that all version numbers coincide.
         commits = lost if chance.random() < 0.8 else chance.randint(0, 5)
         expected = other(path, chance.randrange(2**32), commits)
         if chance.random() < 0.7:

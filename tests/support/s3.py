@@ -1,4 +1,4 @@
-"""Object stores for tests, on 127.0.0.1 only: a real one, one that ignores conditions, one whose answers get lost."""
+"""Object stores for tests on 127.0.0.1: a real one, one that ignores conditions, one that loses responses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _START_S = 60.0
 
 @dataclass
 class S3:
-    """A running store: where it is, and new places in it."""
+    """A running store: its address, and new prefixes in it."""
 
     endpoint: str
 
@@ -43,7 +43,7 @@ class S3:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What a process needs to know to use it."""
+        """The environment of a process that uses it."""
         return {
             "AWS_ACCESS_KEY_ID": _KEY,
             "AWS_SECRET_ACCESS_KEY": _SECRET,
@@ -52,13 +52,13 @@ class S3:
         }
 
     def new_place(self) -> str:
-        """A prefix nobody has used."""
+        """An unused prefix."""
         return f"s3://{BUCKET}/place-{next(self._numbers)}"
 
 
 @contextmanager
 def seaweedfs(folder: Path) -> Iterator[S3]:
-    """Run SeaweedFS with one bucket; it and its files are gone when the block is left."""
+    """Run SeaweedFS with one bucket; the end of the block removes it and its files."""
     config = folder / "s3.json"
     who = {"name": "test", "credentials": [{"accessKey": _KEY, "secretKey": _SECRET}], "actions": ["Admin"]}
     config.write_text(json.dumps({"identities": [who]}))
@@ -94,7 +94,7 @@ def _free_ports(number: int) -> list[int]:
 
 
 def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until it keeps an object; the first one makes the bucket."""
+    """Wait until it stores an object; the first one creates the bucket."""
     store = S3Store(
         BUCKET,
         aws_access_key_id=_KEY,
@@ -120,7 +120,7 @@ def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) ->
 
 @dataclass
 class PlainStore(S3):
-    """S3 as far as a small graph needs it, in memory."""
+    """An in-memory subset of S3 for small graphs."""
 
     honours_conditions: bool = True
 
@@ -220,18 +220,18 @@ Loses = Callable[[str, str], bool]
 
 @dataclass
 class LossyWay(S3):
-    """Passes requests on. When `loses(method, path)` says so, the request is done and its answer never comes back."""
+    """Forwards requests. If `loses(method, path)` is true, the request is executed and its response is dropped."""
 
     loses: Loses = lambda _method, _path: False
     answer: int | None = None
-    """What comes instead: nothing at all, or this status."""
+    """The replacement of a dropped response: nothing, or this status."""
     reason: tuple[str, str] | None = None
-    """Code and message of the error document that comes with the status."""
+    """Code and message of the error document sent with the status."""
 
 
 @contextmanager
 def lossy_way(behind: S3) -> Iterator[LossyWay]:
-    """Serve a way to a store."""
+    """Run a proxy to a store."""
     target = urlsplit(behind.endpoint).netloc
     way = LossyWay("")
 
@@ -241,7 +241,7 @@ def lossy_way(behind: S3) -> Iterator[LossyWay]:
         def do(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             connection = http.client.HTTPConnection(target, timeout=30)
-            # The headers go through as they are: the signature is over the host the client knows.
+            # Headers are forwarded unchanged: the signature covers the host known to the client.
             connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():
                 connection.putheader(name, value)

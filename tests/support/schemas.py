@@ -1,7 +1,7 @@
-"""Random schemas, and random changes to them, as texts that compile.
+"""Random schemas and random changes, as texts that compile.
 
-A schema grows from nothing by random edits, and a change is a few more of the same edits; an edit that
-would not compile is taken back. An edit that renames writes the hint, sometimes a wrong one.
+A schema grows from nothing by random edits, and a change is a few more of the same edits; an edit that would not
+compile is taken back. An edit that renames writes the hint, sometimes a wrong one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Prop:
     marks: list[str] = field(default_factory=list)
     embed: str | None = None
     origin: str | None = None
-    """The name in the accepted schema; None for what is new."""
+    """The name in the accepted schema; None if new."""
     hint: str | None = None
 
     def render(self, name: str) -> str:
@@ -124,7 +124,7 @@ def _some_type(schema: Schema, random: Random) -> tuple[str, str, Type] | None:
 
 
 def _some_table(schema: Schema, random: Random) -> tuple[str, str, Type] | None:
-    """A node or edge; an interface only now and then, because to touch one is mostly refused."""
+    """A node or edge, rarely an interface, because most changes to interfaces are refused."""
     found = _some_type(schema, random)
     return None if found and found[0] == "interface" and random.random() < 0.8 else found
 
@@ -140,7 +140,7 @@ def _columns(schema: Schema, type_: Type) -> list[str]:
 
 
 def _family(schema: Schema, kind: str, name: str) -> list[Type]:
-    """The type, and for an interface also the nodes that take its properties over."""
+    """The type, and for an interface also its implementations."""
     takers = [n for n in schema.node.values() if name in n.implements] if kind == "interface" else []
     return [schema.of(kind)[name], *takers]
 
@@ -259,7 +259,7 @@ def _toggle(items: list[str], item: str) -> None:
     if item in items:
         items.remove(item)
     else:
-        # Of two descriptions the new one stays, so that the text compiles.
+        # Keep only the new description, so that the text compiles.
         items[:] = [other for other in items if other.split("(")[0] != item.split("(", maxsplit=1)[0]] + [item]
 
 
@@ -296,7 +296,7 @@ def toggle_implements(schema: Schema, random: Random) -> None:
 
 
 def redeclare(schema: Schema, random: Random) -> None:
-    """Let a node declare itself what an interface brings."""
+    """Declare an inherited property in a node."""
     found = [(n, i) for n in schema.node.values() for i in n.implements]
     if found:
         node, interface = random.choice(found)
@@ -363,7 +363,7 @@ def _edit(schema: Schema, random: Random, edits: tuple[Edit, ...], count: int) -
 
 
 SEEDS = st.integers(0, 2**64 - 1).map(Random)
-"""One draw decides everything: far more varied, and faster, than letting every choice be a draw."""
+"""One draw seeds all choices: more varied and faster than one draw per choice."""
 
 
 @st.composite
@@ -375,10 +375,10 @@ def schema_texts(draw: st.DrawFn) -> str:
 
 @st.composite
 def schema_changes(draw: st.DrawFn) -> tuple[str, str]:
-    """The text of a schema and the text of one it is to become; most of the changes are supported."""
+    """The texts of a schema and of its successor; most changes are supported."""
     random = draw(SEEDS)
     old = _edit(Schema(), random, GROWING, random.randint(5, 40)).accept()
-    # Few edits of the kind that is mostly refused, lest one refusal hide what another should have been.
+    # Few edits that are usually refused, so that one refusal does not hide another.
     edits, most = random.choice(((SUPPORTED, 6), (ANY, 2)))
     new = _edit(old, random, edits, random.randint(1, most))
     return old.render(), new.render()
@@ -386,7 +386,7 @@ def schema_changes(draw: st.DrawFn) -> tuple[str, str]:
 
 @st.composite
 def schema_forks(draw: st.DrawFn) -> tuple[str, str, str]:
-    """The text of a schema and of two it became, each by changes that are mostly supported."""
+    """The texts of a schema and of two successors; most changes are supported."""
     return random_fork(draw(SEEDS))
 
 
@@ -399,7 +399,7 @@ def random_fork(random: Random) -> tuple[str, str, str]:
 
 @st.composite
 def schema_renames(draw: st.DrawFn) -> tuple[str, str]:
-    """A schema without interfaces, and the same with some things renamed and nothing else."""
+    """A schema without interfaces, and a copy that differs only by renames."""
     random = draw(SEEDS)
     old = _without_interfaces(_edit(Schema(), random, GROWING, random.randint(5, 40))).accept()
     return old.render(), _edit(old, random, (rename_type, rename_prop), random.randint(1, 6)).render()

@@ -27,14 +27,14 @@ ANY = "…"
 
 
 def commands(session: str) -> Iterator[tuple[str, str]]:
-    """Each command of a session and what is expected of it; a command may go on behind a backslash."""
+    """Each command of a session with its expected output; a backslash continues a command."""
     parts = re.split(r"(?m)^\$ ((?:.*\\\n)*.*)\n?", session)
     assert not parts[0].strip(), f"a session begins with a command, not with {parts[0]!r}"
     yield from zip(parts[1::2], parts[2::2], strict=True)
 
 
 def with_signs(text: str, folder: Path | None = None) -> str:
-    """The text with what differs from run to run written as signs; blanks at the ends of lines do not count."""
+    """The text with variable parts replaced by placeholders and trailing blanks removed."""
     if folder is not None:
         text = text.replace(str(folder), "‹here›")
     for pattern, sign in SIGNS:
@@ -43,7 +43,7 @@ def with_signs(text: str, folder: Path | None = None) -> str:
 
 
 def play(command: str) -> str:
-    """What one command prints, both streams in order."""
+    """The output of one command, both streams in order."""
     words = shlex.split(command.replace("\\\n", " "), comments=True)
     if words[0] == "cd":
         os.chdir(words[1])
@@ -70,7 +70,7 @@ def play(command: str) -> str:
 
 
 def agrees(printed: str, expected: str) -> bool:
-    """Whether the printed text is what is expected, where `…` stands for any lines."""
+    """True if the output equals the expectation, in which `…` stands for any lines."""
     wanted = expected.strip("\n").split("\n")
     pattern = "".join(
         r"(?:.*\n)*" if line.strip() == ANY else re.escape(line) + r"\n" for line in wanted if line or len(wanted) > 1

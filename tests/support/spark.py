@@ -1,4 +1,4 @@
-"""Sessions for tests: one JVM for the whole run, and it starts fast; a cluster and a Connect server on loopback."""
+"""Spark sessions for tests: one fast-starting JVM per run; a cluster and a Connect server on loopback."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FAST = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "2",
-    # Small jobs end before a better compiler pays.
+    # Small jobs end before the optimising compiler pays off.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    # Workers import what tests hand them.
+    # Workers import functions of the tests.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
 }
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -39,7 +39,7 @@ def local_session() -> Iterator[Any]:
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[SessionOptions]:
-    """A master and two workers, each a process of its own; what a session on it needs."""
+    """Start a master and two worker processes; yield the session options."""
     port = _free_port()
     url = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
@@ -61,7 +61,7 @@ def standalone_cluster(folder: Path) -> Iterator[SessionOptions]:
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[SessionOptions]:
-    """A Spark Connect server that wants a token; what a session on it needs."""
+    """Start a Spark Connect server with a token; yield the session options."""
     port, token = _free_port(), secrets.token_hex(8)
     settings = {
         **FAST,
@@ -82,9 +82,9 @@ def connect_server(folder: Path) -> Iterator[SessionOptions]:
 
 
 def run_elsewhere(options: SessionOptions, folder: Path) -> str:
-    """What `support.spark_places` prints on a session of these options, in a process of its own.
+    """The output of `support.spark_places` with these session options, in a separate process.
 
-    A process has one session at a time, and the one of the tests is in this one.
+    A process has one session at a time, and this process holds the session of the tests.
     """
     import msgspec  # noqa: PLC0415
 
@@ -112,7 +112,7 @@ def _environment(memory: str = "256m") -> dict[str, str]:
 def _daemon_of(
     stack: ExitStack, command: Sequence[str], log: Path, port: int | None = None, memory: str = "256m"
 ) -> None:
-    """A program of PySpark's own, until the stack ends; with a port, it listens there when this returns."""
+    """Run a program of PySpark until the stack closes; with a port, wait until it listens."""
     import pyspark  # noqa: PLC0415
 
     program = Path(pyspark.__file__).parent / "bin" / command[0]

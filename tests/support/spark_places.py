@@ -1,4 +1,6 @@
-"""What must work alike wherever Spark runs: `python -m support.spark_places FOLDER OPTIONS` prints what it found."""
+"""Operations that must work on every Spark deployment: `python -m support.spark_places FOLDER OPTIONS` prints the
+results.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def exercise(spark: Any, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run it on a session of the options given."""
+    """Run it on a session with the given options."""
     folder, options = Path(sys.argv[1]), msgspec.json.decode(sys.argv[2], type=SessionOptions)
     with open_session(options) as spark:
         sys.stdout.write(json.dumps(exercise(spark, folder)))

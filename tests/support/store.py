@@ -1,7 +1,7 @@
-"""A small graph that fault and race tests share, real processes that write it, and what must hold afterwards.
+"""A small graph for fault and race tests, processes that write it, and the invariants afterwards.
 
-Every commit of a worker adds one `Item` and one `Link` with the same id, which is also in the commit's
-metadata: so a half commit, a lost one and a doubled one each show as a difference of three plain sets.
+Every commit of a worker adds one `Item` and one `Link` with the same id, which is also in the commit's metadata: so a
+half commit, a lost one and a doubled one each show as a difference of three plain sets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 if TYPE_CHECKING:
-    # Workers write without it, and start in half the time.
+    # Workers do not use it; without it they start in half the time.
     from omnigraph.graph import Graph
 
 ITEM, LINK = "node:Item", "edge:Link"
@@ -72,7 +72,7 @@ def add_pair(repository: Repository, key: str, **options: Any) -> Commit:
 
 
 def increment(repository: Repository, **options: Any) -> Commit:
-    """Read the counter, add one, write it back: what a lost update would lose."""
+    """Read the counter, add one, write it back: detects lost updates."""
 
     def prepare(transaction: Transaction) -> None:
         row = transaction.snapshot.entity(ITEM, COUNTER)
@@ -86,14 +86,14 @@ def increment(repository: Repository, **options: Any) -> Commit:
 
 
 def repository_of(graph: Graph) -> Repository:
-    """What is under a graph."""
+    """The repository of a graph."""
     return graph._repository
 
 
 def new_graph(
     uri: str | Path, pairs: int = 0, *, age: timedelta = timedelta(0), environ: Mapping[str, str] | None = None
 ) -> Graph:
-    """A graph with so many commits, named `seed-0` and so on; with an age, it was all long ago."""
+    """A graph with `seed-N` commits, optionally with an age."""
     ago = int(age.total_seconds() * 1_000_000)
     repository = create_graph(uri, SCHEMA, clock=lambda: system_clock() - ago, environ=environ)
     for number in range(pairs):
@@ -106,7 +106,7 @@ def new_graph(
 
 
 def seeds(pairs: int) -> set[str]:
-    """The keys `new_graph` wrote."""
+    """The keys written by `new_graph`."""
     return {f"seed-{number}" for number in range(pairs)}
 
 
@@ -114,9 +114,9 @@ def seeds(pairs: int) -> set[str]:
 
 
 class Worker:
-    """A process of its own doing one thing to a graph; see `support.store_worker` for what it can do.
+    """A separate process that runs one action of `support.store_worker` on a graph.
 
-    Leaving the block ends it, whatever happened.
+    Leaving the block terminates it.
     """
 
     def __init__(
@@ -154,16 +154,16 @@ class Worker:
         self.kill()
 
     def said(self) -> list[dict[str, Any]]:
-        """Every line so far; one cut short by a kill was never said."""
+        """Every complete line so far."""
         lines = self._out.read_bytes().split(b"\n")[:-1]
         return [json.loads(line) for line in lines]
 
     def wrote(self) -> list[str]:
-        """The keys of the commits it was told had happened."""
+        """The keys of the acknowledged commits."""
         return [line["key"] for line in self.said() if "key" in line]
 
     def errors(self) -> list[str]:
-        """The codes of the errors it met and lived on."""
+        """The codes of the errors it survived."""
         return [line["error"] for line in self.said() if "error" in line]
 
     def wait_for(self, condition: Callable[[Worker], bool], timeout_s: float = _PATIENCE_S) -> bool:
@@ -178,13 +178,13 @@ class Worker:
         raise AssertionError(f"{self.name} did not come so far in {timeout_s} s: {self.said()[-3:]} {self.trouble()}")
 
     def go(self) -> None:
-        """Let a worker that waits for the others begin."""
+        """Start a waiting worker."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"go\n")
         self.process.stdin.flush()
 
     def finish(self, timeout_s: float = _PATIENCE_S) -> Self:
-        """Wait for its end, which must be a good one."""
+        """Wait for its end; the exit status must be 0."""
         assert self.end(timeout_s) == 0, f"{self.name}: {self.trouble()}"
         return self
 
@@ -199,14 +199,14 @@ class Worker:
             self._close()
 
     def kill(self) -> None:
-        """SIGKILL it, if it is still there, and reap it."""
+        """Kill it by SIGKILL if it runs, and reap it."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
         self._close()
 
     def trouble(self) -> str:
-        """The end of what it wrote to the error stream."""
+        """The end of its error output."""
         return self._err.read_text(errors="replace")[-2000:]
 
     def _close(self) -> None:
@@ -215,7 +215,7 @@ class Worker:
 
 
 def start_together(workers: Sequence[Worker]) -> None:
-    """Let all begin at once, as near as processes can."""
+    """Start all workers at the same time."""
     for worker in workers:
         assert worker.wait_for(lambda w: bool(w.said())), worker.trouble()
     for worker in workers:
@@ -226,9 +226,9 @@ def start_together(workers: Sequence[Worker]) -> None:
 
 
 def check_sound(graph: Graph, acknowledged: Iterable[str], *, in_flight: int = 0, branch: str = "main") -> list[Commit]:
-    """Both tables hold exactly what history says, and history everything that was acknowledged.
+    """Both tables equal the history, and the history contains everything acknowledged.
 
-    `in_flight` is how many writers died without being able to tell. Returns the history, newest first.
+    `in_flight` is the number of writers that died without a report. Returns the history, newest first.
     """
     assert graph.verify() == []
     repository = repository_of(graph)
@@ -259,14 +259,14 @@ def check_sound(graph: Graph, acknowledged: Iterable[str], *, in_flight: int = 0
 
 @dataclass
 class Settled:
-    """What a recovery found."""
+    """The results of a recovery."""
 
     report: list[Recovered]
     notes: list[str] = field(default_factory=list)
 
 
 def settle(uri: str | Path, *, environ: Mapping[str, str] | None = None) -> Settled:
-    """Recover, and check that every note is settled by what the manifest says, once and for all."""
+    """Recover, and check that every intent is resolved according to the manifest, permanently."""
     repository = Repository.open(uri, environ=environ)
     notes = repository.objects.list("__recovery")
     report = recover(repository)
@@ -285,7 +285,7 @@ def settle(uri: str | Path, *, environ: Mapping[str, str] | None = None) -> Sett
 
 
 def check_usable(uri: str | Path, *, environ: Mapping[str, str] | None = None) -> Graph:
-    """Open the graph as a user would; the next write works."""
+    """Open the graph like a user and write once."""
     graph = og.open(uri, environ=environ)
     before = graph.snapshot().commit_id
     commit = add_pair(repository_of(graph), f"after-{before}")
@@ -295,7 +295,7 @@ def check_usable(uri: str | Path, *, environ: Mapping[str, str] | None = None) -
 
 
 def collect(graph: Graph) -> None:
-    """Clean up with nobody writing; afterwards nothing is there but what the newest commit needs."""
+    """Clean up without writers; afterwards only files of the newest commit exist."""
     repository = repository_of(graph)
     stats = maintenance.cleanup(repository, keep=1, confirm=True, grace=timedelta(0))
     assert [entry.error for entry in stats if entry.error] == []
@@ -304,7 +304,7 @@ def collect(graph: Graph) -> None:
 
 
 def strays(graph: Graph) -> set[str]:
-    """Files of the tables that no head's version refers to, and whatever else a dead process may leave."""
+    """Table files not referenced by a head, and other leftovers of dead processes."""
     found: set[str] = set()
     location = repository_of(graph).location
     pinned: dict[str, set[int]] = {}

@@ -51,7 +51,7 @@ def say(**line: Any) -> None:
 
 
 def rounds(request: dict[str, Any]) -> Iterator[int]:
-    """Count up to `count` (or a great number), for at most `seconds`."""
+    """Count up to `count` for at most `seconds`."""
     end = time.monotonic() + request.get("seconds", 300)
     for number in range(request.get("count", 1_000_000)):
         if time.monotonic() > end:
@@ -74,7 +74,7 @@ class _Calls:
 
 
 class Actions:
-    """What a worker can do; the method's name is the request's `do`."""
+    """The actions of a worker; `do` of the request names the method."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
@@ -82,14 +82,14 @@ class Actions:
         self.name: str = request["name"]
 
     def open(self) -> Graph:
-        """Open as a user does, which also recovers."""
+        """Open as a user does, with recovery."""
         graph = og.open(self.uri)
         if self.request.get("wait"):
             self.wait()
         return graph
 
     def repository(self) -> Repository:
-        """Open to write, as `og.open` does; unless the request says not to, recover first."""
+        """Open to write, as `og.open` does, with recovery unless the request disables it."""
         repository = Repository.open(self.uri)
         if self.request.get("recover", True):
             recover(repository)
@@ -98,17 +98,17 @@ class Actions:
         return repository
 
     def wait(self) -> None:
-        """Say that everything is loaded, and wait for the word."""
+        """Report readiness and wait for the start signal."""
         say(ready=True)
         sys.stdin.readline()
 
     def recover(self) -> None:
-        """Nothing but open."""
+        """Open only."""
         self.repository()
         say(done="recover")
 
     def recover_now(self) -> None:
-        """Settle what is there, once the word is given."""
+        """Recover after the start signal."""
         recover(self.repository())
         say(done="recover")
 
@@ -138,7 +138,7 @@ class Actions:
                 say(key=key, commit=commit.id)
 
     def branch_commits(self) -> None:
-        """Write pairs on a branch until it is gone."""
+        """Write pairs on a branch until it is deleted."""
         repository = self.repository()
         for number in rounds(self.request):
             key = f"{self.name}-{number}"
@@ -150,7 +150,7 @@ class Actions:
             say(key=key, commit=commit.id)
 
     def stall(self) -> None:
-        """Write one pair, and stop just before its publish, as a suspended machine would."""
+        """Write one pair and stop the process just before its publish, like a suspended machine."""
         repository = self.repository()
         with arm("publish.before_commit", self._stop_once):
             commit = add_pair(repository, self.name)
@@ -180,13 +180,13 @@ class Actions:
         say(commit=result.commit_id, outcome=result.outcome, calls=calls.seen)
 
     def increments(self) -> None:
-        """Count up the counter."""
+        """Increment the counter."""
         repository = self.repository()
         for _ in rounds(self.request):
             say(commit=increment(repository).id)
 
     def idempotent(self) -> None:
-        """One request, known by its key."""
+        """One request with an idempotency key."""
         repository = self.repository()
         say(commit=add_pair(repository, "once", idempotency_key=self.request["key"]).id)
 
@@ -218,13 +218,13 @@ class Actions:
         say(done="optimize")
 
     def cleanup(self) -> None:
-        """Clean up once, with nobody writing."""
+        """Clean up once, without concurrent writers."""
         repository = self.repository()
         maintenance.cleanup(repository, keep=1, confirm=True, grace=timedelta(0))
         say(done="cleanup")
 
     def litter(self) -> None:
-        """Make versions nobody pins and collect them at once, as a recovery does for a dead writer."""
+        """Create unpinned versions and collect them at once, like a recovery for a dead writer."""
         repository = self.repository()
         for _ in rounds(self.request):
             table = repository.snapshot().table(ITEM)
@@ -234,7 +234,7 @@ class Actions:
             say(gone=len(remove_versions(repository.tables, table.folder, versions)))
 
     def maintain(self) -> None:
-        """Optimize and clean up, again and again, beside writers."""
+        """Optimize and clean up repeatedly beside writers."""
         graph = self.open()
         grace = timedelta(seconds=self.request["grace_s"])
         for _ in rounds(self.request):

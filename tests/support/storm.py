@@ -1,4 +1,4 @@
-"""Writers that are killed at random times, again and again, with compaction and cleanup beside them."""
+"""Writers killed at random times, with concurrent compaction and cleanup."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import omnigraph as og
 from support.store import Worker, check_sound, check_usable, collect, new_graph, seeds, settle
 
 GRACE_S = 15.0
-"""Longer than any promoted version waits for its publish here."""
+"""Longer than the time between promotion and publish in this test."""
 
 
 @dataclass
 class Storm:
-    """What happened."""
+    """Counts of the run."""
 
     kills: int = 0
     kills_of_maintenance: int = 0
@@ -34,7 +34,7 @@ class Storm:
 
 
 def storm(folder: Path, *, kills: int, writers: int, seconds: float) -> Storm:
-    """Kill writers until `kills` or `seconds` are reached, then check that nothing is lost, doubled or half."""
+    """Kill writers until `kills` or `seconds` are reached, then check that no commit is lost, duplicated or partial."""
     root = folder / "storm"
     new_graph(root, 6, age=timedelta(hours=1))
     done = rage(folder, root, kills=kills, writers=writers, seconds=seconds, known=sorted(seeds(6)))
@@ -52,7 +52,7 @@ def rage(
     known: list[str],
     environ: Mapping[str, str] | None = None,
 ) -> Storm:
-    """The storm itself, and the checks that hold on every store."""
+    """Run the kills and the checks common to all stores."""
     done = Storm()
     chance = random.Random(kills)
     acknowledged = list(known)
@@ -77,7 +77,7 @@ def rage(
         alive = [start("commits") for _ in range(writers)]
         while done.kills < kills and time.monotonic() - started < seconds:
             victim = alive.pop(0)
-            # From here on it is somewhere in a commit, or between two.
+            # From here on the writer is inside a commit or between two commits.
             assert victim.wait_for(lambda worker: bool(worker.said())), victim.trouble()
             time.sleep(chance.uniform(0.0, 0.1))
             retire(victim)

@@ -36,7 +36,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.samp
 
 
 def lowers(*, but: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
-    """Names that begin with a small letter."""
+    """Names that begin with a lower-case letter."""
     free = st.from_regex(r"[a-z_][A-Za-z0-9_]{0,5}", fullmatch=True)
     return (st.sampled_from(WORDS) | free).filter(lambda word: word not in but)
 
@@ -164,7 +164,7 @@ def calls(draw: st.DrawFn, inner: st.SearchStrategy[q.Expr], names: tuple[str, .
 
 
 def operators(inner: st.SearchStrategy[q.Expr]) -> st.SearchStrategy[q.Expr]:
-    """Everything that puts expressions together."""
+    """Composed expressions."""
     compare = st.builds(q.Compare, st.sampled_from(EVERY_COMPARISON), inner, inner)
     return (
         calls(inner)
@@ -180,12 +180,12 @@ def operators(inner: st.SearchStrategy[q.Expr]) -> st.SearchStrategy[q.Expr]:
 
 
 def tame(expr: q.Expr) -> q.Expr:
-    """The same tree without what reads like an arrow of another language."""
+    """The same tree without text that resembles an arrow of another language."""
     match expr:
         case q.Compare("<", q.Var(), right) if begins_with_sign(right):
-            return q.Compare(">", expr.left, right)  # `$a <-e` reads like an arrow
+            return q.Compare(">", expr.left, right)  # `$a <-e` resembles an arrow
         case q.Arithmetic("-", left, q.ListLiteral() | q.Negative() as right):
-            return q.Arithmetic("+", left, right)  # `a -[` and `a --` read like arrows
+            return q.Arithmetic("+", left, right)  # `a -[` and `a --` resemble arrows
     return expr
 
 
@@ -199,7 +199,7 @@ def begins_with_sign(expr: q.Expr) -> bool:
 
 
 def first_of(expr: q.Expr) -> q.Expr:
-    """What the text of an expression begins with."""
+    """The first token of an expression."""
     match expr:
         case q.Compare(_, left) | q.Arithmetic(_, left) | q.IsNull(left):
             return first_of(left)
@@ -219,7 +219,7 @@ OPERANDS = st.recursive(
 
 @st.composite
 def filters(draw: st.DrawFn) -> q.Condition:
-    """A condition that does not read as another clause, or as part of the one before it."""
+    """A condition that does not parse as another clause or as part of the preceding one."""
     expr = draw(OPERANDS)
     if not isinstance(expr, q.Compare | q.Logic | q.IsNull):
         expr = q.Compare(draw(st.sampled_from(EVERY_COMPARISON)), draw(FIELDS), expr)
@@ -345,7 +345,7 @@ def rewrite(text: str, random: Random) -> tuple[str, list[str]]:
                 comments.append(comment.rstrip())
                 gap += [random.choice(("", "", *_SPACES)), comment, "\n" if comment.startswith("//") else ""]
             if gap and before is not None and before.text == "/":
-                gap.insert(0, " ")  # with a slash before it, a comment begins one sooner
+                gap.insert(0, " ")  # a preceding slash would start the comment earlier
             if not gap and before is not None and before.end < token.start:
                 gap.append(random.choice(_SPACES))
             pieces += gap
@@ -355,7 +355,7 @@ def rewrite(text: str, random: Random) -> tuple[str, list[str]]:
 
 
 def _glued(left: Token, right: Token) -> bool:
-    """Whether the two tokens are one to the parser: the pieces of an enum value, a sign and its number."""
+    """True if the parser joins the two tokens: parts of an enum value, a sign and its number."""
     if left.end < right.start or END in (left.kind, right.kind) or STRING in (left.kind, right.kind):
         return False
     return all(c.isalnum() or c in "_-" for c in left.text + right.text)

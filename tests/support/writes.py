@@ -1,4 +1,4 @@
-"""Graphs to write to: records in one line each, what is stored as plain dicts, and what must not change."""
+"""Graphs for write tests: one-line records, stored rows as dictionaries, and complete states for comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omnigraph.graph import Graph
 from omnigraph.versioning.write.repository import Repository
 
 SHELVES = "node Shelf { code: String @key  note: String?  cap: I32? }\nedge Beside: Shelf -> Shelf\n"
-"""The schema of the worked cases of the loader's specification."""
+"""The schema of the worked examples in the specification of loads."""
 
 
 def new_graph(root: Path, schema: str = SHELVES, *records: Mapping[str, Any], **settings: Any) -> Graph:
@@ -70,7 +70,7 @@ def ids_of(graph: Graph, type_name: str, **where: Any) -> list[str]:
 
 
 def everything(graph: Graph) -> tuple[Any, ...]:
-    """All a write can change: every branch with its head, and the records and schema there."""
+    """Everything a write can change: every branch with its head, records and schema."""
     return tuple(
         (
             branch,
@@ -83,14 +83,14 @@ def everything(graph: Graph) -> tuple[Any, ...]:
 
 
 def manifest_files(graph: Graph) -> dict[str, int]:
-    """The files of the manifest and their sizes: a publish adds to them."""
+    """The files of the manifest and their sizes; a publish adds to them."""
     root = Path(graph.uri.removeprefix("file://")) / "__manifest"
     assert root.is_dir()
     return {str(path.relative_to(root)): path.stat().st_size for path in root.rglob("*") if path.is_file()}
 
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any] | str]) -> Path:
-    """Records, or lines as they are, as a file."""
+    """Write records, or lines verbatim, to a file."""
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     path.write_text("".join(line + "\n" for line in lines))
     return path
@@ -104,7 +104,7 @@ def named(items: Sequence[tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
 
 
 class FakeEmbedder:
-    """A vector that tells the length of its text; or a failure. Remembers what it was asked."""
+    """An embedder whose vector encodes the length of the text, or that fails. It records its inputs."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -126,7 +126,7 @@ class FakeEmbedder:
 
 
 def interfere(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Let something happen once, between a write's look at the branch and its publish."""
+    """Run an action once between the snapshot of a write and its publish."""
     publish = Repository.publish
     left = [act]
 
@@ -139,10 +139,10 @@ def interfere(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Non
 
 
 def reopened(graph: Graph) -> Graph:
-    """Another handle on the same graph, as another process would have it."""
+    """Another handle on the same graph, as in another process."""
     return og.open(graph.uri, sync=False, environ={})
 
 
 def called(name: str) -> Callable[[int], pa.Array]:
-    """Ids for rows that have none: all the same."""
+    """Replace generated ids by a constant."""
     return lambda count: pa.array([name] * count, pa.utf8())

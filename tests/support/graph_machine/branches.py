@@ -32,7 +32,7 @@ class Branches(SchemaChanges):
         refusals = [Refusal("branch_exists", (f"'{name}'",))] if name in self.branches else []
         note(f"create branch {name} from {source} at {at}")
         if not refusals and self.gone.intersection(start.pins.values()):
-            # What it would stand on may have been forgotten, and then there is no such branch.
+            # A cleanup may have removed the fork point; then the branch is not created.
             try:
                 graph.branch_create(name, source, at=at)
             except Damaged as error:
@@ -71,7 +71,7 @@ class Branches(SchemaChanges):
         self.handles = [self.opened() if both or handle is graph else handle for handle in self.handles]
 
     def tend(self, random: Random, graph: Graph) -> None:
-        """Compact or index: rows stay, and there is a commit exactly when something was done."""
+        """Compact or index: rows stay the same, and there is a commit exactly if something changed."""
         compact = random.random() < 0.6
         done = (graph.optimize if compact else graph.ensure_indices)(self.branch)
         assert [entry.table_key for entry in done] == sorted(self.tables)
@@ -81,9 +81,9 @@ class Branches(SchemaChanges):
             self.landed("optimize" if compact else "ensure_indices", None, self.tables, touched)
 
     def cleanup(self, random: Random, graph: Graph) -> None:
-        """Forget old commits; what is kept stays readable."""
+        """Remove old commits; kept commits stay readable."""
         keep = random.choice((0, 1, 2, 5))
-        # Long after anybody could still read or write what is forgotten.
+        # Later than any reader or writer of a removed version.
         self.now += HOUR_US
         confirm = random.random() < 0.8
         note(f"cleanup keep={keep} confirm={confirm}")
@@ -97,11 +97,11 @@ class Branches(SchemaChanges):
             self.handles = [self.opened(), self.opened()]
 
     def round_trip(self, random: Random, graph: Graph) -> None:
-        """An export loads into a new graph of the same schema, or into its own, and changes no row."""
+        """An export loads into a new graph or into its own graph without changing a row."""
         path = self.folder / "export.jsonl"
         rows = graph.export(path, branch=self.branch)
         assert rows == sum(map(len, self.tables.values()))
-        # Composite ids follow the order in which columns came to be, which a new graph does not know.
+        # Composite ids follow the order in which columns were created; a new graph has another order.
         if random.random() < 0.5 and not any(list(n.key) != sorted(n.key) for n in self.schema.nodes.values()):
             twin = og.init(self.folder / "twin", self.schema.text(), sync=False)
             twin.load(path, mode="overwrite")

@@ -10,7 +10,7 @@ from support.graph_model import Schema, Tables
 
 @dataclass
 class ModelCommit:
-    """What the model knows of a commit; `pins` tell table versions apart."""
+    """A commit of the model; `pins` identify table versions."""
 
     id: str
     parent: ModelCommit | None
@@ -21,7 +21,7 @@ class ModelCommit:
     actor: str | None = None
 
     def line(self) -> list[ModelCommit]:
-        """This commit and those before it."""
+        """This commit and its ancestors."""
         found = [self]
         while found[-1].parent is not None:
             found.append(found[-1].parent)
@@ -36,7 +36,7 @@ class Branch:
 
 @dataclass
 class Tally:
-    """What a run did, to be told at its end."""
+    """Counts of a run."""
 
     steps: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)

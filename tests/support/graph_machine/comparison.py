@@ -62,7 +62,7 @@ def with_id(id_: str, row: Row | None) -> Row | None:
 
 
 def plain(row: Row | None) -> str | None:
-    """A row by its names, dates as numbers and bytes as text, whichever way it was read."""
+    """A row in normal form: dates as numbers, bytes as text, sorted names."""
     if row is None:
         return None
     return json.dumps({name: plain_value(row[name]) for name in sorted(row)})

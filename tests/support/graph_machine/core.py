@@ -67,7 +67,7 @@ class Core(RuleBasedStateMachine):
         return self.now
 
     def ticking(self, graph: Graph) -> Graph:
-        """The graph under the clock of this life."""
+        """The graph with the clock of the machine."""
         repository_of(graph).clock = self.clock
         return graph
 
@@ -97,7 +97,7 @@ class Core(RuleBasedStateMachine):
         return self.head.tables
 
     def attempt(self, refusals: Sequence[Refusal], action: Callable[[], Any]) -> Any:
-        """Do it; an error must be one of those that may come, and must come when there is one."""
+        """Run an action; it must raise one of the expected errors, if there are any, and no other."""
         try:
             result = action()
         except OmniGraphError as error:
@@ -116,7 +116,7 @@ class Core(RuleBasedStateMachine):
     def landed(
         self, kind: str, commit_id: str | None, tables: Tables, touched: Sequence[str], schema: Schema | None = None
     ) -> None:
-        """A commit was made on the current branch."""
+        """Record a commit on the current branch."""
         graph = self.handles[0]
         commit = graph.commit(graph.snapshot(self.branch).commit_id)
         assert commit.id == (commit_id or commit.id)
@@ -133,7 +133,7 @@ class Core(RuleBasedStateMachine):
         self.tally.commits += 1
 
     def check(self, random: Random) -> None:
-        """Everything readable agrees with the model."""
+        """Compare the graph with the model."""
         graph = random.choice(self.handles)
         assert graph.branches() == ["main", *sorted(set(self.branches) - {"main"})]
         for branch in dict.fromkeys([self.branch, random.choice(list(self.branches))]):
@@ -148,14 +148,14 @@ class Core(RuleBasedStateMachine):
         self.check_history(random, graph)
 
     def check_history(self, random: Random, graph: Graph) -> None:
-        """An earlier commit still says what it said, unless it may have been forgotten."""
+        """Compare an earlier commit, unless a cleanup may have removed it."""
         commit = random.choice(self.commits)
         key = random.choice(list(commit.tables))
         name = key.partition(":")[2]
         kept = commit.pins[key] not in self.gone
         ids = [*commit.tables[key], GHOST]
         id_ = random.choice(ids)
-        # A name that is a node's and an edge's means the node.
+        # A name shared by a node type and an edge type means the node type.
         if key.startswith("edge:") and name in commit.schema.nodes:
             return
         try:

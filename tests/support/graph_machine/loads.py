@@ -35,7 +35,7 @@ from support.graph_model import (
 
 
 def _move(record: Record, line: int) -> None:
-    """Put a record on another line."""
+    """Move a record to another line."""
 
     def placed(refusal: Refusal) -> Refusal:
         return Refusal(refusal.code, (f"line {line}:", *refusal.words[1:]))
@@ -46,7 +46,7 @@ def _move(record: Record, line: int) -> None:
 
 
 def _as_arrow(schema: Schema, raw: Sequence[Any], named: Sequence[str]) -> dict[str, pa.Table]:
-    """Well-formed records as a table per type, every column present."""
+    """Well-formed records as one table per type with all columns."""
     types = {type_.table: type_ for type_ in schema.types()}
     tables = {}
     for key in named:
@@ -94,7 +94,7 @@ class Loads(Mutations):
     def load_what_is_right(
         self, graph: Graph, given: Any, mode: str, records: Sequence[Record], *, sound: bool
     ) -> None:
-        """Wrong records are set aside, and only when there are some; the rest is as good as loaded alone."""
+        """Invalid records are set aside; the others load as if given alone."""
         rejects: list[Reject] = []
         result = graph.load(given, mode=mode, branch=self.branch, rejects=rejects)
         lines = {reject.line for reject in rejects}
@@ -141,7 +141,7 @@ class Loads(Mutations):
     def some_records(
         self, random: Random, mode: str, size: int, *, strict: bool
     ) -> tuple[list[Any], list[Record], list[str]]:
-        """Records as given and as the model reads them; `strict` ones are well-formed."""
+        """Records in input form and in model form; `strict` records are well-formed."""
         types = random.sample(self.schema.types(), min(len(self.schema.types()), random.choice((1, 2, 3))))
         raw: list[Any] = []
         records: list[Record] = []
@@ -206,7 +206,7 @@ class Loads(Mutations):
         return record, Record(line, type_, row, id_, given=frozenset(data))
 
     def spoiled(self, random: Random, raw: dict[str, Any], record: Record) -> Any:
-        """The same with one thing wrong, which the model is told."""
+        """The record with one error, which is recorded in the model."""
         type_ = record.type
         assert type_ is not None
         data = raw.setdefault("data", {})

@@ -25,7 +25,7 @@ STEPS = [
 
 
 def run(lives: int, steps: int) -> Tally:
-    """So many lives of so many steps."""
+    """Run `lives` histories of `steps` steps."""
 
     class Machine(GraphMachine):
         tally = Tally()

@@ -36,7 +36,7 @@ from support.graph_model import (
 
 
 def related_type(random: Random, types: Sequence[Any], earlier: Sequence[Statement]) -> Any:
-    """A type, preferably one that an earlier statement of the query is about."""
+    """A type, preferably one used by an earlier statement of the query."""
     known = {statement.type.table for statement in earlier}
     kin = [type_ for type_ in types if type_.table in known]
     return random.choice(kin if kin and random.random() < 0.6 else types)
@@ -47,7 +47,7 @@ def key_of(type_: AnyType) -> tuple[str, ...]:
 
 
 def comparable(type_: AnyType) -> dict[str, Prop]:
-    """What a condition can be about."""
+    """The properties that a condition can use."""
     ends = {end: Prop("String", nullable=False) for end in ("src", "dst")} if isinstance(type_, EdgeType) else {}
     return {name: prop for name, prop in type_.props.items() if prop.type in COMPARABLE} | ends
 
@@ -132,7 +132,7 @@ class Mutations(Core):
         return ", ".join(texts), values
 
     def enum_safe(self, query: QueryText, prop: Prop, given: Any) -> str:
-        """A value outside its enum can only come by a parameter: as a literal it does not compile."""
+        """A value outside its enum is passed as a parameter: as a literal it does not compile."""
         if prop.type == "enum" and given is not None and given not in prop.values:
             return query.param("String", given)
         return query.value(prop, given)
@@ -140,7 +140,7 @@ class Mutations(Core):
     def some_where(
         self, random: Random, query: QueryText, type_: AnyType, earlier: Sequence[Statement]
     ) -> tuple[str, Where]:
-        """A condition, preferably about what earlier statements of the query wrote or asked for."""
+        """A condition, preferably on rows that earlier statements of the query wrote or selected."""
         op = random.choice(("=", "=", "=", "=", "!=", "<", "<=", ">", ">="))
         choices = comparable(type_)
         kin = [statement for statement in earlier if statement.type.table == type_.table]
@@ -175,7 +175,7 @@ class Mutations(Core):
         self.attempt(refusals, lambda: graph.mutate(text, params=params, branch=self.branch))
 
     def wrong_mutations(self, random: Random) -> Iterator[tuple[str, dict[str, Any], list[Refusal]]]:
-        """Queries that fail before any rule of the data is asked."""
+        """Queries that fail before any integrity rule is checked."""
         none: dict[str, Any] = {}
         yield "query q() { insert Nobody { name: 1 } }", none, [Refusal("T10", ("'Nobody'",))]
         yield "query q() { delete Nobody where a = 1 }", none, [Refusal("T10", ("'Nobody'",))]

@@ -29,7 +29,7 @@ from support.graph_model import (
 
 @dataclass
 class Evolution:
-    """A schema change: the new schema, the hints that say what was renamed, and what must come of it."""
+    """A schema change: the new schema, rename hints, and the expected refusal."""
 
     schema: Schema
     renamed: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Evolution:
 
 
 def _migrated(commit: ModelCommit, new: Schema, renamed: Mapping[str, str]) -> tuple[Tables, dict[str, int | None]]:
-    """The rows under another schema, and which tables kept their version."""
+    """The rows under another schema, and the tables that kept their version."""
     before = {type_.number: type_ for type_ in commit.schema.types()}
     tables: Tables = {}
     pins: dict[str, int | None] = {}
@@ -88,12 +88,12 @@ def _names(schema: Schema, type_: AnyType) -> set[str]:
 
 
 def _was_here(schema: Schema, type_: AnyType, name: str) -> bool:
-    """Whether the type has the property now, under any name of its own."""
+    """True if the type has the property now, under any of its names."""
     return any(old.number == type_.number and name in old.props for old in schema.types())
 
 
 def _in_group(type_: AnyType, name: str) -> bool:
-    """Whether a property is part of a key or of a rule over several."""
+    """True if a property is part of a key or of a multi-column rule."""
     key = isinstance(type_, NodeType) and name in type_.key
     return key or any(name in columns and len(columns) > 1 for columns in type_.unique)
 
@@ -145,7 +145,7 @@ class SchemaChanges(Loads):
                 self.purge(old, new)
 
     def purge(self, old: Schema, new: Schema) -> None:
-        """Old versions of tables that lost something for good are gone, unless a head has them."""
+        """Mark old versions of tables that lost data as removed, unless a head pins them."""
         after = {type_.number: type_ for type_ in new.types()}
         lost = {
             type_.number
@@ -159,7 +159,7 @@ class SchemaChanges(Loads):
                     self.gone.add(commit.pins[type_.table])
 
     def some_change(self, random: Random, change: Evolution) -> Evolution:
-        """One more change that is supported."""
+        """Add one supported change."""
         schema, renamed = change.schema, dict(change.renamed)
         kinds = ("add", "add", "rename", "drop", "type", "type", "rename type", "drop type", "widen", "index", "note")
         kind = random.choice((*kinds, "nothing"))

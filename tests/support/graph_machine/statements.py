@@ -14,7 +14,7 @@ from support.graph_model import (
 
 
 class QueryText:
-    """Writes a query: each value becomes a literal or a parameter."""
+    """Builds a query; each value becomes a literal or a parameter."""
 
     def __init__(self, random: Random) -> None:
         self.random = random

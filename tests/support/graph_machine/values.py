@@ -27,7 +27,7 @@ def base64_of(data: bytes) -> str:
     return "base64:" + base64.b64encode(data).decode()
 
 
-# Each as JSON gives it and as it is stored.
+# (JSON form, stored form)
 VALUES: dict[str, list[tuple[Any, Any]]] = {
     "String": [(text, text) for text in ("a", "b", "a@b", "it's @", "é@", "Z", "`", "x\ny")],
     "Bool": [(True, True), (False, False)],
@@ -50,7 +50,7 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
 }
 
 
-# Each with words the message must have.
+# (value, words of the message)
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "String": [(3, ""), (["a"], "")],
     "Bool": [(1, ""), ("true", "")],
@@ -97,7 +97,7 @@ COMPARABLE = (*NUMBERS, "String", "enum", "Bool", "Date", "DateTime")
 
 
 def sample(random: Random, prop: Prop) -> tuple[Any, Any]:
-    """A value of a property as JSON and as stored; rarely an enum value that is none."""
+    """A value of a property as (JSON, stored); rarely a value outside its enum."""
     if prop.type == "enum":
         value = random.choice(prop.values) if random.random() < 0.95 else "odd"
         return value, value
@@ -109,7 +109,7 @@ def sample_or_null(random: Random, prop: Prop) -> tuple[Any, Any]:
 
 
 def stored_value(prop: Prop, given: Any) -> Any:
-    """A JSON value of the samples as Arrow wants it."""
+    """A sample in Arrow form."""
     if given is None or prop.type == "enum":
         return given
     for candidate, stored in VALUES[prop.type]:
@@ -122,7 +122,7 @@ def stored_value(prop: Prop, given: Any) -> Any:
 
 
 def as_given(prop: Prop, stored: Any) -> Any:
-    """A stored value as a parameter can give it."""
+    """A stored value as a parameter."""
     if stored is None:
         return None
     if prop.type == "Date":

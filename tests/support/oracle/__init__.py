@@ -1,20 +1,19 @@
-"""What a read answers, worked out the slow way from the specification alone (`query-language.md` §§4-12).
+"""The result of a read, computed without optimisation from the specification alone (`query-language.md` §§4-12).
 
-Nothing here is fast and nothing here looks at the program: of it, only the query's tree and the catalog are
-used. A graph is plain dicts of stored values: dates are days, datetimes are milliseconds, 32-bit floats are
-already rounded.
+The oracle uses only the syntax tree and the catalog of the product. A graph is dictionaries of stored values: dates
+are days, datetimes are milliseconds, 32-bit floats are already rounded.
 
-A match block is read as what it says about assignments. A hop without an edge variable is a relation between
-its two ends, so it never multiplies rows and it does not matter which end was known first; an edge variable
-ranges over edge rows; every `$_` is a variable of its own that nobody can name again.
+A match block is a set of conditions on assignments of variables. A hop without an edge variable is a relation between
+its two ends, so it never multiplies rows and the order of binding does not matter. An edge variable ranges over edge
+rows. Every `$_` is a distinct variable.
 
-Where the text leaves a choice, it is made once and here:
+Where the specification leaves a choice, the oracle defines it:
 
-- The *source* of §5.2 is the source of the edge, and of an undirected hop its left end: that is the only
-  reading under which the order of clauses has no effect.
-- Within a ranked entity, rows that further sort keys leave tied come by the ids of the bound edges, then of
-  the other variables, each in name order (§8.3 before §11).
-- A list of F32 is an F32 column too: what is looked for in it is rounded first.
-- A function of an absent text is false or 0, of an absent vector null.
-- Folding to ASCII undoes whatever Unicode calls a composition: accents, and ligatures too.
+- The *source* of §5.2 is the source of the edge; for an undirected hop, its left end. Only this reading makes the
+  order of clauses irrelevant.
+- Within a ranked entity, ties of further sort keys are ordered by the ids of the bound edges, then of the other
+  variables, each in name order (§8.3 before §11).
+- A list of F32 is an F32 column: values searched in it are rounded first.
+- A function of a null text is false or 0; of a null vector, null.
+- Folding to ASCII decomposes every Unicode composition, including accents and ligatures.
 """

@@ -32,7 +32,7 @@ AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
 
 
 def adds_exactly(values: list[Any]) -> bool:
-    """Whether 64-bit floats give the same sum in every order: all are multiples of one step, and not too many."""
+    """True if 64-bit floats give the same sum in every order: all are multiples of one step within 2^53 steps."""
     steps = [Fraction(value) * 2**20 for value in values]
     return all(step.denominator == 1 for step in steps) and sum(map(abs, steps)) <= 2**53
 
@@ -43,12 +43,12 @@ class Aggregation(Ordering):
     def aggregate(
         self, rows: list[Row], exprs: list[ast.Expr], read: ast.Read
     ) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
-        """The groups in order, how far their values may be off, and whether the order is certain."""
+        """The groups in order, the tolerance of their values, and whether the order is determined."""
         keys = [key for expr in exprs for key in keys_of(expr, self.depends)]
         groups: dict[Any, list[Row]] = {} if keys else {(): []}
         for row in rows:
             groups.setdefault(tuple(hashable(self.value(key, row)) for key in keys), []).append(row)
-        for members in groups.values():  # a sum that overflows is an error, whichever groups are left
+        for members in groups.values():  # a sum that overflows is an error even if its group is filtered out
             for expr in (*exprs, *(item.expr for item in read.order)):
                 self.of_group(expr, members)
         every = [members for members in groups.values() if self.passes(read.having, members)]
@@ -67,14 +67,14 @@ class Aggregation(Ordering):
         return shown, doubt, bool(read.order) and sure
 
     def depends(self, expr: ast.Expr) -> bool:
-        """Whether an expression says something of the row."""
+        """True if an expression depends on the row."""
         return any(name in self.block.types for name in variables_of(expr, self.params))
 
     def passes(self, having: Sequence[ast.Condition], members: list[Row]) -> bool:
         return all(self.of_group(condition.expr, members) is True for condition in having)
 
     def of_group(self, expr: ast.Expr, members: list[Row]) -> Any:
-        """The value of an expression for a group: its aggregates are worked out, and its keys are those of any row."""
+        """The value of an expression for a group: aggregates over its members, keys from any member."""
 
         def known(part: Any) -> Any:
             if isinstance(part, ast.Word) and self.meant(part) is not part:
@@ -96,7 +96,7 @@ class Aggregation(Ordering):
         return Known(AGGREGATES[call.function](values), scalar)
 
     def doubt(self, expr: ast.Expr, groups: list[list[Row]]) -> float:
-        """How far an item may be off: sums are no more exact than their largest term; 0 where they are exact."""
+        """The tolerance of an item: sums are as exact as their largest term; 0 if exact."""
         most = 0.0
         expr = self.meant(expr)
         for call in inside(expr):
@@ -106,4 +106,4 @@ class Aggregation(Ordering):
                 values = [v for v in (self.value(call.arguments[0], row) for row in members) if v is not None]
                 if values and not (call.function == "sum" and type(values[0]) is int) and not adds_exactly(values):
                     most = max(most, 1e-9 * float(max(map(abs, values))) * len(values))
-        return most if is_aggregate(expr) else most * 1e3  # what is computed with a sum is off by more
+        return most if is_aggregate(expr) else most * 1e3  # an expression over a sum has a larger error

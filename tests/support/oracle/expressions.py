@@ -29,7 +29,7 @@ def case_values(case: ast.Case) -> list[ast.Expr]:
 
 
 def distances(source: Key, pairs: Pairs) -> dict[Key, int]:
-    """Node → the shortest number of pairs to it from `source`."""
+    """Node → its distance in pairs from `source`."""
     found = {source: 0}
     edge = [source]
     while edge:
@@ -43,7 +43,7 @@ def is_rank(expr: ast.Expr) -> bool:
 
 
 def ranked_variable(call: ast.Call) -> str:
-    """The variable a rank is about."""
+    """The variable that a rank orders."""
     first = call.arguments[0]
     if isinstance(first, ast.Arithmetic):
         first = first.left
@@ -57,11 +57,11 @@ class Expressions(Planning):
     """Values of expressions."""
 
     def holds(self, expr: ast.Expr, row: Row) -> bool:
-        """Whether a condition is definitely true; unknown is not."""
+        """True if a condition is true; unknown counts as false."""
         return self.value(expr, row) is True
 
     def compared(self, expr: ast.Compare, row: Row) -> bool | None:
-        """A comparison: None, unknown, when an operand is null."""
+        """A comparison; None (unknown) if an operand is null."""
         left, right = self.value(expr.left, row), self.value(expr.right, row)
         if expr.op in ("in", "not in") and isinstance(expr.right, ast.ListLiteral):
             equal = [self.compared(ast.Compare("=", expr.left, item), row) for item in expr.right.items]
@@ -174,7 +174,7 @@ class Expressions(Planning):
                 raise AssertionError(expr)
 
     def of_one_type(self, items: Sequence[ast.Expr], values: list[Any], row: Row) -> list[Any]:
-        """The values of a list: beside a float every number is one, also field by field in objects."""
+        """The values of a list: if one is a float, all numbers become floats, also field by field in objects."""
         objects = [(item, at) for at, item in enumerate(items) if isinstance(item, ast.ObjectLiteral)]
         for place, named in enumerate(objects[0][0].fields if objects else ()):
             column = [item.fields[place].value for item, _ in objects]
@@ -185,7 +185,7 @@ class Expressions(Planning):
         return [float(value) if floats and type(value) is int else value for value in values]
 
     def arithmetic(self, op: str, left: ast.Expr, right: ast.Expr, row: Row) -> Any:
-        """What two values make; None when one is null or nothing comes out."""
+        """The result of an operation; None if an operand is null or the result is undefined."""
         a, b = self.value(left, row), self.value(right, row)
         if a is None or b is None or (op in "/%" and b == 0):
             return None
@@ -203,12 +203,12 @@ class Expressions(Planning):
         return within(number, self.scalar(ast.Arithmetic(op, left, right), row))
 
     def scalar(self, expr: ast.Expr, row: Row) -> str:
-        """Which whole number an expression is: U64 only where nothing signed takes part."""
+        """The integer type of an expression: U64 only if no operand is signed."""
         match expr:
             case ast.PropertyOf(var=var, property=prop):
                 entity = row[var.text] or self.missing[var.text]
                 types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
-                of = types.get(entity.type)  # none of an interface that nobody implements: there are no rows either
+                of = types.get(entity.type)  # an interface without implementations has no rows
                 return of.properties[prop.text].type.scalar if of is not None else "I64"
             case ast.Var(name=name):
                 return self.declared.get(name, "I64")
@@ -266,7 +266,7 @@ class Expressions(Planning):
                 raise AssertionError(call.function)
 
     def corpus(self, of: ast.PropertyOf) -> dict[Key, list[str]]:
-        """Node → tokens of every text of the variable's types that is there."""
+        """Node → tokens of every non-null text of the types of the variable."""
         types, prop = self.block.types[of.var.text][1], of.property.text
         if (types, prop) not in self.world.corpora:
             stored = {(t, id): props.get(prop) for t in types for id, props in self.world.nodes[t].items()}
@@ -275,7 +275,7 @@ class Expressions(Planning):
         return self.world.corpora[types, prop]
 
     def meant(self, expr: ast.Expr) -> ast.Expr:
-        """A bare word means the returned item of that alias."""
+        """A bare word refers to the returned item with that alias."""
         if isinstance(expr, ast.Word):
             named = [item.expr for item in self.items if item.alias and item.alias.text == expr.name]
             return self.meant(named[0]) if named else expr

@@ -43,7 +43,7 @@ WITH_UNIT = ("date_add", "date_diff", "date_trunc")
 
 
 def common(kinds: Sequence[str]) -> str:
-    """The scalar that holds values of several."""
+    """The common scalar type of several."""
     some = set(kinds)
     if len(some) == 1:
         return kinds[0]
@@ -51,7 +51,7 @@ def common(kinds: Sequence[str]) -> str:
 
 
 def scalar_of(call: ast.Call, scalar: Callable[[ast.Expr], str]) -> str:
-    """The scalar of a call, or of the items of the list it gives."""
+    """The scalar type of a call or of the items of its list."""
     name = call.function
     if name in _GIVEN:
         return _GIVEN[name]
@@ -68,7 +68,7 @@ def scalar_of(call: ast.Call, scalar: Callable[[ast.Expr], str]) -> str:
 
 
 def result(name: str, values: Sequence[Any], kinds: Sequence[str]) -> Any:
-    """The result of a call; None where there is none. A unit of time is among the values."""
+    """The result of a call, or None. Units of time are passed as values."""
     if any(value is None for value in values):
         return None
     if name in _PARTS:
@@ -239,7 +239,7 @@ def _last_day(year: int, month: int) -> int:
 
 
 def _between(low: datetime, high: datetime, unit: str) -> int:
-    """The largest number of units after which it is not yet later than `high`."""
+    """The largest number of units from `low` that does not exceed `high`."""
     if unit not in ("year", "quarter", "month"):
         return (high - low) // timedelta(**{f"{unit}s": 1})
     count = (high.year - low.year + 1) * {"year": 1, "quarter": 4, "month": 12}[unit]

@@ -1,4 +1,4 @@
-"""What the oracle needs for groups and for what a query puts together: parts of expressions, and values compared."""
+"""Groups and composed values: parts of expressions, order and equality of values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
 
 @dataclass(frozen=True)
 class Known:
-    """A value that was worked out already, where the tree had an aggregate."""
+    """A computed value in place of an aggregate."""
 
     value: Any
     scalar: str
@@ -66,7 +66,7 @@ def aggregates(expr: Any) -> bool:
 
 
 def keys_of(expr: Any, depends: Callable[[Any], bool]) -> list[Any]:
-    """The largest parts without an aggregate that depend on the row: what the rows are grouped by."""
+    """The grouping keys: the largest parts without an aggregate that depend on the row."""
     if is_aggregate(expr):
         return []
     if not aggregates(expr):
@@ -92,7 +92,7 @@ def _expressions(expr: Any) -> list[Any]:
 
 
 def changed(expr: Any, change: Callable[[Any], Any]) -> Any:
-    """The expression with every part for which `change` gives something else replaced by that."""
+    """The expression with parts replaced by `change`."""
     other = change(expr)
     if other is not expr:
         return other
@@ -105,7 +105,7 @@ def changed(expr: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def sort_key(value: Any) -> tuple[Any, ...]:
-    """Null is smallest; a node stands where its id does, then its type, an object and a list where their parts do."""
+    """Sort key: null first; a node by id, then type; objects and lists by their parts."""
     if value is None:
         return (0,)
     if isinstance(value, dict):
@@ -118,7 +118,7 @@ def sort_key(value: Any) -> tuple[Any, ...]:
 
 
 def hashable(value: Any) -> Any:
-    """Something equal exactly where the value is."""
+    """A hashable form that is equal exactly if the value is equal."""
     if isinstance(value, dict):
         return tuple((name, hashable(part)) for name, part in value.items())
     return tuple(map(hashable, value)) if isinstance(value, list) else value

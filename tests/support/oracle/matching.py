@@ -21,7 +21,7 @@ class Matching(Expressions):
     """Assignments of variables."""
 
     def match(self, block: Block, row: Row) -> list[Row]:
-        """Every way to extend `row` over a block."""
+        """Every extension of `row` that satisfies a block."""
         rows = [row]
         bound = set(row)
         steps = list(block.steps)
@@ -36,7 +36,7 @@ class Matching(Expressions):
                 bound |= set(given)
                 continue
             if step is None:
-                # Hops with no end bound: the left one is bound to every node of its type first.
+                # A hop without bound ends: bind its left end to every node of its type first.
                 walked = next(s for s in steps if isinstance(s, Leap | Trail))
                 left = walked.left if isinstance(walked, Leap) else walked.names[0]
                 rows = list(self.scan(rows, left, block))
@@ -61,7 +61,7 @@ class Matching(Expressions):
         ]
 
     def extended(self, row: Row, block: Block, given: list[str]) -> list[Row]:
-        """The row with every match of an optional block; without any, the row with nothing for its names."""
+        """The row extended by every match of an optional block, or by nulls if there is none."""
         found = [{**row, **{name: way[name] for name in given}} for way in self.match(block, self.kept(row, block))]
         self.missing |= {
             name: Entity(block.types[name][0], min(block.types[name][1], default=""), "") for name in given
@@ -95,7 +95,7 @@ class Matching(Expressions):
         return True
 
     def leap(self, leap: Leap, rows: list[Row], block: Block) -> Iterator[Row]:
-        """Each row with every way over the hop that agrees with what the row holds already."""
+        """Each row extended by every consistent traversal of the hop."""
         at: dict[tuple[str, Key], list[Row]] = {}
         for left, right, edge in self.ways(leap):
             if leap.left == leap.right and left != right:
@@ -116,7 +116,7 @@ class Matching(Expressions):
                     yield {**row, **way}
 
     def ways(self, leap: Leap) -> Iterator[tuple[Key, Key, str]]:
-        """(left, right, edge) of every way over a hop; the edge is empty when no variable holds it."""
+        """(left, right, edge) of every traversal of a hop; the edge is empty if no variable binds it."""
         if leap.edge is None:
             yield from ((left, right, "") for left, right in self.relation(leap))
             return

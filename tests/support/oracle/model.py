@@ -16,7 +16,7 @@ Props = dict[str, Any]
 
 @dataclass(frozen=True)
 class Entity:
-    """A row of a table, as a variable holds it."""
+    """A row of a table bound to a variable."""
 
     kind: str
     type: str
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 @dataclass
 class World:
-    """A graph: type → id → stored values; an edge also has `src` and `dst`. What is worked out is kept."""
+    """A graph: type → id → stored values; an edge also has `src` and `dst`. Derived relations are memoised."""
 
     catalog: Catalog
     nodes: dict[str, dict[str, Props]]
@@ -54,9 +54,9 @@ class Answer:
     limit: int | None
     skip: int
     doubt: dict[int, float]
-    """Column → how far its values may be off: sums and means are no more exact than their largest term."""
+    """Column → tolerance of its values: sums and means are as exact as their largest term."""
 
 
 def node_key(entity: Entity) -> Key:
-    """What tells a node, in the order of ids and then of types."""
+    """The identity of a node, ordered by id, then type."""
     return entity.id, entity.type

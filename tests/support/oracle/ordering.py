@@ -21,7 +21,7 @@ from support.oracle.unions import (
 
 
 def reason(arm: ast.Call, score: float | None, place: int | None, share: float | None) -> dict[str, Any]:
-    """Why a candidate is where it is, as far as one ranking goes; scores were turned round to sort by them."""
+    """The explanation of a candidate for one ranking; scores are negated for sorting."""
     of = arm.arguments[0]
     assert isinstance(of, ast.PropertyOf)
     value = -score if arm.function == "bm25" and score is not None else score
@@ -32,7 +32,7 @@ class Ordering(Matching):
     """Order of rows and ranks."""
 
     def presented(self, expr: ast.Expr, value: Any) -> Any:
-        """What is shown of a value: a node as its object, a path as its own, also inside objects and lists."""
+        """The presented form of a value: nodes and paths as objects, also inside objects and lists."""
         match expr:
             case _ if value is None:
                 return None
@@ -51,7 +51,7 @@ class Ordering(Matching):
         return shown_fields(self.catalog, types, value.type, value.id, self.world.props(value))
 
     def sort(self, rows: list[Row], read: ast.Read, limit: int | None) -> list[Row]:
-        """The rows in the total order of §11, or of §8.3 behind a rank; rows it drops are gone."""
+        """The rows in the total order of §11, or of §8.3 with a rank, without the rows that a rank drops."""
         keys = [(self.meant(item.expr), item.direction == "desc") for item in read.order]
         if not keys:
             return rows
@@ -77,7 +77,7 @@ class Ordering(Matching):
         return rows
 
     def rank(self, call: ast.Call, rows: list[Row], limit: int | None) -> tuple[dict[Key, Any], dict[Key, float]]:
-        """Candidate → where it stands, smaller first, and its fused score; the others are dropped."""
+        """Candidate → sort position and fused score; other rows are dropped."""
         if call.function != "rrf":
             scores = self.arm(call, rows)
             best = sorted(scores, key=lambda id: (scores[id], id))
@@ -113,7 +113,7 @@ class Ordering(Matching):
         return place, {id: float(score) for id, score in fused.items()}
 
     def arm(self, call: ast.Call, rows: list[Row]) -> dict[Key, float]:
-        """Candidate → distance, or score turned round; null vectors and scores of 0 are no candidates."""
+        """Candidate → distance or negated score; null vectors and scores of 0 are not candidates."""
         one_of = {node_key(row[ranked_variable(call)]): row for row in rows}
         scores = {id: self.function(call, row) for id, row in one_of.items()}
         if call.function == "nearest":

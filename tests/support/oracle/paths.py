@@ -1,4 +1,4 @@
-"""Paths, worked out the slow way: every path there is, then those that are asked for.
+"""Paths by exhaustive search: enumerate every path, then select.
 
 From the page alone: a path is a sequence of edges that visits no node twice; parallel edges make different paths. The
 shortest has the fewest edges, the lightest the smallest sum, then the fewest edges; of equal ones the ids of the edges
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class NegativeWeight(Exception):
-    """An edge weighs less than nothing."""
+    """An edge has a negative weight."""
 
 
 class Unsure(Exception):
-    """The weights do not add up exactly, so which path is the lightest is not said."""
+    """The weights do not add up exactly, so the lightest path is undefined."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path, as a variable holds it."""
+    """A path bound to a variable."""
 
     nodes: tuple[Entity, ...]
     edges: tuple[Entity, ...]
@@ -48,12 +48,12 @@ class Route:
 
 @dataclass(eq=False)
 class Trail:
-    """A path clause with its anonymous ends named apart."""
+    """A path clause whose anonymous ends have unique names."""
 
     clause: ast.Path
     leaps: list[Leap]
     types: Mapping[str, tuple[str, Types]]
-    """What the variables are, once all hops are looked at."""
+    """The types of the variables after all hops are resolved."""
 
     @property
     def names(self) -> list[str]:
@@ -70,7 +70,7 @@ class Paths:
         self.known: dict[tuple[Trail, Entity], list[tuple[Mapping[str, Entity], Route]]] = {}
 
     def rows(self, trail: Trail, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The row with every path that agrees with it."""
+        """Extend the row by every consistent path."""
         if any(name in row and row[name] is None for name in trail.names):
             return
         found = [
@@ -94,7 +94,7 @@ class Paths:
         return [self.entity("node", type_, id) for type_ in trail.types[first][1] for id in self.world.nodes[type_]]
 
     def followed(self, trail: Trail, leap: Leap) -> list[EdgeType]:
-        """The edge types of a hop; of one over any edge all there are, or of a single step those that fit its ends."""
+        """The edge types of a hop; for a hop over any edge all of them, for a single step those that match its ends."""
         edges = list({edge.name: edge for edge in named_edges(self.catalog, leap.hop)}.values())
         bounds = leap.hop.bounds or ast.Bounds(1, 1)
         if not is_any(leap.hop) or bounds.max != 1:
@@ -112,7 +112,7 @@ class Paths:
         edges: tuple[Entity, ...],
         hops: int = 0,
     ) -> Iterator[tuple[Mapping[str, Entity], Route]]:
-        """Every way on from a node, with `hops` edges of the hop numbered `at` behind it."""
+        """Every continuation from a node after `hops` edges of hop number `at`."""
         if at == len(trail.leaps):
             yield names, Route(nodes, edges, self.weight(trail, edges), trail)
             return
@@ -151,7 +151,7 @@ class Paths:
         return total
 
     def chosen(self, trail: Trail, found: list[Any]) -> list[Any]:
-        """Those of all paths that are asked for, for each pair of ends."""
+        """The selected paths of each pair of ends."""
         clause = trail.clause
         if clause.by is not None:
             self.sound_weights(trail, clause.by.text)
@@ -219,7 +219,9 @@ class Paths:
         return {name: None if props.get(name) is None else shared[name](props[name]) for name in names}
 
     def shared(self, types: Sequence[Any]) -> dict[str, Callable[[Any], Any]]:
-        """What objects of these types have, and how each value is seen: types that have a property must agree on it."""
+        """Properties of objects of these types and their presentation; types with a common property must agree on its
+        type.
+        """
         found: dict[str, set[str]] = {}
         for type_ in types:
             for prop in type_.properties.values():

@@ -23,7 +23,7 @@ from support.oracle.unions import (
 
 @dataclass
 class Block:
-    """A match block: what each of its clauses means once the types of all variables are known."""
+    """A match block with the types of all variables."""
 
     types: dict[str, tuple[str, Types]]
     """Variable → (kind, types), outer variables included."""
@@ -31,12 +31,12 @@ class Block:
     negations: list[Block]
     outer: frozenset[str]
     optionals: list[tuple[Block, list[str]]] = field(default_factory=list)
-    """Each with the names it gives to the rows."""
+    """Each with the variables it binds."""
 
 
 @dataclass
 class Leap:
-    """A hop with its anonymous ends named apart."""
+    """A hop whose anonymous ends have unique names."""
 
     left: str
     right: str
@@ -56,7 +56,7 @@ def name_like(like: Name, text: str) -> Name:
 def variables_of(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
     match expr:
         case ast.Var(name=name):
-            # A parameter hides a variable of its name.
+            # A parameter hides a variable of the same name.
             yield from () if name in params else (name,)
         case ast.PropertyOf(var=var):
             yield var.text
@@ -91,14 +91,14 @@ class Planning:
         self.names = 0
         self.paths = Paths(world, Entity)
         self.missing: dict[str, Entity] = {}
-        """What a variable that an optional block did not find would have been."""
+        """Placeholder entities of variables that an optional block did not match."""
         self.ranked = ""
         self.fused: dict[Key, float] = {}
         self.reasons: dict[Key, list[dict[str, Any]]] = {}
-        """Of the ranking the rows are ordered by: which variable it is about, and what is known of each candidate."""
+        """For the ranking that orders the rows: its variable and the explanation of each candidate."""
 
     def plan(self, clauses: Sequence[ast.Clause], outer: Mapping[str, tuple[str, Types]]) -> Block:
-        """Types by §5.1: bindings say theirs, then hops with a known end, then the first of the others."""
+        """Types by §5.1: first bindings, then hops with a known end, then the first of the remaining hops."""
         types = dict(outer)
         steps: list[Step] = []
         hops: list[Leap] = []
@@ -150,7 +150,7 @@ class Planning:
         return Block(types, steps, negations, frozenset(outer), optionals)
 
     def named(self, name: str) -> str:
-        """A variable's name; every `$_` gets one of its own, which no query can write."""
+        """The name of a variable; every `$_` gets a unique name that no query can contain."""
         if name != ast.ANONYMOUS:
             return name
         self.names += 1

@@ -37,7 +37,7 @@ def column_name(item: ast.ReturnItem) -> str:
 
 
 def answer(query: ast.Query, world: World, params: Mapping[str, Any], now_ms: int) -> Answer:
-    """The answer of a read that compiles; `params` as JSON has them."""
+    """The result of a read that compiles; `params` are JSON values."""
     assert isinstance(query.body, ast.Read)
     values = {param.name.text: read_param(params.get(param.name.text), param) for param in query.params}
     declared = {param.name.text: param.type_name.text for param in query.params}

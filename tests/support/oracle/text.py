@@ -28,7 +28,7 @@ _stem = cache(snowballstemmer.stemmer("english").stemWord)
 
 
 def tokens(text: str | None) -> list[str]:
-    """The tokens of a text, repeats kept."""
+    """The tokens of a text, with repetitions."""
     return [token for run in re.findall(r"[^\W_]+", text or "") for token in _tokens_of_run(run)]
 
 
@@ -49,7 +49,7 @@ def _tokens_of_run(run: str) -> list[str]:
 
 
 def is_cjk(letter: str) -> bool:
-    """Whether a letter belongs to a script that is written without spaces, by the name Unicode gives it."""
+    """True if a letter belongs to a script written without spaces, by its Unicode name."""
     name = unicodedata.name(letter, "").removeprefix("HALFWIDTH ")
     scripts = ("CJK UNIFIED", "CJK COMPAT", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HENTAIGANA")
     marks = tuple(f"IDEOGRAPHIC {mark}" for mark in ("ITERATION", "CLOSING", "NUMBER", "ANNOTATION"))
@@ -72,7 +72,7 @@ def levenshtein(a: str, b: str) -> int:
 
 
 def bm25(corpus: Mapping[Key, list[str]], node: Key, query: str | None) -> float:
-    """The score of one text among all texts of its types that are there."""
+    """The BM25 score of one text within the non-null texts of its types."""
     words = corpus.get(node)
     if not words:
         return 0.0

@@ -1,4 +1,4 @@
-"""The oracle's part on variables of several types and on edges of any type; see `docs/query-language.md`.
+"""Variables of several types and edges of any type (`docs/query-language.md`).
 
 A node is told by its type and its id. A variable's type is a set of node types.
 """
@@ -18,7 +18,7 @@ Pairs = set[tuple[Key, Key]]
 
 
 def bound_types(catalog: Catalog, binding: ast.Binding) -> Types:
-    """A node type means itself; else an interface means those that implement it."""
+    """The node type itself, or the implementations of an interface."""
     found: set[str] = set()
     for name in (binding.type.text, *(other.text for other in binding.also)):
         if name in catalog.nodes:
@@ -33,7 +33,7 @@ def is_any(hop: ast.Hop) -> bool:
 
 
 def named_edges(catalog: Catalog, hop: ast.Hop) -> list[EdgeType]:
-    """The edge types a hop names; of one over any edge all there are."""
+    """The edge types of a hop; all edge types for a hop over any edge."""
     if is_any(hop):
         return list(catalog.edges.values())
     found = [catalog.find_edge(name.text) for name in (hop.edge, *hop.also)]
@@ -41,14 +41,14 @@ def named_edges(catalog: Catalog, hop: ast.Hop) -> list[EdgeType]:
 
 
 def is_forward(edge: EdgeType, left: Types | None, right: Types | None) -> bool:
-    """The first row of the table that fits: an end without a type fits anything."""
+    """True if the edge is forward, by the first matching row of the table; an end without a type matches any type."""
     from_left = left is None or edge.from_type in left
     to_right = right is None or edge.to_type in right
     return edge.from_type == edge.to_type or (from_left and to_right)
 
 
 def any_ends(catalog: Catalog, hop: ast.Hop, left: Types | None, right: Types | None) -> tuple[Types, Types]:
-    """What the ends of a hop over any edge are: as they were bound, else what some walk over types leads between."""
+    """The types of the ends of a hop over any edge: as bound, else those connected by some walk over types."""
     ways = {(edge.from_type, edge.to_type) for edge in catalog.edges.values()}
     if hop.undirected:
         ways |= {(to, from_) for from_, to in ways}
@@ -85,7 +85,7 @@ def pairs_of(edges: Mapping[str, Mapping[str, Mapping[str, Any]]], followed: Ite
 
 
 def shown_fields(catalog: Catalog, types: Types, type_name: str, id_: str, props: Mapping[str, Any]) -> dict[str, Any]:
-    """A node as an object: the id, the type where there could be several, and every property but blobs."""
+    """A node as an object: its id, its type if there can be several, and every property except blobs."""
     if len(types) == 1:
         names = [p.name for p in catalog.nodes[type_name].properties.values() if p.type.scalar != "Blob"]
         return {"id": id_, **{name: props.get(name) for name in sorted(names)}}
@@ -94,7 +94,7 @@ def shown_fields(catalog: Catalog, types: Types, type_name: str, id_: str, props
 
 
 def shared(catalog: Catalog, types: Types) -> list[str]:
-    """The properties, without blobs, that all of these types have with one type."""
+    """The properties, except blobs, that all of these types have in common with equal types."""
     first, *others = (catalog.nodes[name].properties for name in sorted(types))
     found = []
     for name, prop in first.items():

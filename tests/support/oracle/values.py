@@ -22,7 +22,7 @@ def read_datetime(text: str) -> int:
 
 
 def round_f32(number: float) -> float:
-    """The 32-bit float nearest to a number, ties to even; infinite beyond the largest."""
+    """Round to the nearest 32-bit float, ties to even; infinite beyond the range."""
     exact = Fraction(number)
     if exact == 0:
         return float(number)
@@ -61,7 +61,7 @@ def read_scalar(value: Any, scalar: str) -> Any:
 
 
 def compare(op: str, left: Any, right: Any) -> bool:
-    """Whether a comparison is definitely true; Python compares its numbers by value, whatever their kind."""
+    """True if a comparison is true; Python compares numbers by value regardless of type."""
     if left is None or right is None:
         return False
     match op:
@@ -100,12 +100,12 @@ def compare(op: str, left: Any, right: Any) -> bool:
 
 
 def any_of(values: list[bool | None]) -> bool | None:
-    """`or` of three values: true beats unknown, unknown beats false."""
+    """Three-valued `or`: true dominates unknown, unknown dominates false."""
     return True if True in values else None if None in values else False
 
 
 def all_of(values: list[bool | None]) -> bool | None:
-    """`and` of three values: false beats unknown, unknown beats true."""
+    """Three-valued `and`: false dominates unknown, unknown dominates true."""
     return False if False in values else None if None in values else True
 
 

@@ -1,4 +1,4 @@
-"""What a write does and gives back, worked out the slow way from the language reference alone (`Writing`).
+"""The effect and result of a write, computed without optimisation from the language reference alone (`Writing`).
 
 A graph is the oracle's `World`, a write makes another one. Statements run in their order on dicts; expressions are the
 oracle's, with the row's properties as bare names. What the reference does not say (whole numbers a float cannot hold)
@@ -34,18 +34,18 @@ class Refused(Exception):
 
 
 class Unclear(Exception):
-    """The reference does not say what comes out."""
+    """The reference does not define the result."""
 
 
 @dataclass(frozen=True)
 class Kept(Entity):
-    """A row as a statement left it."""
+    """The state of a row after a statement."""
 
     values: Props = field(compare=False, hash=False, default_factory=dict)
 
 
 class Moments(World):
-    """Rows as statements left them; the same one may look different in two variables."""
+    """Rows after statements; one row may have different states in two variables."""
 
     def props(self, entity: Entity) -> Props:
         assert isinstance(entity, Kept)
@@ -54,7 +54,7 @@ class Moments(World):
 
 @dataclass
 class Changed:
-    """What a write did."""
+    """The result of a write."""
 
     world: World
     nodes: int
@@ -66,7 +66,7 @@ class Changed:
 def change(
     query: ast.Query, world: World, params: Mapping[str, Any], now_ms: int, new_id: Callable[[], str]
 ) -> Changed:
-    """The graph after a write that compiles, its counts and its rows; `Refused` when it leaves nothing behind."""
+    """The graph, counts and rows after a write that compiles; raises `Refused` for a write without effect."""
     assert isinstance(query.body, ast.Write)
     values = {param.name.text: read_param(params.get(param.name.text), param) for param in query.params}
     declared = {param.name.text: param.type_name.text for param in query.params}
@@ -80,7 +80,7 @@ def change(
 
 
 class _Statement(Reading):
-    """Evaluates the expressions of a statement: bare names are the properties of the row, if there is one."""
+    """Evaluates the expressions of a statement; a bare name is a property of the row."""
 
     row_type: NodeType | EdgeType | None = None
     strict = False
@@ -102,7 +102,7 @@ class _Statement(Reading):
         return super().scalar(self.meant(expr), row)
 
     def value(self, expr: ast.Expr, row: Row) -> Any:
-        """A value that is stored must be there: an operation without a result is an error."""
+        """A stored value must be defined: an operation without a result is an error."""
         found = super().value(expr, row)
         if self.strict and found is None:
             parts = [expr.left, expr.right] if isinstance(expr, ast.Arithmetic) else []
@@ -130,7 +130,7 @@ class _Writing:
         self.expressions = _Statement(world, params, declared, now_ms)
         self.nodes = self.edges = 0
         self.inserted: set[tuple[str, str]] = set()
-        """Edges this write added, whose ends are looked at when it is done."""
+        """Edges added by this write; their ends are checked at the end."""
         self.named: dict[str, list[Kept]] = {}
 
     def run(self, statement: ast.Statement) -> None:
@@ -183,7 +183,7 @@ class _Writing:
     def update(self, type_: NodeType | EdgeType, ids: Sequence[str], assigns: Sequence[ast.Assign]) -> list[Kept]:
         rows = self.table(type_)
         new: dict[str, Props] = {id_: {} for id_ in ids}
-        for assign in assigns:  # a column at a time, computed and then stored: which mistake comes first depends on it
+        for assign in assigns:  # computed and stored column by column: the order decides which error is reported
             values = {id_: self.computed(assign, type_, self.entity(type_, id_)) for id_ in ids}
             for id_, value in values.items():
                 new[id_][assign.property.text] = self.fitted(assign, type_, value)
@@ -244,16 +244,16 @@ class _Writing:
         return [id_ for id_ in self.table(type_) if self.expressions.holds(where, {_ROW: self.entity(type_, id_)})]
 
     def assigned(self, type_: NodeType | EdgeType, assigns: Sequence[ast.Assign]) -> Props:
-        """The stored form of what is assigned where there is no row yet."""
+        """The stored form of a value assigned in an insert."""
         return {a.property.text: self.fitted(a, type_, self.computed(a, type_, None)) for a in assigns}
 
     def computed(self, assign: ast.Assign, type_: NodeType | EdgeType, row: Entity | None) -> Any:
-        """What is assigned; without a row there are no bare names."""
+        """The assigned value; an insert has no bare names."""
         self.expressions.row_type, self.expressions.strict = type_ if row is not None else None, True
         return self.expressions.value(assign.value, {_ROW: row} if row is not None else {})
 
     def fitted(self, assign: ast.Assign, type_: NodeType | EdgeType, value: Any) -> Any:
-        """The stored form of what is assigned."""
+        """The stored form of an assigned value."""
         given = isinstance(assign.value, ast.Var | ast.Literal)
         return stored(value, type_.properties[assign.property.text].type, given)
 
@@ -271,7 +271,7 @@ class _Writing:
     # -- return ----------------------------------------------------------------------------------
 
     def returned(self, items: Sequence[ast.ReturnItem]) -> Iterator[tuple[Any, ...]]:
-        """Every combination of the named rows, in the order of the statements and then of the ids."""
+        """Every combination of the named rows, ordered by statement, then by id."""
         reading = Reading(Moments(self.catalog, {}, {}), self.params, self.declared, self.now_ms)
         reading.items = items
         exprs = [reading.meant(item.expr) for item in items]
@@ -294,13 +294,13 @@ def shown(value: Any) -> Any:
 
 
 def key_id(type_: NodeType, values: Props) -> str:
-    """The id a key gives; these keys hold texts and whole numbers."""
+    """The id derived from a key of strings and integers."""
     spelt = [str(values[name]) for name in type_.key]
     return spelt[0] if len(spelt) == 1 else json.dumps(spelt, ensure_ascii=False, separators=(",", ":"))
 
 
 def stored(value: Any, type_: PropertyType, given: bool) -> Any:
-    """A value as the column keeps it; `given` as it stands, not computed."""
+    """The stored form of a value; `given` is a literal, not computed."""
     if value is None:
         return None
     if type_.scalar == "Vector":

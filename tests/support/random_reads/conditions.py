@@ -16,7 +16,7 @@ COMPARE = ["=", "!=", "<", "<=", ">", ">="]
 
 
 _PATTERNS = ["^a", "b$", "[a-c]+", "(?i)RED|Z", "é", "^$", ".", "^.{2,3}$", "[0-9]{4}"]
-"""Regular expressions that mean the same to RE2 and to Python."""
+"""Regular expressions with equal meaning in RE2 and Python."""
 
 
 def _comparable(a: PropertyType, b: PropertyType) -> bool:
@@ -27,7 +27,7 @@ class Conditions(Terms):
     """Conditions and operands."""
 
     def condition(self, scope: Scope, names: Sequence[str], depth: int = 0) -> str:
-        """A condition; now and then one put together from others."""
+        """A condition, occasionally composed of others."""
         chance = self.random.random()
         of_paths = reads_paths.tests(self.random, {name: scope[name] for name in names})
         if of_paths and chance < 0.5:
@@ -48,7 +48,7 @@ class Conditions(Terms):
         return self.plain_test(scope, names)
 
     def newer_test(self, scope: Scope, names: Sequence[str]) -> str:
-        """A test that came later than the six comparisons."""
+        """A condition other than the six comparisons."""
         random = self.random
         props = [(n, p) for n in names for p in scope[n].properties.values() if p.type.scalar != "Vector"]
         if not props:
@@ -131,7 +131,7 @@ class Conditions(Terms):
                 return f"search({of}, {self.words()}{random.choice(('', ', all'))})"
 
     def operand(self, scope: Scope, type_: PropertyType, name: str) -> str:
-        """Something a property of this type can be compared with."""
+        """An operand comparable with a property of this type."""
         random = self.random
         if random.random() < 0.3:
             others = [

@@ -62,7 +62,7 @@ def schema_text(schema: Declared) -> str:
 
 @dataclass
 class ManualClock:
-    """The clock of a graph under test: the real time, unless it is held still."""
+    """The clock of a graph under test: real time, or a fixed time."""
 
     at: int | None = None
 
@@ -72,7 +72,7 @@ class ManualClock:
 
 @dataclass
 class Point:
-    """A point of a graph's history: how to ask for it, and what is there."""
+    """A point of history: its address and its content."""
 
     where: dict[str, Any]
     world: World
@@ -80,7 +80,7 @@ class Point:
 
 @dataclass
 class Subject:
-    """A graph and what the oracle knows of it."""
+    """A graph and its model."""
 
     graph: Graph
     random: Random
@@ -91,13 +91,13 @@ class Subject:
     heads: dict[str, World] = field(default_factory=dict)
 
     def note(self, branch: str, world: World, commit_id: str | None) -> None:
-        """A commit was made."""
+        """Record a commit."""
         self.heads[branch] = world
         if commit_id is not None:
             self.points.append(Point({"at": commit_id, "branch": branch}, world))
 
     def somewhere(self) -> Point:
-        """The head of a branch mostly, else some commit of the past."""
+        """Usually the head of a branch, otherwise an earlier commit."""
         if self.random.random() < 0.6 or not self.points:
             branch = self.random.choice(list(self.heads))
             return Point({"branch": branch}, self.heads[branch])
@@ -105,7 +105,7 @@ class Subject:
 
 
 def new_subject(root: Path, random: Random) -> Subject:
-    """A graph with a schema, nodes, edges, and some history."""
+    """A random graph with history."""
     schema = new_schema(random)
     graph = init(root, schema_text(schema), sync=False, environ={})
     catalog = compile_schema(schema_text(schema))
@@ -113,7 +113,7 @@ def new_subject(root: Path, random: Random) -> Subject:
     graph._repository.clock = clock
     subject = Subject(graph, random, Values(random), schema, clock)
     if random.random() < 0.2:
-        graph._context.cache._bytes_max = 1_000  # What one query read is gone before the next.
+        graph._context.cache._bytes_max = 1_000  # Forces eviction between queries.
     subject.heads["main"] = World(catalog, {name: {} for name in catalog.nodes}, {name: {} for name in catalog.edges})
     nodes = random.choice((0, 4, 12, 18, 18, *[25] * 7))
     load(subject, "main", nodes, random.randint(nodes, nodes * 4))
@@ -153,7 +153,7 @@ def change(subject: Subject, branch: str) -> None:
 
 
 def evolve(subject: Subject) -> None:
-    """Rename a property of main, let another take its name, and add one."""
+    """Rename a property of main, reuse its name for another, and add one."""
     random = subject.random
     head = random.choice([head for head, body in subject.schema.items() if len(body) > 3])
     first, second = random.sample(range(1, len(subject.schema[head]) - 1), 2)
@@ -175,7 +175,7 @@ def rename(subject: Subject, head: str, at: int, old: str, new: str) -> None:
 
 
 def apply(subject: Subject, renamed: Mapping[str, str], type_name: str = "") -> None:
-    """Make the schema main's; its rows go with it."""
+    """Apply the schema to main and to the model."""
     done = subject.graph.apply_schema(schema_text(subject.schema))
     assert done.applied
     catalog = compile_schema(schema_text(subject.schema))
@@ -191,7 +191,7 @@ def apply(subject: Subject, renamed: Mapping[str, str], type_name: str = "") -> 
 
 
 def load(subject: Subject, branch: str, nodes: int, edges: int) -> None:
-    """Merge some rows, of which some are there already; a property that a record lacks keeps its value."""
+    """Merge new and existing rows; absent properties keep their values."""
     random, catalog = subject.random, subject.heads[branch].catalog
     world = _copy(subject.heads[branch])
     records: dict[tuple[str, str], dict[str, Any]] = {}
@@ -227,7 +227,7 @@ def _node(subject: Subject, type_: NodeType) -> tuple[str, dict[str, Any]]:
     data = {p.name: subject.values.json(random, p.type, p.name) for p in type_.properties.values()}
     data = {name: item for name, item in data.items() if item is not None or random.random() < 0.5}
     number = random.randrange(20)
-    # What follows is the id that the key gives; see `schema-language.md` §6.
+    # The id derived from the key (`schema-language.md` §6).
     match type_.key:
         case ("name",):
             data["name"] = f"n{number}"
@@ -243,7 +243,7 @@ def _node(subject: Subject, type_: NodeType) -> tuple[str, dict[str, Any]]:
 
 
 def delete_nodes(subject: Subject, branch: str) -> None:
-    """Delete the nodes of a type that have one value; their edges go with them."""
+    """Delete the nodes of a type with a given value, and their edges."""
     random, catalog = subject.random, subject.heads[branch].catalog
     type_ = catalog.nodes[random.choice(list(catalog.nodes))]
     world = _copy(subject.heads[branch])
@@ -278,7 +278,7 @@ def delete_edges(subject: Subject, branch: str) -> None:
 
 
 def update(subject: Subject, branch: str) -> None:
-    """Set one property of the nodes of a type that have one value."""
+    """Set one property of the nodes of a type with a given value."""
     random, catalog = subject.random, subject.heads[branch].catalog
     type_ = catalog.nodes[random.choice(list(catalog.nodes))]
     world = _copy(subject.heads[branch])
@@ -300,7 +300,7 @@ def update(subject: Subject, branch: str) -> None:
 
 
 def _some_value(random: Random, type_: NodeType, rows: Mapping[str, Any]) -> tuple[str, Any]:
-    """A property whose JSON and stored forms are alike, and a value it may have."""
+    """A property with equal JSON and stored forms, and a value of it."""
     alike = [p for p in type_.properties.values() if p.type.scalar in ("String", "Bool", "I64") and not p.type.is_list]
     alike = [p for p in alike if not p.type.enum_values]
     prop = random.choice(alike)
@@ -309,7 +309,7 @@ def _some_value(random: Random, type_: NodeType, rows: Mapping[str, Any]) -> tup
 
 
 def world_of(graph: Graph, **where: Any) -> World:
-    """A graph as the oracle sees it, from its export: that one reads the tables and knows nothing of queries."""
+    """The model of a graph, from its export, which reads tables without the query engine."""
     catalog = graph.catalog(**where)
     world = World(catalog, {name: {} for name in catalog.nodes}, {name: {} for name in catalog.edges})
     for record in graph.export(**where):

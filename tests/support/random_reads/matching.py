@@ -49,7 +49,7 @@ class Matching(Conditions):
         return [step for step in steps if step]
 
     def optional(self, scope: Scope, depth: int) -> list[str]:
-        """A block that may find nothing, and perhaps a condition on what it found."""
+        """An optional block, possibly with a condition on its variables."""
         inner = dict(scope)
         hop = reads_paths.path(self, inner) if self.random.random() < reads_paths.SHARE else self.hop(inner)
         body = " ".join([hop, *self.block(inner, 0, depth + 2)]) if hop else ""
@@ -62,13 +62,13 @@ class Matching(Conditions):
 
     def binding(self, scope: Scope) -> str:
         name, spelt = self.new_name(scope), self.random.choice(list(self.catalog.nodes))
-        if self.random.random() < (0.1 if self.nodes(scope) else 0.4):  # nothing may connect it to the others
+        if self.random.random() < (0.1 if self.nodes(scope) else 0.4):  # it may stay unconnected
             spelt = several_types(self)
         scope[name] = type_ = self.catalog.node(type_of(self.catalog, spelt))
         return f"${name}: {spelt}{self.pattern(type_)}"
 
     def keyed(self, scope: Scope) -> str:
-        """A binding that says which node it is."""
+        """A binding with a key."""
         types = [type_ for type_ in self.catalog.nodes.values() if len(type_.key) == 1]
         if not types:
             return self.binding(scope)
@@ -78,7 +78,7 @@ class Matching(Conditions):
         return f"${name}: {type_.name} {{ {key}: {self.atom(type_.properties[key].type, key)} }}"
 
     def again(self, scope: Scope) -> str:
-        """A binding of a variable that is bound already."""
+        """A binding of a bound variable."""
         if not self.nodes(scope):
             return ""
         name = self.random.choice(self.nodes(scope))
@@ -127,7 +127,7 @@ class Matching(Conditions):
         return self.walk(scope, left, edge, right)
 
     def fresh_hop(self, scope: Scope) -> str:
-        """A hop neither of whose ends is bound."""
+        """A hop without a bound end."""
         edge = self.random.choice(list(self.catalog.edges.values()))
         if self.random.random() < (0.03 if self.nodes(scope) else 0.2):
             return any_hop(self, scope, self.new_name(scope), self.random.choice(("_", self.new_name(scope))))

@@ -1,4 +1,4 @@
-"""Random items that put something together: objects, lists, what is computed with aggregates."""
+"""Random composed items: objects, lists, expressions over aggregates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLAIN = ("String", "Bool", "Date", "DateTime", *_NUMBERS)
 
 
 class Generator(Protocol):
-    """What is asked of whoever makes up a query."""
+    """The interface of the query generator."""
 
     random: Random
 
@@ -54,7 +54,7 @@ def listed(asking: Generator, scope: Scope, depth: int) -> str:
 
 
 def part(asking: Generator, scope: Scope, depth: int) -> str:
-    """Whatever can stand in an object."""
+    """A field value of an object."""
     random = asking.random
     match random.randrange(8):
         case 0 if asking.nodes(scope):
@@ -72,7 +72,7 @@ def part(asking: Generator, scope: Scope, depth: int) -> str:
 
 
 def gathered(asking: Generator, scope: Scope) -> str:
-    """Nodes, objects or lists, collected."""
+    """A `collect` of nodes, objects or lists."""
     random = asking.random
     distinct = random.choice(("", "", "distinct "))
     nodes = ["$" + name for name in asking.nodes(scope)]
@@ -81,7 +81,7 @@ def gathered(asking: Generator, scope: Scope) -> str:
 
 
 def computed(asking: Generator, scope: Scope) -> tuple[str, bool]:
-    """An item over aggregates, and whether groups can be ordered by it."""
+    """An item over aggregates, and whether it is sortable."""
     random = asking.random
     count = f"count({random.choice(['$' + name for name in asking.nodes(scope)] or ['1'])})"
     numbers = [of for scalar in _NUMBERS for of in asking.properties(scope, scalar)] or ["2"]

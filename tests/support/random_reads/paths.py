@@ -1,4 +1,4 @@
-"""Random path clauses, and what a read may ask of a path."""
+"""Random path clauses and expressions over paths."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from support.random_reads.terms import Scope
 
 SHARE = 0.08
-"""How many moves of a match block are paths."""
+"""The share of paths among the clauses of a match block."""
 
 WEIGHTS = {"cost": "cost: F64?", "toll": "toll: U32", "miles": "miles: F32?"}
-"""What edges may be weighed by: numbers that are not negative and add up exactly."""
+"""Weights: non-negative numbers that add up exactly."""
 _WORTH = [0, 0, 1, 1, 2, 3]
 _BOUNDS = ["", "{1,1}", "{1,2}", "{1,2}", "{2,2}", "{1,3}", "{2,3}", "{1,4}"]
-"""The last of them only where few edges can be followed: paths are many, and the oracle finds every one."""
+"""The last ones only for few edges, because the oracle enumerates every path."""
 
 
 _FORMS = ("${}", "nodes(${})", "edges(${})", "nodes(${}, id)", "edges(${}, id)", "length(nodes(${}, id))")
-"""What can be returned of a path."""
+"""Expressions over a path that can be returned."""
 
 
 @dataclass
 class PathVariable:
-    """A path in a scope: it has no properties, and no type of the schema."""
+    """A path variable: it has no properties and no schema type."""
 
     weighed: bool
     name: str = ""
@@ -42,7 +42,7 @@ def worth(random: Random, name: str) -> float | int:
 
 
 def path(asking: ReadGenerator, scope: Scope) -> str:
-    """A path clause; its hops start at a bound node, or at nothing. Behind two there is no third."""
+    """A path clause of at most two hops that starts at a bound node or at an unbound one."""
     random = asking.random
     nodes = asking.nodes(scope)
     before = len(_paths(scope))
@@ -66,7 +66,7 @@ def path(asking: ReadGenerator, scope: Scope) -> str:
 
 def _any_edge(asking: ReadGenerator, scope: Scope, here: str | None, before: int) -> tuple[list[str], list[EdgeType]]:
     """One hop over any edge."""
-    from support.random_reads.unions import any_hop  # noqa: PLC0415 (it knows paths, too)
+    from support.random_reads.unions import any_hop  # noqa: PLC0415 (avoids a circular import)
 
     far = asking.random.choice(("_", *asking.nodes(scope), asking.new_name(scope), asking.new_name(scope)))
     bounds = ["", "{1,1}"] if before else ["", "{1,1}", "{1,2}", "{1,2}"]
@@ -74,7 +74,7 @@ def _any_edge(asking: ReadGenerator, scope: Scope, here: str | None, before: int
 
 
 def _hops(asking: ReadGenerator, scope: Scope, here: str | None, kind: str) -> tuple[list[str], list[EdgeType]]:
-    """Hops that connect, and the edges they follow."""
+    """Connected hops and their edge types."""
     hops: list[str] = []
     edges: list[EdgeType] = []
     for _ in range(asking.random.choice((1, 1, 2, 3)) if kind == "path" else 1):
@@ -132,13 +132,13 @@ def _paths(scope: Scope) -> list[tuple[str, PathVariable]]:
 
 
 def numbers(scope: Scope) -> list[str]:
-    """Numbers that are known of the paths in a scope."""
+    """Numeric expressions over the paths in a scope."""
     found = [f"length(${name})" for name, _ in _paths(scope)]
     return found + [f"weight(${name})" for name, path in _paths(scope) if path.weighed]
 
 
 def items(scope: Scope) -> list[str]:
-    """What can be returned of the paths in a scope."""
+    """Return items over the paths in a scope."""
     whole = [form.format(name) for name, _ in _paths(scope) for form in _FORMS]
     return whole + numbers(scope)
 

@@ -27,7 +27,7 @@ class Results(Matching):
         return f"return {{ {', '.join(items)} }} {order}{limit}"
 
     def cut(self) -> str:
-        """How many rows: in numbers or by parameters, after some that are skipped or not."""
+        """Limit and skip, as numbers or parameters."""
         random = self.random
         limit, skip = random.choice(_LIMITS), random.choice((0, 1, 2, 5))
         parts = []
@@ -38,7 +38,7 @@ class Results(Matching):
         return " " + " ".join(parts)
 
     def distinct(self, scope: Scope) -> str:
-        """Rows of the result that are equal are one."""
+        """A `distinct` result."""
         random = self.random
         keys = list(dict.fromkeys(random.choice(self.properties(scope) or ["1"]) for _ in range(random.randint(1, 3))))
         if self.nodes(scope) and random.random() < 0.3:
@@ -80,7 +80,7 @@ class Results(Matching):
         return f"return {{ {', '.join(items)} }} order {{ {', '.join(sorts)} }}{cut}"
 
     def aliased(self, items: list[str], names: str) -> tuple[list[str], list[str]]:
-        """Some items under a name of their own, and some of these again; the names that can be sorted by."""
+        """Items with aliases, some repeated; and the sortable aliases."""
         given, sortable = [], []
         for item, name in zip(items, names.ljust(len(items), "_"), strict=False):
             if name != "_" and self.random.random() < 0.3:

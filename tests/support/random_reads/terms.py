@@ -26,7 +26,7 @@ def quoted(words: str) -> str:
 
 
 def random_function(random: Random) -> bool:
-    """Whether a scalar function is called here."""
+    """Choose whether to call a scalar function."""
     return random.random() < reads_functions.SHARE
 
 
@@ -47,7 +47,7 @@ class Terms:
     def new_name(self, scope: Scope) -> str:
         name = self.free.pop() if self.free else f"v{len(scope)}"
         if self.random.random() < 0.2:
-            self.free.insert(0, name)  # A name used only inside a `not` may come again.
+            self.free.insert(0, name)  # A name used only inside a `not` may be reused.
             if name in scope:
                 return self.new_name(scope)
         return name
@@ -59,7 +59,7 @@ class Terms:
         return self.param("String", said) if self.random.random() < 0.4 else quoted(said)
 
     def atom(self, type_: PropertyType, name: str) -> str:
-        """A literal or a parameter to compare a value of this type with."""
+        """A literal or parameter comparable with this type."""
         random = self.random
         if type_.scalar == "DateTime" and random.random() < 0.15:
             return "now()"
@@ -101,7 +101,7 @@ class Terms:
                 return str(item) if item >= 0 else None
 
     def listing(self, type_: PropertyType) -> str:
-        """A list to look for a value of this type in."""
+        """A list of values of this type."""
         scalar = self.random.choice(NUMBERS) if type_.scalar in NUMBERS else type_.scalar
         items = [self.values.one(self.random, scalar) for _ in range(self.random.randint(0, 4))]
         if type_.enum_values:
@@ -112,7 +112,7 @@ class Terms:
         return f"[{', '.join(str(item) for item in literals)}]"
 
     def param(self, type_: str, item: Any) -> str:
-        """A new parameter; now and then its name is also that of a variable, which it then hides."""
+        """A new parameter, occasionally with the name of a variable, which it hides."""
         name = f"v{len(self.declared)}" if self.random.random() < 0.97 else self.random.choice(_NAMES)
         if name in self.declared:
             return self.param(type_, item)

@@ -1,4 +1,4 @@
-"""Random clauses on variables of several types, on edges of any type, and on what a node or an edge is."""
+"""Random clauses on variables of several types, on edges of any type, and on entity types."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ANY_BOUNDS = ["", "", "", "{1,1}", "{1,2}", "{2,2}", "{1,3}", "{2,3}", "{1,5}"]
 
 
 def several_types(asking: ReadGenerator) -> str:
-    """What a binding may name instead of one node type."""
+    """A binding type other than one node type."""
     random, catalog = asking.random, asking.catalog
     names = [*catalog.nodes, *catalog.nodes, *catalog.interfaces]
     return "|".join(random.sample(names, random.choice((1, 2, 2, 3))))
 
 
 def type_of(catalog: Catalog, spelt: str) -> str:
-    """The type a binding names, as the plan calls it."""
+    """The type of a binding as named in the plan."""
     found: set[str] = set()
     for name in spelt.split("|"):
         found |= {name} if name in catalog.nodes else set(catalog.implementers[name])
@@ -39,13 +39,13 @@ def members(asking: ReadGenerator, scope: Scope, name: str) -> Types | None:
 
 
 def edge_ends(asking: ReadGenerator, scope: Scope, left: str, edge: EdgeType, right: str) -> tuple[str, str]:
-    """What the ends of a hop are that have no type yet."""
+    """The types of untyped ends of a hop."""
     forward = is_forward(edge, members(asking, scope, left), members(asking, scope, right))
     return (edge.from_type, edge.to_type) if forward else (edge.to_type, edge.from_type)
 
 
 def any_hop(asking: ReadGenerator, scope: Scope, near: str, far: str, bounds: Sequence[str] = _ANY_BOUNDS) -> str:
-    """A hop over any edge; an end it introduces is known by what the edges lead to."""
+    """A hop over any edge; a new end gets its types from the edges."""
     random = asking.random
     arrow = random.choice(("->", "->", "<->")) + random.choice(bounds)
     left, right = (near, far) if random.random() < 0.5 else (far, near)
@@ -62,7 +62,7 @@ def any_hop(asking: ReadGenerator, scope: Scope, near: str, far: str, bounds: Se
 
 
 def mixed_hop(asking: ReadGenerator, scope: Scope, near: str) -> str:
-    """A hop over edges that lead from, or to, what is near, and elsewhere to different types."""
+    """A hop over edges with a common near type and different far types."""
     random = asking.random
     types = members(asking, scope, near) or frozenset()
     out = random.random() < 0.5
@@ -83,7 +83,7 @@ def entity_value(asking: ReadGenerator, scope: Scope) -> str:
 
 
 def entity_test(asking: ReadGenerator, scope: Scope, names: list[str]) -> str:
-    """A condition on what a node or an edge is."""
+    """A condition on the id or type of an entity."""
     random = asking.random
     own = entity_value(asking, {name: scope[name] for name in names})
     kinds = [*asking.catalog.nodes, *asking.catalog.edges]

@@ -55,11 +55,11 @@ _crooked = Random(7)
 
 
 LONG_VECTORS = [[_crooked.uniform(-1, 1) for _ in range(17)] for _ in range(5)]
-"""Few, so that several rows have the same; and with digits that round differently in a different order of sums."""
+"""Few vectors, so that rows share them, with digits whose sums depend on the order."""
 
 
 class Values:
-    """What one graph and the questions about it are made of: a few values of each pool, so that they meet."""
+    """A few values of each pool, shared by a graph and its queries."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -75,12 +75,12 @@ class Values:
         return random.choice(self.vectors[dim])
 
     def text(self, random: Random) -> str:
-        """Some words, with punctuation between them."""
+        """Some words with punctuation."""
         words = [random.choice(self.words) for _ in range(random.choice((0, 1, 2, 2, 3, 4, 6)))]
         return random.choice((" ", ", ", "--", " _ ")).join(words)
 
     def json(self, random: Random, type_: PropertyType, name: str) -> Any:
-        """A value as JSON gives it; null now and then where that is allowed."""
+        """A JSON value, occasionally null if allowed."""
         if type_.nullable and random.random() < 0.15:
             return None
         if name in reads_paths.WEIGHTS:
@@ -99,7 +99,7 @@ def _is_prose(type_: PropertyType, name: str) -> bool:
 
 
 def stored(json: Any, type_: PropertyType) -> Any:
-    """A value as the table keeps it."""
+    """The stored form of a value."""
     if json is None:
         return None
     if type_.scalar == "Vector":
@@ -118,7 +118,7 @@ def stored(json: Any, type_: PropertyType) -> Any:
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """What Arrow holds in the form the oracle speaks: dates as days, datetimes as milliseconds."""
+    """Arrow values in the form of the oracle: dates as days, datetimes as milliseconds."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     if pa.types.is_date32(array.type):
