@@ -190,6 +190,38 @@ def test_sums_of_integers_are_exact(spark: Any, tmp_path: Path) -> None:
         assert caught.value.code == "overflow"
 
 
+def test_medians_equal_those_of_the_engine(spark: Any, tmp_path: Path) -> None:
+    schema = "node N { name: String @key  g: I32  i: I32?  u: U32?  big: I64?  wide: U64?  half: F32?  x: F64? }"
+    graph = og.init(tmp_path / "graph", schema, sync=False, environ={})
+    random = Random(11)
+    rows: list[dict[str, Any]] = [
+        {"name": "a", "g": 0, "big": 2**53 + 1, "wide": 2**64 - 1, "x": -0.0},
+        {"name": "b", "g": 0, "big": 2**53 + 2, "wide": 2**64 - 2, "half": 5e-40},
+        {"name": "c", "g": 1, "big": -(2**63), "x": 5e-324},
+        {"name": "d", "g": 1, "big": 2**63 - 1, "x": 5e-324, "half": 1.5},
+        {"name": "e", "g": 2},
+    ]
+    for number in range(60):
+        draw: dict[str, Any] = {
+            "i": random.randint(-(2**31), 2**31 - 1),
+            "u": random.randrange(2**32),
+            "big": random.randint(-(2**63), 2**63 - 1),
+            "wide": random.randrange(2**64),
+            "half": random.randrange(64) / 8,
+            "x": random.uniform(-1, 1) * 10.0 ** random.randint(-9, 9),
+        }
+        rows.append(
+            {"name": f"n{number}", "g": 3 + number % 4, **{k: v for k, v in draw.items() if random.random() < 0.7}}
+        )
+    graph.load([{"type": "N", "data": row} for row in rows], mode="overwrite")
+    names = ("i", "u", "big", "wide", "half", "x")
+    items = ", ".join(f"median($n.{name}) as {name}, median(distinct $n.{name}) as d_{name}" for name in names)
+    for keys, order in (("$n.g, ", "order { $n.g }"), ("", "")):
+        text = f"query q() {{ match {{ $n: N }} return {{ {keys}{items} }} {order} }}"
+        local = graph.query(text)
+        assert graph.query(text, engine="spark", spark=spark).to_arrow() == local.to_arrow()
+
+
 def test_scalar_functions(spark: Any, tmp_path: Path) -> None:
     schema = """node N { name: String @key  i: I32?  wide: U64?  x: F64?  half: F32?  yes: Bool?  day: Date?
                          at: DateTime?  tags: [String]?  marks: [U64]? }"""

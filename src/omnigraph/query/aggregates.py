@@ -13,7 +13,7 @@ from typing import Literal
 
 from omnigraph.types import PropertyType
 
-NumericAggregate = Literal["sum", "avg"]
+NumericAggregate = Literal["sum", "avg", "median"]
 """The aggregates that are computed from numbers."""
 AggregateFunction = Literal["count", "min", "max", "collect"] | NumericAggregate
 
@@ -69,6 +69,7 @@ AGGREGATES: dict[str, AggregateSpec] = {
         AggregateSpec("count", "count($x)", "values", lambda _: True, lambda _: _I64, accepts_rankings=True),
         AggregateSpec("sum", "sum($x.number)", "numbers", _is_number, _sum_type),
         AggregateSpec("avg", "avg($x.number)", "numbers", _is_number, _nullable_float),
+        AggregateSpec("median", "median($x.number)", "numbers", _is_number, _nullable_float),
         AggregateSpec("min", "min($x.value)", "values with an order", _is_ordered, _same),
         AggregateSpec("max", "max($x.value)", "values with an order", _is_ordered, _same),
         AggregateSpec(

@@ -1,13 +1,14 @@
 """Aggregates as Spark computes them, with the meaning they have in `engine.exec.aggregate`.
 
-Sums of integers are exact, other sums and all means are of 64-bit floats. Nulls do not count, a group without values
+Sums of integers are exact, other sums and all averages are of 64-bit floats. Nulls do not count, a group without values
 has no sum. Collected values come in their order.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from decimal import Decimal
+from typing import Any, assert_never
 
 import pyarrow as pa
 
@@ -35,14 +36,12 @@ def total_of(call: ir.Aggregate, name: str, f: Any) -> Any:
             return f.sort_array(f.collect_set(value) if call.distinct else f.collect_list(value))
         case "sum" if _is_integer_sum(call):
             return _integer_sum(call, value, f)
-        case "sum" | "avg" if not call.distinct:
-            return getattr(f, call.function)(value.cast("double"))
+        case "sum" | "avg":
+            return _float_total(call, value, f)
+        case "median":
+            return _median(call, value, f)
         case _:
-            # Which values are equal is decided before they are floats.
-            values = f.transform(f.collect_set(value), lambda item: item.cast("double"))
-            summed = f.aggregate(values, f.lit(0.0), lambda total, item: total + item)
-            size = f.size(values)
-            return f.when(size > 0, summed / size if call.function == "avg" else summed)
+            assert_never(call.function)
 
 
 def total_type(call: ir.Aggregate) -> pa.DataType:
@@ -73,6 +72,37 @@ def _integer_sum(call: ir.Aggregate, value: Any, f: Any) -> Any:
     inside = total.between(f.lit(low).cast("decimal(38,0)"), f.lit(str(high)).cast("decimal(38,0)"))
     failed = f.raise_error(f.lit(f"omnigraph-overflow-{scalar}"))
     return f.when(total.isNull() | inside, total.cast(wide)).otherwise(failed.cast(wide))
+
+
+def _float_total(call: ir.Aggregate, value: Any, f: Any) -> Any:
+    """The sum or average as 64-bit floats."""
+    if not call.distinct:
+        return getattr(f, call.function)(value.cast("double"))
+    # Values are compared before they are converted, because different integers can convert to the same float.
+    values = f.transform(f.collect_set(value), lambda item: item.cast("double"))
+    summed = f.aggregate(values, f.lit(0.0), lambda total, item: total + item)
+    size = f.size(values)
+    return f.when(size > 0, summed / size if call.function == "avg" else summed)
+
+
+def _median(call: ir.Aggregate, value: Any, f: Any) -> Any:
+    """The median with the rounding of `engine.exec.medians`."""
+    kind = _kind(call.argument)
+    wide = kind is not None and kind.name in ("I64", "U64")
+    if not call.distinct and not wide:
+        # 64-bit floats represent these values exactly. `+ 0.0` turns -0.0 into 0.0.
+        return f.percentile(value.cast("double"), f.lit(0.5)) + f.lit(0.0)
+    values = f.sort_array(f.collect_set(value) if call.distinct else f.collect_list(value))
+    size = f.size(values)
+    low, high = (
+        f.get(values, f.floor(position / 2).cast("int")).cast("decimal(20,0)" if wide else "double")
+        for position in (size - 1, size)
+    )
+    if wide:
+        mean = ((low + high) * f.lit(Decimal("0.5"))).cast("double")
+    else:
+        mean = f.when(low == high, low).otherwise(low * 0.5 + high * 0.5)
+    return f.when(size > 0, mean + f.lit(0.0))
 
 
 def _kind(expr: ir.Expr) -> ScalarKind | None:

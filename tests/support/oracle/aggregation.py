@@ -25,10 +25,18 @@ from support.oracle.plan import variables_of
 AGGREGATES: Mapping[str, Callable[[list[Any]], Any]] = {
     "count": len,
     "avg": lambda values: float(sum(map(Fraction, values)) / len(values)) if values else None,
+    "median": lambda values: median(values) if values else None,
     "min": lambda values: min(values, default=None),
     "max": lambda values: max(values, default=None),
     "collect": lambda values: sorted(values, key=sort_key),
 }
+
+
+def median(values: list[Any]) -> float:
+    """The middle value, or the mean of the two middle values, rounded once to a float."""
+    ordered = sorted(values)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float((Fraction(low) + Fraction(high)) / 2)
 
 
 def adds_exactly(values: list[Any]) -> bool:
@@ -90,7 +98,7 @@ class Aggregation(Ordering):
             values = list({hashable(value): value for value in values}.values())
         anything = {name: Entity(kind, min(types, default=""), "") for name, (kind, types) in self.block.types.items()}
         some = members[0] if members else anything
-        scalar = {"count": "I64", "avg": "F64"}.get(call.function) or self.scalar(inner, some)
+        scalar = {"count": "I64", "avg": "F64", "median": "F64"}.get(call.function) or self.scalar(inner, some)
         if call.function == "sum":
             return Known(total(values, scalar), sum_scalar(scalar))
         return Known(AGGREGATES[call.function](values), scalar)

@@ -30,7 +30,7 @@ def sum_scalar(scalar: str) -> str:
     return "F64" if scalar in ("F32", "F64") else "U64" if scalar == "U64" else "I64"
 
 
-AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
+AGGREGATES = ("count", "sum", "avg", "median", "min", "max", "collect")
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ class Results(Matching):
 
     def aggregate(self, scope: Scope) -> str:
         random = self.random
-        function = random.choice(("count", "count", "sum", "avg", "min", "max", "collect"))
+        function = random.choice(("count", "count", "sum", "avg", "median", "min", "max", "collect"))
         distinct = "distinct " if random.random() < 0.25 else ""
         if function == "count":
             whole = ["$" + name for name in self.nodes(scope)]

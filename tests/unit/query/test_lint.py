@@ -323,6 +323,7 @@ def test_kind_of_a_property(property_, expected):
         ("count($p)", {"name": "count", "kind": "bigint", "nullable": False}),
         ("sum($p.age)", {"name": "sum", "kind": "bigint", "nullable": True}),
         ("avg($p.age) as mean", {"name": "mean", "kind": "float", "nullable": True}),
+        ("median($p.age)", {"name": "median", "kind": "float", "nullable": True}),
         ("min($p.name)", {"name": "min", "kind": "string", "nullable": True}),
         ("max($p.age)", {"name": "max", "kind": "int", "nullable": True}),
     ],

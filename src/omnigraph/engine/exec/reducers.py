@@ -14,6 +14,7 @@ from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import added_up
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.integer_sums import sum_array
+from omnigraph.engine.exec.medians import medians
 from omnigraph.engine.exec.native import stoppable
 from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.query.aggregates import NumericAggregate
@@ -57,6 +58,8 @@ def reduce_numbers(
             return pa.array(_float_sums(values, groups, weight, count), mask=empty)
         case "avg":
             return pa.array(_float_sums(values, groups, weight, count) / np.where(empty, 1, sizes), mask=empty)
+        case "median":
+            return medians(values, groups, weight, sizes)
         case _:
             assert_never(function)
 

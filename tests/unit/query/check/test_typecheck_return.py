@@ -28,6 +28,10 @@ ITEMS = {
     "T8-avg-string": ("avg($p.name)", "T8", "$p.name", "avg($p.age)"),
     "T8-avg-datetime": ("avg($p.seen)", "T8", "$p.seen", "avg($p.height)"),
     "T8-avg-node": ("avg($p)", "T8", "$p", "count($p)"),
+    "T8-median-string": ("median($p.name)", "T8", "$p.name", "median($p.age)"),
+    "T8-median-date": ("median($p.born)", "T8", "$p.born", "median($p.height)"),
+    "T8-median-list": ("median($p.marks)", "T8", "$p.marks", "median($p.wealth)"),
+    "T8-median-node": ("median($p)", "T8", "$p", "count($p)"),
     "T8-min-list": ("min($p.nicknames)", "T8", "$p.nicknames", "min($p.name)"),
     "T8-min-node": ("min($p)", "T8", "$p", "min($p.age)"),
     "T8-max-vector": ("max($p.face)", "T8", "$p.face", "max($p.wealth)"),
@@ -232,7 +236,7 @@ def test_t21_rrf_through_an_alias_needs_a_limit_too():
     assert mistakes(read(MATCH, f"{RRF} as s", "order { s }")) == [("T21", "s")]
 
 
-@pytest.mark.parametrize("function", ["count", "sum", "avg", "min", "max"])
+@pytest.mark.parametrize("function", ["count", "sum", "avg", "median", "min", "max"])
 def test_t21_rrf_is_no_value_to_summarise(function):
     assert mistakes(read(MATCH, f"{function}({RRF})")) == [("T21", RRF)]
 
@@ -284,6 +288,9 @@ COLUMNS = {
     "max-of-text-predicates": ('max(search($p.bio, "x"))', "max", "Bool?"),
     "sum-of-floats": ("sum($p.height)", "sum", "F64?"),
     "avg": ("avg($p.wealth)", "avg", "F64?"),
+    "median-of-integers": ("median($p.age)", "median", "F64?"),
+    "median-of-floats": ("median(distinct $p.height)", "median", "F64?"),
+    "median-alias": ("median($p.age) as median", "median", "F64?"),
     "min-of-integers": ("min($p.age)", "min", "I32?"),
     "min-of-strings": ("min($p.name)", "min", "String?"),
     "max-of-floats": ("max($p.height)", "max", "F32?"),

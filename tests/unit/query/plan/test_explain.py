@@ -59,6 +59,15 @@ PLANS = {
           return  count($p) as count: I64, max($p.name) as last: String?
         """,
     ),
+    "a median": (
+        "query middle() { match { $p: Person } return { median($p.age) as age, median(distinct $p.age) } }",
+        """
+        query middle()
+          scan    $p: Person
+          group   all rows
+          return  median($p.age) as age: F64?, median(distinct $p.age) as median: F64?
+        """,
+    ),
     "computed from aggregates": (
         """
         query mean() {

@@ -752,7 +752,7 @@ def test_a_statement_that_is_none(text, expected):
 # function: how many arguments it takes
 ARITIES = {
     "now": (0, 0), "search": (2, 3), "match_text": (2, 3), "fuzzy": (2, 3), "nearest": (2, 2), "bm25": (2, 2),
-    "rrf": (2, 9), "count": (1, 1), "sum": (1, 1), "avg": (1, 1), "min": (1, 1), "max": (1, 1),
+    "rrf": (2, 9), "count": (1, 1), "sum": (1, 1), "avg": (1, 1), "median": (1, 1), "min": (1, 1), "max": (1, 1),
 }  # fmt: skip
 
 
