@@ -1,8 +1,9 @@
-"""The adjacency of an edge type at pinned versions: made from the tables once, then grown by what commits add.
+"""Adjacency of one edge type at pinned table versions.
 
-For one edge table version and the node versions at its ends: the neighbours of every node, for walking; and the
-edge rows of every node, for hops that name the edge. Both directions and their union are made when first asked
-for. What is kept in memory or on disk is used for a later version only where that one still has all its pieces.
+It is built from the tables once and then updated from the changes of later commits. For one version of an edge table
+and of the node tables at its ends it gives the neighbours of each node, for traversal, and the edge rows of each node,
+for hops that bind the edge. Each direction is built on first use. A structure of an earlier version, in memory or on
+disk, is reused if the later version still contains its fragments.
 """
 
 from __future__ import annotations
@@ -56,29 +57,29 @@ _log = logging.getLogger(__name__)
 
 
 class Adjacency(Protocol):
-    """What the edges of a hop answer, whether they are of one type or of several.
+    """The edges of a hop: of one edge type or of several.
 
-    Edges of several types have no edge rows: a variable is bound to edges of one type only.
+    Edge rows are not part of the protocol: a variable is bound to edges of one type only.
     """
 
     def neighbours(self, direction: Direction) -> AnyCsr:
-        """Far ends by walking the edges out, in, or both ways."""
+        """Return the neighbours along outgoing edges, incoming edges, or both."""
 
     def compacted(self, direction: Direction) -> Csr:
-        """The same in one layer, for loops over much of it."""
+        """Return the neighbours as one CSR without overlay, for loops over many nodes."""
 
     def for_scan(self, direction: Direction) -> AnyCsr:
-        """The same for a question about all nodes."""
+        """Return the neighbours for a scan over all nodes."""
 
     def has_neighbours(self, direction: Direction, nodes: int) -> Mask:
-        """Which nodes have a far end at all."""
+        """Return a mask of the nodes that have a neighbour."""
 
     def loops(self, direction: Direction) -> Numbers:
-        """The nodes with an edge to themselves, ascending."""
+        """Return the nodes with an edge to themselves, ascending."""
 
 
 class EdgeAdjacency:
-    """One edge table between two node tables, all at pinned versions."""
+    """The adjacency of one edge table between two node tables, all at pinned versions."""
 
     def __init__(self, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> None:
         self.edges = edges
@@ -92,40 +93,40 @@ class EdgeAdjacency:
 
     @property
     def node_tables(self) -> tuple[TableData, TableData]:
-        """The nodes at which the edges start and end."""
+        """The node tables of the sources and of the targets."""
         return self._source_nodes, self._target_nodes
 
     @property
     def joins_one_table(self) -> bool:
-        """Whether both ends are in the same table: only then can an edge be a loop."""
+        """True if both ends are in the same table. Only then can an edge be a loop."""
         return self._source_nodes is self._target_nodes
 
-    # -- what it gives ---------------------------------------------------------------------------
+    # -- access ----------------------------------------------------------------------------------
 
     @classmethod
     def of(cls, edges: TableData, sources: TableData, targets: TableData, cache: DataCache) -> EdgeAdjacency:
-        """The adjacency of these versions: one object for all who ask."""
+        """Return the adjacency of these versions. It is cached with the edge table."""
         name = f"adjacency:{sources.key}:{targets.key}"
         return edges.derived(name, lambda: cls(edges, sources, targets, cache))
 
     def neighbours(self, direction: Direction) -> AnyCsr:
-        """Far ends by walking the edges out, in, or both ways."""
+        """Return the neighbours along outgoing edges, incoming edges, or both."""
         return self._walk(direction)[0]
 
     def compacted(self, direction: Direction) -> Csr:
-        """The same in one layer, for loops over much of it."""
+        """Return the neighbours as one CSR without overlay, for loops over many nodes."""
         walked = self.neighbours(direction)
         if isinstance(walked, Csr):
             return walked
         return self.edges.derived(self._names["compacted", direction], walked.compacted)
 
     def has_neighbours(self, direction: Direction, nodes: int) -> Mask:
-        """Which nodes have a far end at all."""
+        """Return a mask of the nodes that have a neighbour."""
         name = self._names["linked", direction]
         return self.edges.derived(name, lambda: self.neighbours(direction).degrees(np.arange(nodes)) > 0)
 
     def for_scan(self, direction: Direction) -> AnyCsr:
-        """The same for a question about all nodes: in one layer, once that has been asked often enough to pay."""
+        """Return the neighbours for a scan over all nodes; an overlay is compacted after a few scans."""
         walked = self.neighbours(direction)
         if isinstance(walked, Csr):
             return walked
@@ -133,24 +134,26 @@ class EdgeAdjacency:
         return walked if uses.increment() < tuning.current.scans_before_compaction else self.compacted(direction)
 
     def loops(self, direction: Direction) -> Numbers:
-        """The nodes with an edge to themselves, ascending."""
+        """Return the nodes with an edge to themselves, ascending."""
         return self._walk(direction)[1]
 
     def edge_rows(self, direction: Direction) -> EdgeRows:
-        """Edge rows by walking the edges out, in, or both ways; a loop is there once."""
+        """Return the edge rows along outgoing edges, incoming edges, or both. A loop occurs once."""
         return self.edges.derived(self._names["edge_rows", direction], lambda: self._edge_rows(direction))
 
     def ends(self) -> Ends:
-        """The numbers of every edge's source and target, in row order."""
+        """Return the row numbers of each edge's source and target, in row order."""
         return self.edges.derived(self._names["ends", "out"], self._ends)
 
-    # -- how it is made --------------------------------------------------------------------------
+    # -- building --------------------------------------------------------------------------------
 
     def _walk(self, direction: Direction) -> tuple[AnyCsr, Numbers]:
         return self.edges.derived(self._names["neighbours", direction], lambda: self._neighbours(direction))
 
     def _neighbours(self, direction: Direction) -> tuple[AnyCsr, Numbers]:
-        """On top of what was made before, in this process or an earlier one, if they have enough in common."""
+        """Update the last structure that was built, in this process or an earlier one; build a new one if too much
+        changed.
+        """
         made = self._base(direction)
         grown = self._overlaid(made, direction) if made is not None else None
         if grown is not None:
@@ -225,7 +228,7 @@ class EdgeAdjacency:
     def _near(self, direction: Direction) -> TableData:
         return self._target_nodes if direction == "in" else self._source_nodes
 
-    # -- what was made before --------------------------------------------------------------------
+    # -- reuse of earlier versions ---------------------------------------------------------------
 
     def _base(self, kind: str) -> BuiltAdjacency | None:
         what = self._what(kind)
@@ -258,7 +261,7 @@ class EdgeAdjacency:
 
     @contextmanager
     def _logged(self, what: str) -> Iterator[None]:
-        """Say what takes long, before and after."""
+        """Log the start and the duration of a long operation."""
         checkpoint()
         say(what)
         told = self.edges.row_count >= tuning.current.adjacency_log_edges_min
@@ -273,11 +276,11 @@ class EdgeAdjacency:
 _KINDS = ("neighbours", "compacted", "uses", "edge_rows", "ends", "linked")
 _TABLES = ("edges", "sources", "targets")
 _ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
-"""What is kept of neighbours, and of ends."""
+"""The names of the arrays of neighbours and of ends in the disk cache."""
 
 
 def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
-    """An entry of the disk cache; `disk_cache.BadEntry` if a number in it is out of range.
+    """Read an entry of the disk cache; raise `disk_cache.BadEntry` if a number in it is out of range.
 
     Compiled kernels use these arrays without bounds checks.
     """
@@ -299,7 +302,7 @@ def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
 
 
 def _oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:
-    """(near, far) ends of walking the edges in a direction."""
+    """Return the (near, far) ends of edges that are followed in a direction."""
     if direction == "both":
         return np.concatenate([src, dst]), np.concatenate([dst, src])
     return (dst, src) if direction == "in" else (src, dst)

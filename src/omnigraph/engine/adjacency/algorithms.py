@@ -1,7 +1,7 @@
-"""Numbers about a whole graph: rank, components, degrees. Arrays in, arrays out.
+"""Graph algorithms over arrays: PageRank, connected components, degrees.
 
-Nodes are dense numbers, edges are two columns of them; parallel edges count as often as they are there. None
-of the algorithms makes anything larger than the edges themselves.
+Nodes are dense numbers and edges are two columns of them. Parallel edges count once each. No algorithm allocates more
+than the size of the edges.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class EdgeList:
     sources: Numbers
     targets: Numbers
     weights: Floats | None = None
-    """How much each edge counts for; none is negative."""
+    """The weight of each edge, not negative; None weighs all edges 1."""
 
 
 def degrees(edges: EdgeList) -> tuple[Numbers, Numbers]:
-    """How many edges come in, and how many go out."""
+    """Return the in-degree and the out-degree of each node."""
     incoming = np.bincount(edges.targets, minlength=edges.count)
     return incoming, np.bincount(edges.sources, minlength=edges.count)
 
 
 def pagerank(edges: EdgeList, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
-    """The share of a random walk's time spent at each node, and the rounds it took; the shares sum to one.
+    """Return the PageRank of each node, which sums to one, and the number of iterations.
 
-    With probability `damping` the walk follows an edge, chosen by weight, else it starts again anywhere; where
-    no edge leaves, it starts again. It ends when a round moves less than `tolerance` in all.
+    With probability `damping` the random walk follows an edge, chosen by weight; otherwise, and at nodes without
+    outgoing edges, it continues at any node. Iteration ends when the ranks change by less than `tolerance` in total.
     """
     if not edges.count:
         return np.zeros(0), 0
@@ -59,10 +59,10 @@ def pagerank(edges: EdgeList, *, damping: float, tolerance: float, rounds_max: i
 
 
 def components(edges: EdgeList) -> Numbers:
-    """The component of each node when edges are walked both ways: 0 is the largest, equals go by first member.
+    """Return the weakly connected component of each node: 0 is the largest, ties are ordered by smallest member.
 
-    Every node points at the smallest node it knows of; edges join what their ends point at, then pointers are
-    followed to the end. The pointers halve their distance each time, so a chain takes few rounds.
+    Each node points at the smallest node known to be connected to it. Each iteration joins the targets of both ends of
+    an edge, then follows the pointers to their end. Pointer chains halve, so a long path takes few iterations.
     """
     roots = np.arange(edges.count, dtype=np.int64)
     while True:
@@ -80,7 +80,7 @@ def components(edges: EdgeList) -> Numbers:
 
 
 def name_components(roots: Numbers) -> Numbers:
-    """Number components that are known by their smallest members: the largest first, equals by that member."""
+    """Number components given by their smallest members: largest first, ties by that member."""
     sizes = np.bincount(roots, minlength=len(roots))
     firsts = np.flatnonzero(sizes)
     order = firsts[np.argsort(-sizes[firsts], kind="stable")]

@@ -1,8 +1,8 @@
-"""Bounded hops: the nodes at a distance, each once.
+"""Breadth-first traversal of bounded hops.
 
-A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with a loop
-counts once more at its distance plus one. `backward` walks from where the hop ends, so it is the source's loop
-that counts: the pairs are those that walking forward finds.
+A node counts at its shortest distance only. The source is not reached again by a cycle. A node with a loop counts once
+more at its distance plus one. With `backward` the traversal starts where the hop ends, so the loop of the source
+counts: the pairs are the same as in the forward direction.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def bounded_hops(op: ir.Expand, adjacency: Adjacency) -> BoundedHops:
 
 
 def new_far(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
-    """The far ends of a frontier that are new, ascending, each once; `new` says which of some are."""
+    """Return the distinct neighbours of a frontier for which `new` is true, ascending."""
     parts: list[Numbers] = []
     for some in slices(neighbours.degrees(frontier), tuning.current.bfs_node_batch_steps):
         far = neighbours.far(frontier[some])
@@ -191,7 +191,7 @@ def new_far(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], 
 
 
 def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | None = None) -> list[Numbers]:
-    """The nodes at distance 1, 2, … up to `most` from one; no further than to the last of those that are asked for."""
+    """Return the nodes at distance 1, 2, … up to `most` from a source; stop once all nodes in `asked` are reached."""
     marks = _marks(neighbours.count)
     mark = marks.next()
     frontier = np.array([source])
@@ -209,7 +209,7 @@ def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | No
 
 
 def _step(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
-    """The far ends of a frontier that were not met before, each once."""
+    """Return the distinct neighbours of a frontier that are not yet visited, and mark them."""
     if len(frontier) <= tuning.current.bfs_small_frontier:
         return _step_at_once(neighbours, frontier, marks, mark)
     parts = [
@@ -236,10 +236,10 @@ def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks,
 
 
 def _unmet(targets: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
-    """Those without the mark, each once, now marked."""
+    """Return the distinct nodes without the mark, and mark them."""
     new = targets[marks.stamp[targets] != mark]
     marks.stamp[new] = mark
-    # Of equal ones that one stays whose number was written last.
+    # Of equal nodes, the one whose position was written last is kept.
     order = np.arange(len(new))
     marks.place[new] = order
     found: Numbers = new[marks.place[new] == order]
@@ -247,7 +247,7 @@ def _unmet(targets: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
 
 
 class _VisitMarks:
-    """A stamp and a place for every node. A new mark makes all old ones mean nothing."""
+    """A mark and a position for every node. A new mark value invalidates all earlier marks."""
 
     def __init__(self, count: int) -> None:
         self.stamp = np.zeros(count, np.int32)
@@ -263,7 +263,7 @@ class _VisitMarks:
 
 
 class _ThreadMarks(local):
-    """Each thread's marks: the last ones it needed."""
+    """The marks that a thread used last."""
 
     marks: _VisitMarks | None = None
 

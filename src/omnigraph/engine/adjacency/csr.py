@@ -1,7 +1,7 @@
 """CSR adjacency: the neighbours of node `n` are `targets[offsets[n]:offsets[n + 1]]`.
 
-`Csr` is a complete adjacency, built once. `csr_overlay` holds variants with the same interface. Each neighbour
-of a node occurs once; in `Csr` they are in ascending order.
+`Csr` is a complete adjacency. `csr_overlay` holds variants for incremental maintenance. All implement `Neighbours`. A
+neighbour of a node occurs once; in `Csr` neighbours are in ascending order.
 """
 
 from __future__ import annotations
@@ -20,55 +20,55 @@ U64 = np.ndarray[Any, np.dtype[np.uint64]]
 I32 = np.ndarray[Any, np.dtype[np.int32]]
 NONE: Numbers = np.zeros(0, np.int64)
 Room = Callable[[int], None]
-"""Told how many rows there are about to be; raises when they are too many."""
+"""Called with the number of rows before they are produced; raises if there are too many."""
 
 
 def unbounded(rows: int) -> None:
-    """Room for any number of rows."""
+    """Accept any number of rows."""
 
 
 class Neighbours(Protocol):
-    """What every form of adjacency answers."""
+    """Neighbours by node number, in every representation."""
 
     @property
     def count(self) -> int:
-        """How many nodes can be asked about: those numbered below."""
+        """The number of nodes."""
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """For each source its far ends: (position in `sources`, far end)."""
+        """Return the neighbours of each source: (position in `sources`, neighbour)."""
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """The far ends of all sources together, as often as they occur."""
+        """Return the neighbours of all sources, with repetitions."""
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """How many far ends each source has."""
+        """Return the number of neighbours of each source."""
 
     def totals(self, values: Numbers | None) -> Numbers:
-        """For each node the sum of its far ends' values; without values each counts one."""
+        """Return for each node the sum of its neighbours' values; without values, its degree."""
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """Whether each pair is connected."""
+        """Return for each pair whether an edge connects it."""
 
 
 @dataclass(frozen=True)
 class Csr:
-    """The far ends of every node."""
+    """The neighbours of every node as compressed sparse rows."""
 
     offsets: Numbers
     targets: I32
 
     @property
     def count(self) -> int:
-        """As in `Neighbours`."""
+        """The number of nodes."""
         return len(self.offsets) - 1
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """The size in memory."""
         return int(self.offsets.nbytes + self.targets.nbytes)
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Neighbours`."""
+        """Return the neighbours of each source: (position in `sources`, neighbour)."""
         if len(sources) == 1:
             ends = self.far(sources, room)
             return np.zeros(len(ends), np.int64), ends
@@ -87,11 +87,11 @@ class Csr:
         return positions, targets
 
     def all_pairs(self) -> tuple[Numbers, Numbers]:
-        """`expand` of every node."""
+        """Return `expand` of every node."""
         return np.repeat(np.arange(self.count), np.diff(self.offsets)), self.targets.astype(np.int64)
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Neighbours`."""
+        """Return the neighbours of all sources, with repetitions."""
         if len(sources) == 1:
             ends = self._row(sources[0])
             room(len(ends))
@@ -109,11 +109,11 @@ class Csr:
         return targets
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Neighbours`."""
+        """Return the number of neighbours of each source."""
         return self.offsets[sources + 1] - self.offsets[sources]
 
     def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Neighbours`."""
+        """Return for each node the sum of its neighbours' values; without values, its degree."""
         if values is None:
             return np.diff(self.offsets)
         running = np.zeros(len(self.targets) + 1, np.int64)
@@ -122,7 +122,7 @@ class Csr:
         return sums
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Neighbours`."""
+        """Return for each pair whether an edge connects it."""
         if not len(sources) or not len(self.targets):
             return np.zeros(len(sources), bool)
         if len(sources) == 1 or (sources == sources[0]).all():
@@ -133,7 +133,9 @@ class Csr:
         return found
 
     def positions_of(self, sources: Numbers, targets: Numbers | I32) -> Numbers:
-        """Where in `targets` each pair is, or would be: all are looked for at once, each in its source's row."""
+        """Return the position in `targets` of each pair, or where it would be inserted: one binary search over all
+        pairs.
+        """
         start, end = self.offsets[sources], self.offsets[sources + 1]
         last = len(self.targets) - 1
         for _ in range(int((end - start).max(initial=0)).bit_length()):
@@ -149,7 +151,7 @@ class Csr:
 
 @dataclass(frozen=True)
 class EdgeRows:
-    """For each node the edges at it, and the node at the other end."""
+    """The incident edges of every node as compressed sparse rows, with the node at the other end."""
 
     offsets: Numbers
     edges: I32
@@ -157,11 +159,11 @@ class EdgeRows:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """The size in memory."""
         return int(self.offsets.nbytes + self.edges.nbytes + self.targets.nbytes)
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers, Numbers]:
-        """For each source its edges: (position in `sources`, edge row, far end)."""
+        """Return the edges of each source: (position in `sources`, edge row, neighbour)."""
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
         _total(counts, room)
@@ -170,50 +172,50 @@ class EdgeRows:
         return positions, gather(self.edges, places).astype(np.int64), gather(self.targets, places).astype(np.int64)
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """How many edges are at each source."""
+        """Return the number of edges of each source."""
         return self.offsets[sources + 1] - self.offsets[sources]
 
 
-# -- making them -------------------------------------------------------------------------------------
+# -- building ----------------------------------------------------------------------------------------
 
 
 def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Csr:
-    """Compressed rows of some pairs, in any order and however often each is there."""
+    """Build the CSR of pairs in any order; repeated pairs count once."""
     pairs = stoppable(lambda: distinct(pack(near, far)), len(near))
     return Csr(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
 
 
 def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:
-    """The edges of each node, in the order of their rows."""
+    """Build the incident edges of each node, in row order."""
     # One sort of packed numbers is several times faster than a stable argsort.
     order = stoppable(lambda: low(np.sort(pack(near, np.arange(len(near))))), len(near))
     return EdgeRows(offsets_of(near[order], count), edges[order], far[order])
 
 
 def offsets_of(ordered: Numbers | I32, count: int) -> Numbers:
-    """Where the rows of each node start, given the node of each row."""
+    """Return the CSR offsets of rows, given the ascending node of each row."""
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(ordered, minlength=count), out=offsets[1:])
     return offsets
 
 
 def pack(high: Numbers | I32, low_: Numbers | I32) -> U64:
-    """Two numbers as one, in the order of the first."""
+    """Pack two numbers into one that sorts by the first, then by the second."""
     return (high.astype(np.uint64) << np.uint64(32)) | low_.astype(np.uint64)
 
 
 def low(pairs: U64) -> Numbers:
-    """The second number of each pair."""
+    """Return the second number of each packed pair."""
     return (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def high(pairs: U64) -> Numbers:
-    """The first number of each pair."""
+    """Return the first number of each packed pair."""
     return (pairs >> np.uint64(32)).astype(np.int64)
 
 
 def distinct(values: U64) -> U64:
-    """Ascending, each once. (`np.unique` hashes when nothing else is asked of it, and is ten times slower.)"""
+    """Return the distinct values, ascending. `np.unique` without further outputs hashes, which is ten times slower."""
     values = np.sort(values)
     if len(values) < 2:
         return values
@@ -223,7 +225,7 @@ def distinct(values: U64) -> U64:
 
 
 def contains(ordered: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Mask:
-    """Which of the wanted are among the ordered."""
+    """Return which of `wanted` are in the ascending array `ordered`."""
     if not len(ordered):
         return np.zeros(len(wanted), bool)
     places = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
@@ -232,21 +234,21 @@ def contains(ordered: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Mas
 
 
 def _total(counts: Numbers, room: Room) -> int:
-    """The sum of some counts, for which there is room."""
+    """Return the sum of the counts after checking that there is room for it."""
     total = int(counts.sum())
     room(total)
     return total
 
 
 def in_slices(starts: Numbers, counts: Numbers) -> Numbers:
-    """`ranges`, made in batches with checkpoints between them."""
+    """`ranges`, computed in batches with checkpoints between them."""
     if int(counts.sum()) <= tuning.current.batch_values:
         return ranges(starts, counts)
     return np.concatenate([ranges(starts[some], counts[some]) for some in slices(counts, tuning.current.batch_values)])
 
 
 def ranges(starts: Numbers, counts: Numbers) -> Numbers:
-    """The concatenated ranges `start … start + count`."""
+    """Return the concatenated ranges `start … start + count`."""
     ends: Numbers = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     if not total:

@@ -18,46 +18,46 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers
 
 @dataclass(frozen=True)
 class SparseCsr:
-    """The far ends of a few nodes, of however many there are."""
+    """The neighbours of a few of `count` nodes."""
 
     count: int
     sources: Numbers
-    """Those that have any, ascending."""
+    """The nodes with neighbours, ascending."""
     rows: Csr
-    """Their far ends, by place in `sources`."""
+    """Their neighbours, by position in `sources`."""
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Neighbours`."""
+        """Return the neighbours of each source: (position in `sources`, neighbour)."""
         at, places = self._find(sources)
         positions, targets = self.rows.expand(places, room)
         return at[positions], targets
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Neighbours`."""
+        """Return the neighbours of all sources, with repetitions."""
         return self.rows.far(self._find(sources)[1], room)
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Neighbours`."""
+        """Return the number of neighbours of each source."""
         at, places = self._find(sources)
         degrees = np.zeros(len(sources), np.int64)
         degrees[at] = self.rows.degrees(places)
         return degrees
 
     def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Neighbours`."""
+        """Return for each node the sum of its neighbours' values; without values, its degree."""
         totals = np.zeros(self.count, np.int64)
         totals[self.sources] = self.rows.totals(values)
         return totals
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Neighbours`."""
+        """Return for each pair whether an edge connects it."""
         at, places = self._find(sources)
         found = np.zeros(len(sources), bool)
         found[at] = self.rows.connected(places, targets[at])
         return found
 
     def _find(self, sources: Numbers) -> tuple[Numbers, Numbers]:
-        """(which of the sources have any far ends, their places)."""
+        """Return (positions of the sources with neighbours, their rows)."""
         places = np.searchsorted(self.sources, sources)
         inside = np.minimum(places, len(self.sources) - 1)
         at = np.flatnonzero(self.sources[inside] == sources) if len(self.sources) else NONE
@@ -66,7 +66,7 @@ class SparseCsr:
 
 @dataclass(frozen=True)
 class Renumbering:
-    """The nodes at one end, which had other numbers when an adjacency was made; -1 is a node that was not there."""
+    """The change of row numbers of the nodes at one end since an adjacency was built."""
 
     new_of: Numbers
     """Old number → new number; -1 if the node no longer exists."""
@@ -76,9 +76,9 @@ class Renumbering:
 
 @dataclass(frozen=True)
 class CsrOverlay:
-    """The far ends as they were, without those removed since, with those added: a commit costs what it changed.
+    """A CSR with the pairs added and removed since it was built. The cost of a commit is proportional to its changes.
 
-    The base and what was removed of it speak of nodes by the numbers they had then, `added` by those they have now.
+    `base` and `removed` use the row numbers of the version they were built from, `added` those of the current version.
     """
 
     base: Csr
@@ -89,12 +89,12 @@ class CsrOverlay:
 
     @property
     def count(self) -> int:
-        """As in `Neighbours`."""
+        """The number of nodes."""
         return self.added.count
 
     @cached_property
     def _changed(self) -> Mask:
-        """Which nodes have not simply the far ends they had. Most questions are about others, and cost little more."""
+        """Mask of the nodes whose neighbours changed. Most lookups concern other nodes and read the base only."""
         touched = np.zeros(self.count, bool)
         touched[self.added.sources] = True
         if self.near_renumbered is None:
@@ -111,7 +111,7 @@ class CsrOverlay:
         return touched
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
-        """As in `Neighbours`."""
+        """Return the neighbours of each source: (position in `sources`, neighbour)."""
         touched = self._changed[sources]
         if not touched.any():
             positions, targets = self.base.expand(self._near_old(sources), room)
@@ -127,20 +127,20 @@ class CsrOverlay:
         return np.concatenate([positions, more]), np.concatenate([targets, others])
 
     def split_unchanged(self, sources: Numbers) -> tuple[Numbers, Numbers]:
-        """(the sources that have the far ends they had, by the numbers they had; the others)."""
+        """Return (the unchanged sources by their old row numbers, the changed sources)."""
         touched = self._changed[sources]
         if not touched.any():
             return self._near_old(sources), NONE
         return self._near_old(sources[~touched]), sources[touched]
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:
-        """As in `Neighbours`."""
+        """Return the neighbours of all sources, with repetitions."""
         if self._changed[sources].any():
             return self.expand(sources, room)[1]
         return self._far_new(self.base.far(self._near_old(sources), room))
 
     def degrees(self, sources: Numbers) -> Numbers:
-        """As in `Neighbours`."""
+        """Return the number of neighbours of each source."""
         touched = self._changed[sources]
         if not touched.any():
             return self.base.degrees(self._near_old(sources))
@@ -160,14 +160,14 @@ class CsrOverlay:
         return degrees
 
     def _near_old(self, sources: Numbers) -> Numbers:
-        """The numbers nodes had that are not touched."""
+        """Return the old row numbers of unchanged nodes."""
         return sources if self.near_renumbered is None else self.near_renumbered.old_of[sources]
 
     def _far_new(self, targets: Numbers) -> Numbers:
         return targets if self.far_renumbered is None else self.far_renumbered.new_of[targets]
 
     def totals(self, values: Numbers | None) -> Numbers:
-        """As in `Neighbours`."""
+        """Return for each node the sum of its neighbours' values; without values, its degree."""
         then = values
         if values is not None and self.far_renumbered is not None:
             there = self.far_renumbered.new_of >= 0
@@ -185,7 +185,7 @@ class CsrOverlay:
         return totals
 
     def connected(self, sources: Numbers, targets: Numbers) -> Mask:
-        """As in `Neighbours`."""
+        """Return for each pair whether an edge connects it."""
         touched = self._changed[sources]
         if touched.all():
             return self._connected_changed(sources, targets)
@@ -210,7 +210,7 @@ class CsrOverlay:
         return found
 
     def compacted(self) -> Csr:
-        """All layers in one, as if it had been made so."""
+        """Merge the overlay into a complete CSR."""
         if self.removed is not None or self.near_renumbered is not None or self.far_renumbered is not None:
             return build(*self.expand(np.arange(self.count)), self.count)
         base, few = self.base, self.added.rows
@@ -223,7 +223,7 @@ class CsrOverlay:
         return Csr(offsets, grown)
 
     def _old(self, sources: Numbers) -> tuple[Numbers, Numbers]:
-        """What is left of the base: (position in `sources`, far end)."""
+        """Return the neighbours that remain from the base: (position in `sources`, neighbour)."""
         old, known = self._known(sources)
         positions, targets = self.base.expand(known)
         if self.removed is not None:
@@ -232,7 +232,7 @@ class CsrOverlay:
         return positions if old is None else old[positions], self._far_new(targets)
 
     def _known(self, sources: Numbers) -> tuple[Numbers | None, Numbers]:
-        """(which of the sources the base knows, by what number); None when it knows them all."""
+        """Return (positions of the sources that are in the base, their old row numbers); None if all are."""
         if self.near_renumbered is not None:
             then = self.near_renumbered.old_of[sources]
             old = np.flatnonzero(then >= 0)
@@ -244,6 +244,6 @@ class CsrOverlay:
 
 
 def build_sparse(near: Numbers, far: Numbers, count: int) -> SparseCsr:
-    """Compressed rows of a few pairs."""
+    """Build the sparse CSR of a few pairs."""
     sources, places = np.unique(near, return_inverse=True)
     return SparseCsr(count, sources, build(places, far, len(sources)))

@@ -1,8 +1,8 @@
-"""What became of an edge table and the nodes at its ends since an adjacency was made of them.
+"""Incremental maintenance of an adjacency.
 
-A commit adds rows in pieces of their own and marks those it replaced or removed as gone. So an adjacency made of
-an earlier version still holds for a later one, but for the edges lost and gained, and for the numbers of the nodes:
-a node that was changed is a new row of the same id, and those behind it moved up.
+A commit adds rows in new fragments and marks replaced or removed rows as deleted. An adjacency built from an earlier
+version is therefore valid for a later one, except for the edges added and removed and for the row numbers of nodes: an
+updated node is a new row with the same id, and the rows behind a deleted row move up.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Arrays = tuple[np.ndarray[Any, Any], ...]
 
 @dataclass(frozen=True)
 class BuiltAdjacency:
-    """Something that was made in full, and how the rows of the tables lay that it was made from."""
+    """A fully built structure and the fragment layouts it was built from."""
 
     edges: FragmentLayout
     sources: FragmentLayout
@@ -46,25 +46,25 @@ class BuiltAdjacency:
 
     @property
     def nbytes(self) -> int:
-        """Its size in memory. Arrays that a cached adjacency shares with it count twice."""
+        """The size in memory. Arrays shared with a cached adjacency count twice."""
         layouts = self.edges.nbytes + self.sources.nbytes + self.targets.nbytes
         return layouts + sum(array.nbytes for array in self.arrays if not is_mapped(array))
 
     def built_from_same(self, other: BuiltAdjacency) -> bool:
-        """Whether it was made from the same versions as another."""
+        """Return True if both were built from the same versions."""
         mine, others = (self.edges, self.sources, self.targets), (other.edges, other.sources, other.targets)
         return all(a.fragments == b.fragments for a, b in zip(mine, others, strict=True))
 
 
 @dataclass(frozen=True)
 class AdjacencyChanges:
-    """The difference between then and now."""
+    """The difference between the version an adjacency was built from and the current one."""
 
     src: Numbers
     dst: Numbers
-    """The ends of the edges gained, by their numbers now."""
+    """The ends of the added edges, by current row number."""
     removed_rows: Numbers
-    """The edges lost, by their rows then."""
+    """The removed edges, by old row number."""
     sources: Renumbering | None
     targets: Renumbering | None
 
@@ -77,7 +77,7 @@ def changes_max(rows: int, share: float) -> float:
 def changes_since(
     made: BuiltAdjacency, edges: TableData, sources: TableData, targets: TableData, share: float
 ) -> AdjacencyChanges | None:
-    """What changed since; None when it is more than a share of the edges, or cannot be told."""
+    """Return the changes since a structure was built; None if there are too many, or if the versions are unrelated."""
     known = {files for files, _, _ in made.edges.fragments}
     new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
     gone = removed_rows(made.edges, edges)
@@ -97,11 +97,11 @@ def changes_since(
 
 
 class _Unrelated(Exception):
-    """Two versions share too little."""
+    """Raised if two versions have too little in common."""
 
 
 def renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering | None:
-    """The numbers of nodes then and now; None when they are the same."""
+    """Return the old and new row numbers of the nodes; None if they are equal."""
     if nodes.extends(earlier.fragments):
         return None
     mapping = map_rows(earlier, nodes)
@@ -114,7 +114,7 @@ def renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering | None:
     gone = np.flatnonzero(now < 0)
     fresh = np.flatnonzero(mapping.stored_of >= count)
     if len(gone) and len(fresh):
-        # Those that were changed: new rows with the ids of rows that are gone.
+        # Updated nodes: new rows with the ids of deleted rows.
         ids, numbers = _lost_ids(earlier, nodes)
         among = pc.index_in(nodes.column("id").take(pa.array(fresh)), value_set=ids)
         changed = among.is_valid().to_numpy(zero_copy_only=False)
@@ -126,7 +126,7 @@ def renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering | None:
 
 
 def _lost_ids(earlier: FragmentLayout, nodes: TableData) -> tuple[pa.Array, Numbers]:
-    """The ids of the rows that are not where they were, and their numbers then."""
+    """Return the ids and old row numbers of the rows that moved or were deleted."""
     places = removed_by_fragment(earlier, nodes)
     if places is None:
         raise _Unrelated
@@ -137,7 +137,7 @@ def _lost_ids(earlier: FragmentLayout, nodes: TableData) -> tuple[pa.Array, Numb
     parts: list[pa.Array] = []
     for at, offsets, _ in places:
         if at is None:
-            raise _Unrelated  # the piece is gone, and nobody remembers what it held
+            raise _Unrelated  # the fragment no longer exists, and its ids are not in memory
         parts.append(nodes.removed(at, "id", offsets))
     return pa.concat_arrays(parts), numbers
 
@@ -145,7 +145,11 @@ def _lost_ids(earlier: FragmentLayout, nodes: TableData) -> tuple[pa.Array, Numb
 def build_overlay(
     base: Csr, near: tuple[Numbers, Renumbering | None, int], far: tuple[Numbers, Renumbering | None], removed: U64
 ) -> CsrOverlay:
-    """The base with what changed; of each end those of the edges gained, and its new numbers; how many are near."""
+    """Build the overlay of the changes since `base`.
+
+    `near` has the near ends of the added edges, the renumbering of the near nodes and their count; `far` has the far
+    ends and their renumbering.
+    """
     gained_near, near_renumbered, count = near
     gained_far, far_renumbered = far
     few = build_sparse(high(removed), low(removed), base.count) if len(removed) else None
@@ -161,7 +165,7 @@ def build_overlay(
 
 
 def removed_pairs(near: Numbers | I32, far: Numbers | I32, gone: Numbers, parallel: bool) -> U64:
-    """The pairs that no edge connects any more once some edges are gone, in ascending order."""
+    """Return the pairs that no edge connects once the edges `gone` are removed, ascending."""
     pairs = distinct(pack(near[gone], far[gone]))
     if not parallel or not len(pairs):
         return pairs
@@ -173,7 +177,7 @@ def removed_pairs(near: Numbers | I32, far: Numbers | I32, gone: Numbers, parall
 
 
 def mapped_ends(made: BuiltAdjacency, edges: TableData, found: AdjacencyChanges) -> tuple[I32, I32] | None:
-    """The ends of all edges of the later version, in row order; None when that cannot be told."""
+    """Return the ends of all edges of the later version, in row order; None if the versions are unrelated."""
     related = map_rows(made.edges, edges)
     if related is None:
         return None
@@ -200,5 +204,5 @@ def _find(ends: pa.ChunkedArray, nodes: TableData, edges: TableData) -> Numbers:
 
 
 def dangling(count: int, edges: TableData) -> Damaged:
-    """Edges at nodes that are not there."""
+    """Return the error for edges whose nodes do not exist."""
     return Damaged(f"{count} edges of '{edges.folder}' end at nodes that do not exist", code="dangling_edge")

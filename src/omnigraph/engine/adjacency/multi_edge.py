@@ -1,4 +1,4 @@
-"""Edges of several types, walked as if they were of one."""
+"""Adjacency of several edge types, traversed as one."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from omnigraph.query.plan.ir import Direction
 
 
 class _CombinedAdjacency(ABC):
-    """The far ends of any of some adjacencies, in one layer; kept with the first edge table."""
+    """The union of several adjacencies as one CSR, cached with the first edge table."""
 
     def __init__(self, parts: Sequence[EdgeAdjacency], tables: Sequence[TableData]) -> None:
         self._parts = parts
-        # What is kept is of these versions of the edges, and of the nodes they number.
+        # The cache key contains the versions of the edge tables and of the node tables.
         self._of = _versions([*(part.edges for part in parts), *tables])
 
     def neighbours(self, direction: Direction) -> Csr:
-        """As in `Adjacency`."""
+        """Return the neighbours along outgoing edges, incoming edges, or both."""
         name = f"several:{direction}:{self._of}"
         return self._parts[0].edges.derived(name, lambda: self._together(direction))
 
     def compacted(self, direction: Direction) -> Csr:
-        """As in `Adjacency`."""
+        """Return the neighbours as one CSR without overlay, for loops over many nodes."""
         return self.neighbours(direction)
 
     def for_scan(self, direction: Direction) -> Csr:
-        """As in `Adjacency`."""
+        """Return the neighbours for a scan over all nodes."""
         return self.neighbours(direction)
 
     @abstractmethod
     def _together(self, direction: Direction) -> Csr:
-        """The far ends of all parts."""
+        """Build the CSR of all parts."""
 
 
 class MultiEdgeAdjacency(_CombinedAdjacency):
-    """Edges of several types between the same node types; a node two edge types lead to is one far end."""
+    """Several edge types between the same node types. A node that two edge types lead to is one neighbour."""
 
     def __init__(self, parts: Sequence[EdgeAdjacency]) -> None:
         super().__init__(parts, parts[0].node_tables)
@@ -55,21 +55,21 @@ class MultiEdgeAdjacency(_CombinedAdjacency):
         return build(near, far, max(whole.count for whole in wholes))
 
     def has_neighbours(self, direction: Direction, nodes: int) -> Mask:
-        """As in `Adjacency`."""
+        """Return a mask of the nodes that have a neighbour."""
         return reduce(np.logical_or, [part.has_neighbours(direction, nodes) for part in self._parts])
 
     def loops(self, direction: Direction) -> Numbers:
-        """As in `Adjacency`."""
+        """Return the nodes with an edge to themselves, ascending."""
         return reduce(np.union1d, [part.loops(direction) for part in self._parts])
 
 
 class UnionAdjacency(_CombinedAdjacency):
-    """Edges between different node types: both ends are numbered as in one union of all of them."""
+    """Edge types between different node types. Both ends are numbered by the union of all their node tables."""
 
     def __init__(self, parts: Sequence[EdgeAdjacency], starts: Sequence[tuple[int, int]], space: TableData) -> None:
         super().__init__(parts, [space])
         self._starts = starts
-        """Where the nodes begin that each part calls its sources, and its targets."""
+        """For each part, where its source nodes and its target nodes begin in the union."""
         self._space = space
 
     def _together(self, direction: Direction) -> Csr:
@@ -87,13 +87,13 @@ class UnionAdjacency(_CombinedAdjacency):
         return (near + target, far + source) if direction == "in" else (near + source, far + target)
 
     def has_neighbours(self, direction: Direction, nodes: int) -> Mask:
-        """As in `Adjacency`."""
+        """Return a mask of the nodes that have a neighbour."""
         return self.neighbours(direction).degrees(np.arange(nodes)) > 0
 
     def loops(self, direction: Direction) -> Numbers:
-        """As in `Adjacency`."""
+        """Return the nodes with an edge to themselves, ascending."""
         parts = zip(self._parts, self._starts, strict=True)
-        # A loop leads from a type to itself; between others equal numbers are different nodes.
+        # Only an edge type from a node type to itself has loops; otherwise equal numbers are different nodes.
         loops = [part.loops(direction) + source for part, (source, _) in parts if part.joins_one_table]
         return np.unique(np.concatenate([*loops, NONE]))
 

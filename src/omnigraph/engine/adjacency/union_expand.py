@@ -1,7 +1,7 @@
-"""Hops whose ends are not simply those of their edges: nodes are renumbered on the way.
+"""Expand over unions of node types, which renumbers nodes.
 
-Edges know the nodes at their ends by the numbers these have in their own tables; a variable of several types has
-numbers of its own. A node that cannot be at such an edge falls away. Edges between different types are walked in the
+Edges refer to nodes by their row numbers in their own tables; a variable of several types has row numbers in a union
+table. Nodes of types that the edges do not connect are dropped. Edges between different node types are traversed in the
 union of all their ends.
 """
 
@@ -26,11 +26,11 @@ from omnigraph.schema.catalog import union_name
 _NEAR, _FAR = "_#near", "_#far"
 
 Walk = Callable[[ir.Expand, Frame, Adjacency, TableData], Frame]
-"""Follows a hop between nodes its edges know."""
+"""Expands a hop between nodes that are numbered as its edges number them."""
 
 
 def across(work: Work, op: ir.Expand, frame: Frame, walk: Walk) -> Frame:
-    """The rows of a hop, before the conditions on its far end."""
+    """Expand a hop, without the conditions on its far end."""
     assert op.src_type is not None
     near, far, adjacency = _walkable(work, op)
     frame = _renumbered(work, frame, op.src_var, op.src_type, near, _NEAR)
@@ -44,7 +44,7 @@ def across(work: Work, op: ir.Expand, frame: Frame, walk: Walk) -> Frame:
 
 
 def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None:
-    """How many far ends each source has; None where some of them may be of a type that is not asked for."""
+    """Return the number of neighbours of each source; None if some may be of a type that the hop excludes."""
     assert op.src_type is not None
     edges = [work.catalog.edges[name] for name in op.edge_types]
     ends = {edge.to_type for edge in edges} if op.direction != "in" else set()
@@ -67,7 +67,7 @@ def counts_across(work: Work, op: ir.Expand, sources: Numbers) -> Numbers | None
 
 
 def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Adjacency]:
-    """What the nodes are numbered by at the near and at the far end, and who is next to whom."""
+    """Return the type names that number the near and the far nodes, and the adjacency between them."""
     edges = [work.catalog.edges[name] for name in op.edge_types]
     ends = {(edge.from_type, edge.to_type) for edge in edges}
     from_, to = edges[0].from_type, edges[0].to_type
@@ -82,7 +82,7 @@ def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Adjacency]:
 
 
 def _renumbered(work: Work, frame: Frame, name: str, given: str, wanted: str, new: str) -> Frame:
-    """The rows whose node is of a wanted type, with a variable that has its number there."""
+    """Keep the rows whose node is of a wanted type, and bind a variable to its row number there."""
     bound = frame.bound[name]
     if given == wanted:
         return Frame(frame.count, {**frame.bound, new: bound}, frame.weight)
@@ -92,7 +92,7 @@ def _renumbered(work: Work, frame: Frame, name: str, given: str, wanted: str, ne
 
 
 def moved(work: Work, numbers: Numbers, given: str, wanted: str) -> Numbers:
-    """The numbers nodes have in another union; -1 for one that is not in it."""
+    """Return the row numbers of nodes in another union; -1 for nodes that are not in it."""
     before, after = _begins(work, given), _begins(work, wanted)
     if not before:
         return numbers
@@ -103,7 +103,7 @@ def moved(work: Work, numbers: Numbers, given: str, wanted: str) -> Numbers:
 
 
 def _begins(work: Work, type_name: str) -> dict[str, int]:
-    """Node type → where its rows begin."""
+    """Return the first row number of each node type."""
     table = work.table(f"node:{type_name}")
     starts = table.starts.tolist() if isinstance(table, UnionTable) else [0]
     return dict(zip(work.catalog.members(type_name), starts, strict=False))
