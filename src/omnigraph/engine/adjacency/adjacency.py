@@ -160,7 +160,7 @@ class EdgeAdjacency:
             return grown
         src, dst = self.ends()
         near, far = _oriented(src, dst, direction)
-        with self._logged(f"arranging {len(src):,} edges by node"):
+        with self._logged(f"building the CSR of {len(src):,} edges"):
             built = build(near, far, self._near(direction).row_count)
         loops = np.unique(src[src == dst]).astype(np.int64)
         self._save(direction, (built.offsets, built.targets, loops))
@@ -207,7 +207,7 @@ class EdgeAdjacency:
                 if len(found.src) + len(found.removed_rows) > changes_max(len(mapping[0]), share):
                     self._save("ends", mapping)
                 return mapping
-        with self._logged(f"numbering the ends of {self.edges.row_count:,} edges"):
+        with self._logged(f"resolving the ends of {self.edges.row_count:,} edges"):
             ends = (
                 _numbers(self.edges.read("src"), self._source_nodes.column("id"), self.edges),
                 _numbers(self.edges.read("dst"), self._target_nodes.column("id"), self.edges),
@@ -222,7 +222,7 @@ class EdgeAdjacency:
         if direction == "both":
             once = np.concatenate([np.ones(len(src), bool), src != dst])
             near, far, rows = near[once], far[once], np.concatenate([rows, rows])[once]
-        with self._logged(f"arranging {len(src):,} edge rows by node"):
+        with self._logged(f"building the incident edges of {len(src):,} edges"):
             return build_edge_rows(near, far, rows, self._near(direction).row_count)
 
     def _near(self, direction: Direction) -> TableData:

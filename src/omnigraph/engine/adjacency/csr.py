@@ -80,10 +80,10 @@ class Csr:
         positions, targets = np.empty(total, np.int64), np.empty(total, np.int64)
         end = 0
         for some in slices(counts, tuning.current.batch_values):
-            places = ranges(starts[some], counts[some])
-            begin, end = end, end + len(places)
+            entries = ranges(starts[some], counts[some])
+            begin, end = end, end + len(entries)
             positions[begin:end] = np.arange(some.start, some.stop).repeat(counts[some])
-            targets[begin:end] = self.targets[places]
+            targets[begin:end] = self.targets[entries]
         return positions, targets
 
     def all_pairs(self) -> tuple[Numbers, Numbers]:
@@ -103,9 +103,9 @@ class Csr:
             return self.targets[ranges(starts, counts)].astype(np.int64)
         targets, end = np.empty(total, np.int64), 0
         for some in slices(counts, tuning.current.batch_values):
-            places = ranges(starts[some], counts[some])
-            begin, end = end, end + len(places)
-            targets[begin:end] = self.targets[places]
+            entries = ranges(starts[some], counts[some])
+            begin, end = end, end + len(entries)
+            targets[begin:end] = self.targets[entries]
         return targets
 
     def degrees(self, sources: Numbers) -> Numbers:
@@ -127,9 +127,9 @@ class Csr:
             return np.zeros(len(sources), bool)
         if len(sources) == 1 or (sources == sources[0]).all():
             return contains(self._row(sources[0]), targets.astype(np.int32))
-        places = self.positions_of(sources, targets)
-        inside = np.minimum(places, len(self.targets) - 1)
-        found: Mask = (places < self.offsets[sources + 1]) & (self.targets[inside] == targets)
+        entries = self.positions_of(sources, targets)
+        inside = np.minimum(entries, len(self.targets) - 1)
+        found: Mask = (entries < self.offsets[sources + 1]) & (self.targets[inside] == targets)
         return found
 
     def positions_of(self, sources: Numbers, targets: Numbers | I32) -> Numbers:
@@ -167,9 +167,9 @@ class EdgeRows:
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
         _total(counts, room)
-        places = in_slices(starts, counts)
+        entries = in_slices(starts, counts)
         positions = np.repeat(np.arange(len(sources)), counts)
-        return positions, gather(self.edges, places).astype(np.int64), gather(self.targets, places).astype(np.int64)
+        return positions, gather(self.edges, entries).astype(np.int64), gather(self.targets, entries).astype(np.int64)
 
     def degrees(self, sources: Numbers) -> Numbers:
         """Return the number of edges of each source."""
@@ -228,8 +228,8 @@ def contains(ordered: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Mas
     """Return which of `wanted` are in the ascending array `ordered`."""
     if not len(ordered):
         return np.zeros(len(wanted), bool)
-    places = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
-    found: Mask = ordered[places] == wanted
+    entries = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
+    found: Mask = ordered[entries] == wanted
     return found
 
 
@@ -254,5 +254,5 @@ def ranges(starts: Numbers, counts: Numbers) -> Numbers:
     if not total:
         return NONE
     shift: Numbers = starts - (ends - counts)
-    places: Numbers = np.arange(total) + shift.repeat(counts)
-    return places
+    entries: Numbers = np.arange(total) + shift.repeat(counts)
+    return entries

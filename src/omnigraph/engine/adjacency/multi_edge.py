@@ -74,7 +74,7 @@ class UnionAdjacency(_CombinedAdjacency):
 
     def _together(self, direction: Direction) -> Csr:
         ways: list[Direction] = ["out", "in"] if direction == "both" else [direction]
-        say(f"edges of {len(self._parts)} types put together")
+        say(f"{len(self._parts)} edge types combined")
         pairs = [self._pairs(at, way) for at in range(len(self._parts)) for way in ways]
         near = np.concatenate([near for near, _ in pairs])
         far = np.concatenate([far for _, far in pairs])

@@ -1,1 +1,1 @@
-"""Columns and derived structures in memory and on disk, carried from version to version."""
+"""Columns and derived structures in memory and on disk, reused by later table versions."""

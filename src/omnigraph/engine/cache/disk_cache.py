@@ -2,8 +2,8 @@
 
 An entry is a folder of raw arrays and an `about.json`. It is a cache, never authority: it may be deleted at any time.
 Entries are immutable. The name of an entry is derived from its subject and from the fragments it was built from, so a
-name is never used for other content, and an entry appears by one rename. `about.json` carries its own checksum and the
-size, type and checksum of every array. An entry that does not match is reported, removed and built again.
+name is never reused for other content. An entry appears by one rename. `about.json` contains its own checksum and the
+size, type and checksum of every array. An entry that does not match is reported, removed and rebuilt.
 
 Arrays are mapped, not read. The checksum is a sum per block of one mebibyte, combined by CRC-32: it runs at memory
 speed, several times as fast as CRC-32 over all bytes.
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class BadEntry(ValueError):
-    """An entry whose content contradicts itself."""
+    """Raised for an entry whose content is inconsistent."""
 
 
 _BAD = (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)
@@ -52,16 +52,16 @@ _BAD = (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, Rec
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """The arrays of an entry, and the facts recorded with them."""
+    """The arrays of an entry and the metadata recorded with them."""
 
     about: Mapping[str, Any]
     arrays: Mapping[str, AnyArray]
 
 
 def load(folder: Path | None, what: Subject, read: Callable[[CacheEntry], T], *, discard: bool) -> T | None:
-    """The newest sound entry of a subject, converted by `read`; None if there is none.
+    """Return the newest valid entry of a subject, converted by `read`; None if there is none.
 
-    `read` raises `BadEntry` for arrays that do not fit together. A bad entry is reported and, with `discard`, removed.
+    `read` raises `BadEntry` for inconsistent arrays. A bad entry is reported and, with `discard`, removed.
     """
     if folder is None:
         return None
@@ -84,16 +84,16 @@ def load(folder: Path | None, what: Subject, read: Callable[[CacheEntry], T], *,
 
 
 def exists(folder: Path | None, what: Subject) -> bool:
-    """Whether there is an entry of a subject; it may be of another version."""
+    """Return True if there is an entry of a subject, possibly of another version."""
     return folder is not None and bool(_entries(folder, what))
 
 
 def find_damaged(folder: Path | None) -> list[tuple[str, str]]:
-    """The damaged entries: the name of each, and the reason."""
+    """Return the damaged entries: (name, reason)."""
     found: list[tuple[str, str]] = []
     for place in sorted(_visible(folder)) if folder is not None else []:
         if "-" not in place.name:
-            continue  # written by an earlier release, and never read
+            continue  # written by an earlier release and never read
         try:
             _open(place)
         except _BAD as error:
@@ -103,7 +103,7 @@ def find_damaged(folder: Path | None) -> list[tuple[str, str]]:
 
 
 def save(folder: Path | None, what: Subject, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
-    """Keep some arrays, whole or not at all. A folder that cannot be written keeps nothing."""
+    """Save an entry, completely or not at all. If the folder cannot be written, nothing is saved."""
     if folder is None:
         return
     try:
@@ -111,7 +111,7 @@ def save(folder: Path | None, what: Subject, about: Mapping[str, Any], arrays: M
             for name, array in arrays.items():
                 maker.put(name, array)
     except OSError:
-        # A read-only or full disk: the next process computes it again, and nothing else is lost.
+        # The disk is read-only or full: the next process computes the entry again.
         return
 
 
@@ -129,19 +129,19 @@ class EntryWriter:
         self._kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
 
     def put(self, name: str, array: AnyArray) -> None:
-        """A whole array."""
+        """Write a complete array."""
         with self.rows(name, array.shape, array.dtype) as file:
             file.write(np.ascontiguousarray(array).tobytes())
 
     @contextmanager
     def rows(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[IO[bytes]]:
-        """A file for the rows of an array that may be larger than memory."""
+        """Open a file for the rows of an array that may be larger than memory."""
         with (self._place / name).open("wb") as file:
             yield file
         self._kinds[name] = (kind, shape)
 
     def described(self) -> dict[str, Any]:
-        """Type, shape and checksum of every array."""
+        """Return the type, shape and checksum of every array."""
         return {
             name: {"type": kind.str, "shape": list(shape), "checksum": checksum(_map(self._place / name, kind, shape))}
             for name, (kind, shape) in self._kinds.items()
@@ -150,7 +150,7 @@ class EntryWriter:
 
 @contextmanager
 def writing_entry(folder: Path, what: Subject, about: Mapping[str, Any]) -> Iterator[EntryWriter]:
-    """Write an entry beside its place; it appears when all of it is written."""
+    """Write an entry in a temporary folder; rename it when it is complete."""
     folder.mkdir(exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".making-"))
     try:
@@ -163,7 +163,7 @@ def writing_entry(folder: Path, what: Subject, about: Mapping[str, Any]) -> Iter
         place = folder / f"{_prefix(what)}{_digest(json.dumps(about, sort_keys=True))}"
         older = [one for one in _entries(folder, what) if one != place]
         if place.exists():
-            # Another process built the same content, or left a damaged entry that it cannot read either.
+            # Another process built the same content, or the existing entry is damaged.
             _remove(place)
         os.replace(temporary, place)  # noqa: PTH105
         for one in older:
@@ -174,7 +174,7 @@ def writing_entry(folder: Path, what: Subject, about: Mapping[str, Any]) -> Iter
 
 
 def fragments_of(written: Any) -> tuple[FragmentKey, ...]:
-    """Pieces of a table as they were before they were written."""
+    """Return the fragment keys from their JSON form."""
     return tuple((str(files), int(rows), str(gone)) for files, rows, gone in written)
 
 
@@ -182,7 +182,7 @@ def fragments_of(written: Any) -> tuple[FragmentKey, ...]:
 
 
 def checksum(array: AnyArray) -> int:
-    """The checksum of an array's bytes."""
+    """Return the checksum of an array's bytes."""
     raw = array.reshape(-1).view(np.uint8)
     whole = len(raw) // 8 * 8
     words = raw[:whole].view(np.uint64)
@@ -198,7 +198,7 @@ def check(condition: bool, reason: str) -> None:
 
 
 def check_within(array: AnyArray, count: int, name: str, *, low: int = 0) -> None:
-    """Check that every number of an index array is from `low` on and below `count`."""
+    """Check that every number of an index array is at least `low` and below `count`."""
     check(array.dtype.kind in "iu" and array.ndim == 1, f"'{name}' is not an array of numbers")
     check(
         not len(array) or (int(array.min()) >= low and int(array.max()) < count), f"'{name}' has a number out of range"
@@ -239,7 +239,7 @@ def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
 
 
 def _entries(folder: Path, what: Subject) -> list[Path]:
-    """The entries of a subject, newest first."""
+    """Return the entries of a subject, newest first."""
     prefix = _prefix(what)
     found: list[tuple[int, Path]] = []
     for place in _visible(folder):
@@ -259,7 +259,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _remove(place: Path) -> None:
-    """Remove an entry in one step: no reader sees a part of it."""
+    """Remove an entry in one step, so that no reader sees an incomplete entry."""
     gone = place.with_name(f".gone-{uuid4().hex}")
     try:
         place.rename(gone)
@@ -272,7 +272,7 @@ def _remove(place: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what processes that died left behind."""
+    """Remove the temporary folders of processes that died, and entries of earlier releases."""
     before = time.time() - tuning.current.disk_cache_orphan_s
     earlier = [place for place in _visible(folder) if "-" not in place.name]
     for place in [*folder.glob(".*-*"), *earlier]:

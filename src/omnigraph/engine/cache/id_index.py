@@ -1,8 +1,8 @@
-"""Rows by id. A few lookups look through the column; after that an index of all ids pays, and is carried along.
+"""Lookup of rows by id.
 
-The index is an ordered array of hashes with their rows: 8 bytes an id, and made a hundred times faster than a dict of
-as many texts. That of one version serves later ones: rows that stayed are found through the numbers they had, and only
-the ids of new rows are added, in a dict.
+The first lookups scan the id column; after a few of them an index of all ids is built. The index is a sorted array of
+hashes and row numbers: 8 bytes per id, built a hundred times faster than a dict of strings. Later versions reuse it:
+rows that still exist are found through the row mapping, and the ids of new rows are added in a dict.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from omnigraph.types import PropertyType
 
 KEY = "id_index"
 _ENTRY_BYTES = 150
-"""About what an id and its number take in a dict."""
+"""Approximate size of an id and its row number in a dict."""
 
 _HASHED_BYTES = 64
+"""Only this many bytes of an id are hashed. The hash selects candidates; the id itself is compared."""
 _HIGH = 0xFFFFFFFF << 32
-"""Mask of the hash bits in an entry; the low half holds the row number. The text of the row decides a match."""
+"""Mask of the hash bits in an entry; the low half holds the row number."""
 
 
 class IdHashIndex:
-    """Where each id of a column is."""
+    """Hash index of an id column."""
 
     def __init__(self, ids: pa.Array) -> None:
         self._ids = ids
@@ -43,7 +44,7 @@ class IdHashIndex:
         return len(self._ids)
 
     def find(self, id_: str) -> int | None:
-        """The row of an id."""
+        """Return the row of an id; None if it does not exist."""
         wanted = _hash(id_)
         packed = self._packed
         place = int(packed.searchsorted(np.uint64(wanted)))
@@ -70,22 +71,22 @@ def _hashes(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 @dataclass(frozen=True)
 class IdIndex:
-    """Where each id is: the rows of a version, then those that were added since."""
+    """The rows of all ids: a hash index of an earlier version and a dict of the rows added since."""
 
     layout: FragmentLayout
     base: IdHashIndex
     added: dict[str, int]
     row_of: np.ndarray[Any, np.dtype[np.int32]] | None = None
-    """Where a known row is now, -1 when it is gone; None when all are where they were."""
+    """Indexed row → current row, -1 if it was deleted; None if all rows are unchanged."""
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory, without the index it shares once rows were added."""
+        """The size in memory, without the index it shares with an earlier version."""
         moved = 0 if self.row_of is None else int(self.row_of.nbytes)
         return moved + (_ENTRY_BYTES * len(self.added) if self.added or self.row_of is not None else self.base.nbytes)
 
     def find(self, id_: str) -> int | None:
-        """The number of an id's row."""
+        """Return the row of an id; None if it does not exist."""
         place = self.added.get(id_)
         if place is None:
             place = self.base.find(id_)
@@ -96,14 +97,14 @@ class IdIndex:
 
 
 def spelt(value: object, type_: PropertyType) -> str | None:
-    """The id a key value makes; None where a look at the column is needed to tell."""
+    """Return the id of a key value; None if the key column must be scanned."""
     if type_.is_text and isinstance(value, str):
         return value
     return str(value) if type_.is_integer and isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def find(data: TableData, id_: str) -> int | None:
-    """The number of the row with this id."""
+    """Return the row with an id; None if it does not exist."""
     index: IdIndex | None = data.cache.find((*data.key, KEY))
     if index is None:
         uses = data.derived("uses:id", UseCounter).increment()
@@ -115,12 +116,12 @@ def find(data: TableData, id_: str) -> int | None:
 
 
 def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
-    """The numbers of the rows with these ids; None when one of them is not there."""
+    """Return the rows with these ids; None if one does not exist."""
     if data.cache.newest(data, KEY) is not None:
         index = data.derived(KEY, lambda: _make(data))
         found = [index.find(id_) for id_ in ids]
         return None if None in found else np.array(found, np.int64)
-    # One look through the column, instead of an index of all of it for the sake of a few.
+    # For a few ids, one scan of the column is cheaper than building an index.
     column = data.column("id")
     wanted = pa.array(ids, pa.utf8())
     rows = np.flatnonzero(pc.is_in(column, value_set=pc.unique(wanted)).to_numpy(zero_copy_only=False))

@@ -1,8 +1,8 @@
-"""Which rows of a version were in an earlier one: what was computed for them there is not computed again.
+"""Mapping between the rows of a table version and those of an earlier version.
 
-A small commit adds rows in a piece of their own and marks the rows it replaced or removed as gone; every other
-row stays where it was. So something computed for all rows of one version (an index of words, a matrix of vectors)
-serves later versions as well: its rows are looked up through a map, and only new rows are added.
+A small commit adds rows in a new fragment and marks replaced or removed rows as deleted; all other rows stay in their
+fragments. A structure computed for all rows of one version (an inverted index, a vector matrix) therefore serves later
+versions: its rows are found through the mapping, and only new rows are computed.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ RowPositions = np.ndarray[Any, np.dtype[np.int32]]
 
 @dataclass(frozen=True)
 class FragmentLayout:
-    """The pieces of a version, and for those that lost rows which places in them are left."""
+    """The fragments of a version, and the live offsets of those with deleted rows."""
 
     fragments: Fragments
     live: Mapping[int, Numbers] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: TableData, fragments: Sequence[int] | None = None) -> FragmentLayout:
-        """How the rows of a version lie, or of some of its pieces."""
+        """Return the layout of a version, or of some of its fragments."""
         chosen = range(len(data.fragments)) if fragments is None else fragments
         kept = tuple(data.fragments[at] for at in chosen)
         return cls(kept, {place: data.live_offsets(at) for place, at in enumerate(chosen) if data.fragments[at][2]})
 
     def write(self, name: str, about: dict[str, Any], arrays: dict[str, Any]) -> None:
-        """Put it among what is kept on disk, under a name."""
+        """Add the layout to the metadata and arrays of a cache entry, under a name."""
         about[name] = {"pieces": self.fragments, "left": sorted(self.live)}
         arrays |= {f"{name}-left{at}": left for at, left in self.live.items()}
 
     @classmethod
     def read(cls, kept: CacheEntry, name: str) -> FragmentLayout:
-        """What `write` put there."""
+        """Read a layout that `write` added to a cache entry."""
         about = kept.about[name]
         fragments = fragments_of(about["pieces"])
         left = {int(at): kept.arrays[f"{name}-left{at}"] for at in about["left"]}
@@ -52,37 +52,37 @@ class FragmentLayout:
         return cls(fragments, left)
 
     def rows(self, at: int) -> int:
-        """How many rows a piece has."""
+        """Return the number of live rows of a fragment."""
         left = self.live.get(at)
         return self.fragments[at][1] if left is None else len(left)
 
     @property
     def nbytes(self) -> int:
-        """Its size in memory."""
+        """The size in memory."""
         return sum(left.nbytes for left in self.live.values() if not is_mapped(left))
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of live rows."""
         return sum(map(self.rows, range(len(self.fragments))))
 
 
 @dataclass(frozen=True)
 class RowMapping:
-    """How the rows of a version relate to what is known: the rows of an earlier version, then the new ones.
+    """The mapping of the rows of a version to stored rows: those of an earlier version, then the new ones.
 
-    `stored_of` gives for a row of the version its place among the known, `row_of` the way back, -1 where a known row
-    is no more. Both are None when every row is at its own place.
+    `stored_of` maps a row of the version to its stored row. `row_of` is the inverse, -1 for a stored row that was
+    deleted. Both are None if every row is its own stored row.
     """
 
     new: tuple[int, ...]
-    """The pieces whose rows were not in the earlier version."""
+    """The fragments that the earlier version did not have."""
     stored_of: RowPositions | None = None
     row_of: RowPositions | None = None
 
 
 def map_rows(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
-    """The relation of a version to an earlier one; None when they share too little for it to help."""
+    """Map the rows of a version to those of an earlier one; None if the versions share too little."""
     fragments = data.fragments
     if fragments[: len(earlier.fragments)] == earlier.fragments:
         new = tuple(range(len(earlier.fragments), len(fragments)))
@@ -107,7 +107,7 @@ def map_rows(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
             left, before = data.live_offsets(at), earlier.live.get(then)
             places = left if before is None else np.searchsorted(before, left)
             if before is not None and not np.array_equal(before[np.minimum(places, len(before) - 1)], left):
-                return None  # an older version, with rows that were gone already
+                return None  # an older version, with rows that were deleted in the earlier layout
         blocks.append(starts[files] + places)
     stored_of = np.concatenate([*blocks, np.zeros(0, np.int64)]).astype(np.int32)
     row_of = np.full(end, -1, np.int32)
@@ -117,13 +117,15 @@ def map_rows(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
 
 
 def removed_rows(earlier: FragmentLayout, data: TableData) -> Numbers | None:
-    """The rows of an earlier version that are not where they were, ascending; None when this one is older."""
+    """Return the rows of an earlier version that moved or were deleted, ascending; None if this version is older."""
     places = removed_by_fragment(earlier, data)
     return None if places is None else np.concatenate([*(rows for _, _, rows in places), np.zeros(0, np.int64)])
 
 
 def removed_by_fragment(earlier: FragmentLayout, data: TableData) -> list[tuple[int | None, Numbers, Numbers]] | None:
-    """The same piece by piece: (the piece now, if it is still there; the places in it; the rows then)."""
+    """Return `removed_rows` by fragment: (the fragment now, None if it was removed; offsets in it; rows of the earlier
+    version).
+    """
     now = {files: at for at, (files, _, _) in enumerate(data.fragments)}
     found: list[tuple[int | None, Numbers, Numbers]] = []
     start = 0

@@ -1,9 +1,9 @@
-"""What was computed for the rows of a table serves its later versions as well.
+"""Derived structures in segments, which later table versions reuse.
 
-A commit adds rows in pieces of their own and marks the rows it replaced or removed as gone; every other row stays in
-its piece. So something computed row by row (an index of words, codes of vectors) is kept in parts, each made of some
-pieces, and a version is put together from the parts that hold its pieces: their rows are looked up through a map, and
-only rows no part holds are computed. Many new rows make a new part; a few are computed again by the next version.
+A commit adds rows in new fragments and marks replaced or removed rows as deleted; all other rows stay in their
+fragments. A structure computed row by row (an inverted index, vector codes) is kept in segments, each built from some
+fragments. A version uses the segments that contain its fragments, finds their rows through a row mapping, and computes
+only the rows that no segment contains. Many new rows form a new segment; a few are computed again by the next version.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Body = TypeVar("Body")
 
 @dataclass(frozen=True)
 class Segment(Generic[Body]):
-    """Something computed for all rows of some pieces, and the version they were seen in."""
+    """A structure computed for all rows of some fragments, and the version it was computed at."""
 
     layout: FragmentLayout
     version: int
@@ -33,46 +33,48 @@ class Segment(Generic[Body]):
 
     @property
     def nbytes(self) -> int:
-        """Its size in memory."""
+        """The size in memory."""
         return self.layout.nbytes + int(getattr(self.body, "nbytes", 0))
 
 
 @dataclass(frozen=True)
 class SegmentView(Generic[Body]):
-    """How parts make up a version. Known are the rows of all parts, one part after the other.
+    """The segments of a version. The stored rows are the rows of all segments, one segment after another.
 
-    `stored_of` gives for each row its place among the known, `row_of` the way back, -1 where a known row is no more.
-    Both are None when the known rows are the version's rows, in order.
+    `stored_of` maps a row of the version to its stored row. `row_of` is the inverse, -1 for a stored row that was
+    deleted. Both are None if the stored rows are the rows of the version, in order.
     """
 
     bodies: tuple[Body, ...]
     starts: tuple[int, ...]
-    """Where the rows of each part begin among the known."""
+    """The first stored row of each segment."""
     stored_of: RowPositions | None = None
     row_of: RowPositions | None = None
 
     @property
     def nbytes(self) -> int:
-        """What the maps take in memory."""
+        """The size of the mappings in memory."""
         return sum(places.nbytes for places in (self.stored_of, self.row_of) if places is not None)
 
 
 @dataclass(frozen=True)
 class SegmentBuilder(Generic[Body]):
-    """How something is computed for some pieces of a column (None: all), kept, and read again."""
+    """How a structure is computed for some fragments of a column (None: all), written to the disk cache, and read from
+    it.
+    """
 
     kind: str
     kept_from: int
-    """Parts of fewer rows are made faster than they are found on disk."""
+    """A segment of fewer rows is computed faster than it is read from disk."""
     make: Callable[[Sequence[int] | None], Body]
     write: Callable[[Sequence[int] | None, disk_cache.EntryWriter], None]
-    """The same, written as it is made: it need not fit memory."""
+    """Computes and writes a segment in parts; it may be larger than memory."""
     read: Callable[[Mapping[str, disk_cache.AnyArray], int], Body]
     """Reads and checks the arrays of an entry with a number of rows; raises `disk_cache.BadEntry`."""
 
 
 def segments_of(data: TableData, name: str, recipe: SegmentBuilder[Body]) -> SegmentView[Body]:
-    """Something computed for a column of a version, as far as possible from what earlier versions left."""
+    """Return a structure for a column of a version, computed from existing segments as far as possible."""
     cache = data.cache
     what = (recipe.kind, data.folder, str(data.field_id(name)))
     segments: list[Segment[Body]] = list(cache.base(what) or _load(cache, what, recipe))
@@ -90,18 +92,18 @@ def segments_of(data: TableData, name: str, recipe: SegmentBuilder[Body]) -> Seg
             cache.set_base(what, (made,))
         return _view([made], data)
     if new:
-        say(f"{subject} grown by {fresh:,} rows")
+        say(f"{subject} extended by {fresh:,} rows")
         own = many and latest
         added = _made(data, what, len(segments) if own else None, new, recipe)
         cache.set_base(what, tuple([*segments, added] if own else segments))
         return _view([*chosen, added], data)
-    say(f"{subject} as kept")
+    say(f"{subject} reused")
     cache.set_base(what, tuple(segments))
     return _view(chosen, data)
 
 
 def _choose(segments: list[Segment[Body]], data: TableData) -> tuple[list[Segment[Body]], list[int]]:
-    """The parts that hold pieces of a version, and the pieces none holds."""
+    """Return the segments that contain fragments of a version, and the fragments that no segment contains."""
     found = [_find(segments, data, at) for at in range(len(data.fragments))]
     used = {place[0] for place in found if place is not None}
     return [segment for number, segment in enumerate(segments) if number in used], [
@@ -110,7 +112,9 @@ def _choose(segments: list[Segment[Body]], data: TableData) -> tuple[list[Segmen
 
 
 def _find(segments: list[Segment[Body]], data: TableData, at: int) -> tuple[int, int, Numbers | None] | None:
-    """The part that holds a piece, the place of the piece in it, and which of its rows are left (None: all)."""
+    """Return (segment number, position of the fragment in the segment, its live rows or None for all); None if not
+    found.
+    """
     files, _, gone = data.fragments[at]
     for number, segment in enumerate(segments):
         for place, (other, _, gone_then) in enumerate(segment.layout.fragments):
@@ -157,7 +161,7 @@ def _made(
     fragments: Sequence[int] | None,
     recipe: SegmentBuilder[Body],
 ) -> Segment[Body]:
-    """A new part; a large one with a number is kept on disk and used from there."""
+    """Compute a new segment. A large one with a number is written to the disk cache and mapped from there."""
     layout = FragmentLayout.of(data, fragments)
     version = data.version
     folder = data.cache.keep_in
@@ -171,7 +175,7 @@ def _made(
                 for label, array in arrays.items():
                     maker.put(label, array)
         except OSError as error:
-            # A read-only or full disk: the next process computes it again, and nothing else is lost.
+            # The disk is read-only or full: the next process computes the segment again.
             say(f"not kept: {error.strerror}")
         else:
             for later in range(number + 1, tuning.current.segments_max + 1):

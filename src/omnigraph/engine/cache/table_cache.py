@@ -1,9 +1,8 @@
-"""Tables in memory: columns of a pinned table version, kept for the next query.
+"""In-memory columns and derived structures of pinned table versions.
 
-A node or edge is known by its number, the position of its row in the version's own order. Columns are
-read once per version, when a query first needs them, and all queries on that version share them. What is
-kept is bounded by bytes; the least recently used goes first. A version never changes, so nothing here
-can be stale.
+A node or edge is identified by its row number, the position of its row in the version. Columns are read once per
+version, on first use, and shared by all queries on that version. The cache is bounded by bytes and evicts the least
+recently used entries. A version never changes, so entries are never stale.
 """
 
 from __future__ import annotations
@@ -36,30 +35,30 @@ Fragments = tuple[FragmentKey, ...]
 Derived = TypeVar("Derived")
 
 _ENTRY_BYTES = 150
-"""About what an id and its number take in a map."""
+"""Approximate size of a value and its code in a dict."""
 
 
 _OVERHEAD_BYTES = 1_024
-"""The cost of an entry beside its arrays."""
+"""Size of an entry in addition to its arrays."""
 _BASE = "base"
 
 
 @dataclass(frozen=True)
 class DictionaryCodes:
-    """A text column: what each value is called by, and which one each row has; null is -1."""
+    """A dictionary-encoded text column: the code of each value and the code of each row; null is -1."""
 
     of: dict[str, int]
     rows: np.ndarray[Any, np.dtype[np.int32]]
 
     @property
     def nbytes(self) -> int:
-        """What they take in memory."""
+        """The size in memory."""
         return int(self.rows.nbytes) + _ENTRY_BYTES * len(self.of)
 
 
 @dataclass(frozen=True)
 class _Coded:
-    """Codes, or that there are none."""
+    """Dictionary codes, or None if the column has too many distinct values."""
 
     codes: DictionaryCodes | None
 
@@ -82,7 +81,7 @@ def _coded(column: pa.Array) -> _Coded:
 
 @dataclass
 class UseCounter:
-    """Counts how often a structure was used, to decide when building an index pays."""
+    """Counts the uses of a structure, to decide when building an index pays."""
 
     count: int = 0
 
@@ -96,7 +95,7 @@ class TableData:
     """The columns of one table at one version."""
 
     union: UnionTable | None = None
-    """The tables this one is put together from, if it is."""
+    """The union this table is, or None."""
 
     version = 0
     """The number of the version; 0 for rows that are not a version of a table."""
@@ -105,74 +104,74 @@ class TableData:
         self._table = table
         self.cache = cache
         self.folder = table.folder
-        """The table, whatever its version."""
+        """The folder of the table, the same for all versions."""
         self.version = table.version
         self.key = (table.folder, table.identity)
-        """Identifies the version; its number does not, once a copy of the graph was restored."""
+        """Identifies the version. The version number does not: a restored copy of the graph reuses numbers."""
         self._keys: dict[str, str] = {}
 
     @cached_property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._table.row_count
 
     def is_of(self, table: Table) -> bool:
-        """Whether this is read through that very handle."""
+        """Return True if the data is read through this table handle."""
         return self._table is table
 
     @property
     def fragments(self) -> Fragments:
-        """The pieces the version is made of."""
+        """The fragments of the version."""
         return self._table.fragments
 
     def extends(self, earlier: Fragments) -> bool:
-        """Whether this is an earlier version and more."""
+        """Return True if this version begins with the fragments of an earlier version."""
         return self.fragments[: len(earlier)] == earlier
 
     def added_since(self, earlier: Fragments, columns: Sequence[str]) -> pa.Table | None:
-        """The rows behind those of an earlier version; None when this one is not that one and more."""
+        """Return the rows added since an earlier version; None if this version does not extend it."""
         if not self.extends(earlier):
             return None
         return self._table.read_from(columns, len(earlier))
 
     def rows_in(self, fragment: int) -> int:
-        """How many rows a piece has."""
+        """Return the number of live rows of a fragment."""
         _, rows, gone = self.fragments[fragment]
         return len(self.live_offsets(fragment)) if gone else rows
 
     def live_offsets(self, fragment: int) -> Numbers:
-        """The places of a piece that still have their row."""
+        """Return the offsets of the live rows of a fragment."""
         return self.derived(f"live:{fragment}", lambda: live_offsets(self._table, fragment))
 
     def stream(self, name: str, fragments: Sequence[int] | None = None) -> Iterator[pa.Array]:
-        """A column in row order, of all pieces or of some, chunk by chunk; it is not kept."""
+        """Yield a column in row order, of all fragments or of some, chunk by chunk, without caching it."""
         for batch in self._table.batches([name], fragments=fragments):
             checkpoint()
             yield batch.column(0)
 
     def read_fragments(self, names: Sequence[str], fragments: Sequence[int]) -> pa.Table:
-        """Some columns of some pieces, in row order; they are not kept."""
+        """Read columns of some fragments, in row order, without caching them."""
         schema = pa.schema([self._table.schema.field(name) for name in names])
         return pa.Table.from_batches(self._table.batches(names, fragments=fragments), schema)
 
     def removed(self, fragment: int, name: str, places: Numbers) -> pa.Array:
-        """What rows of a piece held that are gone."""
+        """Read values of deleted rows of a fragment, by offset."""
         column = self._table.read_with_deleted(name, fragment)
         return column.take(pa.array(places))
 
     def field_id(self, name: str) -> int:
-        """What tells a column through its renames."""
+        """Return the field id of a column, which is the same after a rename."""
         return self._table.field_ids[name]
 
     def column(self, name: str) -> pa.Array:
-        """A whole column in row order, as one chunk."""
+        """Return a complete column in row order, as one chunk."""
         key = self._keys.get(name)
         if key is None:
             key = self._keys[name] = self.column_key(name)
         return self.derived(key, lambda: self._read(name))
 
     def column_key(self, name: str) -> str:
-        """Under what a column is kept."""
+        """Return the cache key of a column."""
         return f"column:{self.field_id(name)}"
 
     def _read(self, name: str) -> pa.Array:
@@ -186,40 +185,40 @@ class TableData:
         return one_array(self.read(name))
 
     def codes(self, name: str) -> DictionaryCodes | None:
-        """A text column with few different values as numbers; None when there are many."""
+        """Return the dictionary codes of a text column; None if it has too many distinct values."""
         return self.derived(f"codes:{self.column_key(name)}", lambda: _coded(self.column(name))).codes
 
     def read(self, name: str) -> pa.ChunkedArray:
-        """A whole column in row order, for one use: it is not kept."""
+        """Read a complete column in row order without caching it."""
         schema = pa.schema([self._table.schema.field(name)])
         return pa.Table.from_batches(stopping(self._table.batches([name])), schema)[name]
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
-        """The values of some rows."""
+        """Return the values of some rows."""
         return self.column(name).take(pa.array(numbers))
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
-        """Something computed from the version, computed once."""
+        """Return a structure derived from the version; it is computed once and cached."""
         return self.cache.get((*self.key, name), make)
 
 
 class DataCache:
-    """What was read or computed, by version and name, bounded by bytes."""
+    """Columns and derived structures by version and name, bounded by bytes."""
 
     def __init__(self, bytes_max: int | None = None, folder: Path | None = None, *, keep: bool = True) -> None:
         self._bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
         self.folder = folder
-        """Where earlier processes kept what took long to build; None when nowhere."""
+        """The disk cache to read from; None if there is none."""
         self.keep_in = folder if keep else None
-        """Where it is kept for the next process; None keeps nothing."""
+        """The disk cache to write to; None writes nothing."""
         self._bytes = 0
         self._lock = RLock()
         self._making: dict[tuple[Any, ...], Any] = {}
 
     def table(self, table: Table) -> TableData:
-        """The data of a table version."""
+        """Return the data of a table version."""
         with self._lock:
             known = self._versions.setdefault(table.folder, OrderedDict())
             data = known.get(table.identity)
@@ -231,7 +230,7 @@ class DataCache:
         return data
 
     def earlier(self, data: TableData, name: str) -> tuple[Any, Fragments] | None:
-        """What is kept of an earlier version that this one only adds rows to, and that version's pieces."""
+        """Return an entry of an earlier version that this version extends, and the fragments of that version."""
         folder, identity = data.key
         with self._lock:
             for other, known in reversed(self._versions.get(folder, {}).items()):
@@ -243,7 +242,7 @@ class DataCache:
         return None
 
     def newest(self, data: TableData, name: str) -> Any:
-        """What is kept under a name of this version, or else of the version last read before; None when nothing is."""
+        """Return the entry of this version under a name, else of the version used last; None if there is none."""
         with self._lock:
             versions = [data.key, *(other.key for other in reversed(self._versions.get(data.folder, {}).values()))]
             for key in versions:
@@ -253,7 +252,7 @@ class DataCache:
         return None
 
     def column_of(self, data: TableData, fragments: Fragments, name: str) -> pa.Array | None:
-        """A column of that version of a table which has these pieces, if it is in memory."""
+        """Return a column of the version with these fragments if it is in memory."""
         with self._lock:
             versions = list(self._versions.get(data.folder, {}).values())
         for other in versions:
@@ -262,9 +261,9 @@ class DataCache:
         return None
 
     def base(self, what: tuple[str, ...]) -> Any:
-        """The last structure built in full for a subject, to which later versions add; None if there is none.
+        """Return the last structure built in full for a subject, which later versions update; None if there is none.
 
-        Adjacency, postings and vectors have one.
+        Adjacency, inverted indexes and vector codes use it.
         """
         return self.find((_BASE, *what))
 
@@ -273,7 +272,7 @@ class DataCache:
         self._put((_BASE, *what), value)
 
     def find(self, key: tuple[Any, ...]) -> Any:
-        """What is kept under a key; None when nothing is."""
+        """Return the entry of a key; None if there is none."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -282,14 +281,14 @@ class DataCache:
             return found[0]
 
     def get(self, key: tuple[Any, ...], make: Callable[[], Derived]) -> Derived:
-        """What is kept under a key, made if it is not there."""
+        """Return the entry of a key; compute it with `make` if there is none."""
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
                 return cast(Derived, found[0])
             writing_entry = self._making.setdefault(key, RLock())
-        # What takes long is made by one thread; the others that want it wait for that one.
+        # One thread computes an entry; other threads that need it wait.
         with _waiting(writing_entry):
             with self._lock:
                 found = self._kept.get(key)
@@ -331,7 +330,7 @@ class DataCache:
 
 @contextmanager
 def _waiting(lock: Any) -> Iterator[None]:
-    """Hold a lock, which another thread may keep for long: the limits are looked at while waiting."""
+    """Hold a lock that another thread may hold for long; check the limits while waiting."""
     while not lock.acquire(timeout=tuning.current.poll_s):
         checkpoint()
     try:
@@ -341,14 +340,14 @@ def _waiting(lock: Any) -> Iterator[None]:
 
 
 def stopping(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of a table, with a checkpoint before each."""
+    """Yield batches with a checkpoint before each."""
     for batch in batches:
         checkpoint()
         yield batch
 
 
 def _size(value: Any) -> int:
-    """The bytes of a value; mapped files count nothing."""
+    """Return the size of a value in memory; mapped files count 0."""
     if isinstance(value, np.ndarray):
         return 0 if is_mapped(value) else int(value.nbytes)
     if isinstance(value, pa.Array | pa.ChunkedArray):
@@ -360,5 +359,5 @@ def _size(value: Any) -> int:
 
 
 def is_mapped(array: np.ndarray[Any, Any]) -> bool:
-    """Whether the bytes of an array are those of a mapped file."""
+    """Return True if the array is a mapped file."""
     return isinstance(array, np.memmap) or isinstance(array.base, np.memmap)

@@ -1,7 +1,8 @@
-"""Node tables put together: a variable of several types ranges over one table with numbers of its own.
+"""Union of node tables, for variables of several types.
 
-A node's number is its row in its own table plus where that table begins. Columns are those of the members, one behind
-the other; what was computed for a member (words, vectors) is used as it is, under the new numbers.
+The row number of a node in the union is its row number in its own table plus the offset of that table. Columns are
+concatenations of the members' columns. Structures computed for a member (inverted index, vectors) are reused with
+shifted row numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Body = TypeVar("Body")
 
 
 class UnionTable(TableData):
-    """The nodes of several types; of none, where nobody implements an interface."""
+    """The nodes of several types; empty if no type implements the interface."""
 
     def __init__(self, of: UnionType, members: Sequence[TableData], cache: DataCache) -> None:
         self.of = of
@@ -33,23 +34,23 @@ class UnionTable(TableData):
         self.key = (self.folder, "")
         self.union = self
         self.starts = np.cumsum([0, *(member.row_count for member in members)])
-        """Where each member begins, and the end."""
+        """The first row number of each member, then the number of rows."""
 
     @cached_property
     def row_count(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return int(self.starts[-1])
 
     def kinds(self, numbers: Numbers) -> Numbers:
-        """Which member each node is of."""
+        """Return the member index of each node."""
         return np.searchsorted(self.starts[1:], numbers, side="right")
 
     def column(self, name: str) -> pa.Array:
-        """A whole column, member by member; `TYPE` is the name of each node's type."""
+        """Return a complete column, member by member; `TYPE` is the type name of each node."""
         return self.derived(self.column_key(name), lambda: self._joined(name))
 
     def column_key(self, name: str) -> str:
-        """Under what a column is kept."""
+        """Return the cache key of a column."""
         if name == ir.TYPE:
             return f"types:{self.of.name}"
         return "|".join(member.column_key(name) for member in self.members) or name
@@ -64,17 +65,17 @@ class UnionTable(TableData):
 
 
 def about_type(expr: ir.Expr) -> bool:
-    """Whether an expression asks which of its types a node is of."""
+    """Return True if an expression depends on the type of a node."""
     return (isinstance(expr, ir.Prop) and expr.name == ir.TYPE) or any(map(about_type, ir.parts_of(expr)))
 
 
 def column_of(data: TableData, field: str) -> str:
-    """The column a field of a whole node shows; a node that could be of several types shows its own."""
+    """Return the column of a field of a node; the `type` of a union is its `TYPE` column."""
     return ir.TYPE if field == "type" and data.union is not None else field
 
 
 def joined_segments(views: Sequence[SegmentView[Body]], tables: Sequence[TableData]) -> SegmentView[Body]:
-    """What was computed for each of some tables, for all their rows one behind the other."""
+    """Combine the segments of several tables into those of their concatenation."""
     bodies = tuple(body for view in views for body in view.bodies)
     sizes = [len(c.row_of) if c.row_of is not None else t.row_count for c, t in zip(views, tables, strict=True)]
     begins = np.cumsum([0, *sizes[:-1]])

@@ -42,5 +42,5 @@ def test_building_adjacency_is_told(tmp_path, monkeypatch, tune, log, stream, qu
     told_lines = shown.getvalue().splitlines()
     assert len(told_lines) == lines
     if lines:
-        assert "numbering the ends of 2 edges …" in told_lines[0]
-        assert "arranging 2 edges by node: " in told_lines[-1]
+        assert "resolving the ends of 2 edges …" in told_lines[0]
+        assert "building the CSR of 2 edges: " in told_lines[-1]

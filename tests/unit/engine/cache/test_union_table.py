@@ -125,5 +125,5 @@ def test_found_by_id(graph):
 
 def test_a_profile_says_how(graph):
     text = "query q() { match { $x: A $x -> $y } return { id($y) } }"
-    assert "edges of 2 types put together" in graph.profile(text)
-    assert "put together" not in graph.profile(text)
+    assert "2 edge types combined" in graph.profile(text)
+    assert "combined" not in graph.profile(text)
