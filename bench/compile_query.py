@@ -1,10 +1,9 @@
-"""From query text to plan, against a general parser generator that only parses.
+"""From query text to plan, compared with a general parser generator that only parses.
 
-Ours is everything `compile_query` does: cut into tokens, parse, check the types, lower to a plan. Lark's
-is a parse of the same text by the same grammar (`query.lark`), nothing done with the tree. Ours should
-take no longer: the ratio is to stay at or below 1.
+Ours is the whole of `compile_query`: lexing, parsing, type checking, lowering to a plan. The peer is a Lark parse of
+the same text by the same grammar (`query.lark`) without further work. The target ratio is 1 or less.
 
-The parts of ours are timed each by itself, with warm caches, so they add up to a little less than the whole.
+The parts are timed separately with warm caches, so their sum is slightly less than the whole.
 """
 
 from __future__ import annotations

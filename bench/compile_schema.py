@@ -1,7 +1,7 @@
 """From schema text to catalog, for schemas of growing size.
 
-The time per type should not depend on how many there are: the ratio of 200 types to 20 is about 1 when
-the compiler is linear. A type is a node or an edge, half of each.
+The time per type must not depend on the number of types: for a linear compiler the ratio of 200 types to 20 is about 1.
+Half of the types are nodes, half are edges.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ edge LinksTo{n}: Item{n} -> Item{next} @card(0..8) {{
 
 
 def schema_of(types: int) -> str:
-    """A schema of this many node and edge types."""
+    """A schema with this number of node and edge types."""
     nodes = types // 2
     parts = [INTERFACE]
     for n in range(nodes):

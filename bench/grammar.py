@@ -1,4 +1,4 @@
-"""The query language as a lark grammar: the yardstick of the benchmarks and an oracle in the tests."""
+"""The query language as a Lark grammar: the peer of the benchmarks and an oracle in the tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lark import Lark, Token
 
 
 class LongestMatch:
-    """Lets every parser state read a whole name, so that `trueish` is never `true` and a rest."""
+    """Lets every parser state read a whole name, so that `trueish` does not lex as `true` and a rest."""
 
     always_accept = ("IDENT", "TYPENAME")
 

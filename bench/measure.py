@@ -1,7 +1,7 @@
-"""Time functions fairly against one another.
+"""Time functions against one another.
 
-The functions take turns in short rounds, so a slow moment of the machine falls on all of them, and the
-median over many rounds is what is told. The garbage collector is off, as in `timeit`.
+The functions alternate in short rounds, so other load on the machine affects all of them. The result is the median over
+many rounds. The garbage collector is off, as in `timeit`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def medians_us(functions: Mapping[str, Callable[[], object]], *, rounds: int, ca
     """Microseconds per call of each function: the median over `rounds` rounds of `calls` calls."""
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for function in functions.values():
-        function()  # caches fill and modules load before the clock starts
+        function()  # fill caches and load modules before timing
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()

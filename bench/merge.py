@@ -1,15 +1,15 @@
-"""What merge and diff cost, and how they grow: with the change, not with the graph.
+"""The cost of merge and diff, and how it grows: with the change, not with the graph.
 
-A graph of `large` nodes and five times as many edges stands beside one of a tenth of that. Both have branches with
-1,000 changed rows each (nodes inserted and updated, edges inserted and deleted), and main has changes of its own, so
-that every merge is a three-way one in both tables. Measured in a process of its own, whose memory is the merge's:
+A graph of `large` nodes and five times as many edges is compared with one of a tenth of that. Both have branches with
+1,000 changed rows each (nodes inserted and updated, edges inserted and deleted). main has changes too, so every merge
+is a three-way merge in both tables. Measured in a separate process, so that its memory is that of the merge:
 
 - a merge in the large graph against the same in the small one (target 3), its diff likewise (target 3);
-- the most memory the process ever had (target 1 GiB);
+- the peak memory of the process (target 1 GiB);
 - rows per second of one merge of many changed rows without a conflict.
 
-`python -m bench.merge --full` uses the sizes the targets were set for: 1,000,000 nodes and 5,000,000 edges, and 100,000
-changed rows. Without it the sizes are smaller.
+`python -m bench.merge --full` uses the sizes of the targets: 1,000,000 nodes, 5,000,000 edges, 100,000 changed rows.
+The default sizes are smaller.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EDGES_PER_NODE = 5
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is."""
+    """Sizes of the run."""
 
     large: int = 100_000
     changed: int = 1_000
@@ -85,7 +85,7 @@ def knows(sources: np.ndarray, targets: np.ndarray) -> pa.Table:
 
 
 def build(root: Path, nodes: int, sizes: Sizes, *, many: bool) -> Graph:
-    """A graph whose branches `b0`, `b1`, … have changes of their own, as has main."""
+    """A graph whose branches `b0`, `b1`, … and main have their own changes."""
     graph = og.init(root, SCHEMA, sync=False)
     random = np.random.default_rng(7)
     numbers = np.arange(nodes)
@@ -108,7 +108,7 @@ def build(root: Path, nodes: int, sizes: Sizes, *, many: bool) -> Graph:
 
 
 def change(graph: Graph, free: np.ndarray, fresh: int, count: int) -> None:
-    """Four tenths updates, two tenths new nodes, three tenths new edges; what is left are edges that go."""
+    """40 % updates, 20 % new nodes, 30 % new edges, the rest deleted edges."""
     updated, new = free[: count * 4 // 10], fresh + np.arange(count * 2 // 10)
     linked = free[: count * 3 // 10]
     tables = {"Person": people(np.concatenate([updated, new]), 44), "Knows": knows(linked, np.roll(linked, 1))}
@@ -125,7 +125,7 @@ def timed_ms(work: Iterator[object]) -> float:
 
 
 def measure(roots: list[Path], rounds: int) -> dict[str, float]:
-    """In this process: the medians of diffs and merges in each graph, which take turns; the memory they took."""
+    """In this process: median times of diffs and merges in each graph, alternating, and the memory used."""
     graphs = [og.open(root, sync=False) for root in roots]
     found: dict[str, list[float]] = {}
     for number in range(rounds):
@@ -142,7 +142,7 @@ def measure(roots: list[Path], rounds: int) -> dict[str, float]:
 
 
 def most_memory_mib() -> float:
-    """The most memory this process had; `ru_maxrss` would count what its parent had when it was started."""
+    """Peak memory of this process; `ru_maxrss` would include the memory of its parent at the fork."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

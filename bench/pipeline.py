@@ -1,18 +1,19 @@
-"""What a bulk load costs beside Spark alone, how it grows, what an upsert costs, and where Spark begins to pay.
+"""The cost of a bulk load compared with Spark alone, its growth, the cost of an upsert, and the break-even size of
+Spark.
 
-Every ratio compares two things of one run on one machine, on one Spark session with all its cores:
+Every ratio compares two measurements of one run on one machine, on one Spark session with all cores:
 
 - `load`: the whole load (every record decoded, typed and checked, endpoints looked up, fragments written, one commit)
-  against Spark reading the same JSONL with a given schema and writing Parquet, with no check at all (target 2.5); ten
-  times the edges against the edges (target 12), and the memory of the processes at both sizes: it must not grow;
+  against Spark reading the same JSONL with a given schema and writing Parquet without any check (target 2.5); ten
+  times the edges against the edges (target 12); the memory of the processes at both sizes, which must not grow;
 - `upsert`: into a table ten times its size, against a load of the same rows into an empty table and one scan of the
   table (target 1.5);
 - `switch`: the same input loaded in memory, by the tasks in this process, and on Spark, at growing sizes;
-- `start`: a first small load on Spark in a new process, from its start to its end (target 15 s).
+- `start`: a first small load on Spark in a new process, from start to end (target 15 s).
 
-`python -m bench.pipeline --full` uses the sizes the targets were set for: 1,000,000 nodes with 10,000,000 edges, and an
-upsert of 1,000,000 into 10,000,000 rows. Without it they are a hundredth. `--only upsert` measures just that, and what
-it reads is kept from run to run in the folder `--in` names.
+`python -m bench.pipeline --full` uses the sizes of the targets: 1,000,000 nodes with 10,000,000 edges, and an upsert of
+1,000,000 into 10,000,000 rows. The default is a hundredth. `--only upsert` measures one part; `--in` names a folder
+that keeps the inputs between runs.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is."""
+    """Sizes of the run."""
 
     nodes: int = 10_000
     edges: int = 100_000
@@ -76,12 +77,12 @@ class Sizes:
 
     @classmethod
     def full(cls) -> Sizes:
-        """The sizes the targets were set for."""
+        """The sizes of the targets."""
         return cls(1_000_000, 10_000_000, 10_000_000, 1_000_000, (32, 128, 512))
 
 
 def write_nodes(path: Path, first: int, last: int, *, age: int = 0) -> Path:
-    """Persons by number."""
+    """Persons with consecutive numbers."""
     with path.open("a") as file:
         for start in range(first, last, _AT_ONCE):
             file.write(
@@ -95,7 +96,7 @@ def write_nodes(path: Path, first: int, last: int, *, age: int = 0) -> Path:
 
 
 def write_edges(path: Path, count: int, nodes: int) -> Path:
-    """Edges between persons at random."""
+    """Random edges between persons."""
     random = np.random.default_rng(7)
     with path.open("a") as file:
         for start in range(0, count, _AT_ONCE):
@@ -112,7 +113,7 @@ def write_edges(path: Path, count: int, nodes: int) -> Path:
 
 @dataclass(frozen=True)
 class Process:
-    """What the system says of a process."""
+    """Figures of the operating system for a process."""
 
     pid: str
     parent: str
@@ -122,7 +123,7 @@ class Process:
 
 
 def family() -> list[Process]:
-    """This process, the JVM it started, and the workers of that."""
+    """This process, its JVM, and the workers of the JVM."""
     found = list(_processes())
     pids = {_own()}
     for _ in range(4):
@@ -148,7 +149,7 @@ def _processes() -> Iterator[Process]:
 
 @dataclass
 class Spent:
-    """Seconds by the clock, and of processors, which minds other people's work less; the most memory, in MB."""
+    """Wall-clock seconds, processor seconds, which depend less on other load, and peak memory in MB."""
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -169,7 +170,7 @@ class Spent:
 
 
 def spent(run: Callable[[], Any]) -> Spent:
-    """What it takes; the processes are looked at every now and then, because workers come and go."""
+    """Measure a block; processes are sampled periodically because workers come and go."""
     found, stop = Spent(), threading.Event()
     first = {process.pid: process.cpu_s for process in family()}
     last = dict(first)
@@ -199,18 +200,18 @@ def spent(run: Callable[[], Any]) -> Spent:
 
 
 def new_graph(root: Path, name: str) -> Graph:
-    """An empty graph; what is written waits for the disk, as by default."""
+    """An empty graph; writes are synced, as by default."""
     shutil.rmtree(root / name, ignore_errors=True)
     return og.init(root / name, SCHEMA, environ={})
 
 
 def bare(spark: Any, source: Path, out: Path) -> None:
-    """Spark by itself, with nothing checked."""
+    """Spark alone, without checks."""
     spark.read.schema(BARE).json(str(source)).write.mode("overwrite").parquet(str(out))
 
 
 def made(path: Path, make: Callable[[Path], object]) -> Path:
-    """What is at a path, made there if it is not; it appears when it is whole."""
+    """The content of a path, created atomically if missing."""
     if not path.exists():
         new = path.with_name(f"{path.name}.new")
         if new.is_dir():
@@ -228,14 +229,14 @@ def edges_and_nodes(root: Path, nodes: int, edges: int) -> Path:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where everything is, how large, and on which session."""
+    """Folder, sizes and session of a run."""
 
     root: Path
     sizes: Sizes
     spark: Any
 
     def load(self, graph: Graph, path: Path, mode: str = "append", **more: Any) -> Spent:
-        """What a load on Spark takes."""
+        """Measure a load on Spark."""
         return spent(lambda: graph.load(path, mode=mode, engine="spark", spark=self.spark, **more))
 
 
@@ -263,7 +264,7 @@ def _upsert(bench: Bench) -> dict[str, float]:
         rows.unlink()
 
     def write_rows(path: Path) -> None:
-        """Nine of ten are there already, spread over the whole table."""
+        """90 % of the rows exist, spread over the whole table."""
         step = max(1, sizes.table // sizes.upsert)
         with path.open("w") as file:
             for n in range(0, sizes.table, step):
@@ -276,7 +277,7 @@ def _upsert(bench: Bench) -> dict[str, float]:
     for number in range(ROUNDS):
         fresh = bench.load(new_graph(root, "fresh"), rows)
         scan = spent(lambda: sum(batch.num_rows for batch in graph.snapshot().table("node:Person").batches()))
-        # On a branch, so that the table is the same for the next one.
+        # On a branch, so that the table stays the same for the next run.
         graph.branch_create(f"upsert-{number}")
         upsert = bench.load(graph, rows, "merge", branch=f"upsert-{number}")
         written = graph.snapshot(f"upsert-{number}").table("node:Person").row_count
@@ -321,12 +322,12 @@ PARTS = (*ON_SPARK, "start")
 
 
 def measured(sizes: Sizes, parts: Sequence[str], root: Path) -> Iterator[tuple[str, float]]:
-    """The figures of some parts, each as soon as it is known."""
+    """The figures of the selected parts, as soon as each is known."""
     wanted = [part for part in parts if part in ON_SPARK]
     if wanted:
         with open_session() as spark:
             bench = Bench(root, sizes, spark)
-            # Everything is loaded once before the clock starts: classes, workers, caches.
+            # Run once before timing: load classes, start workers, fill caches.
             small = edges_and_nodes(root, sizes.nodes // 10, sizes.edges // 10)
             bench.load(new_graph(root, "warm"), small)
             bare(spark, small, root / "warm.parquet")
@@ -337,7 +338,7 @@ def measured(sizes: Sizes, parts: Sequence[str], root: Path) -> Iterator[tuple[s
 
 
 def figures() -> dict[str, float]:
-    """The figures at a hundredth of the sizes, targets in the module's text."""
+    """The figures at a hundredth of the sizes of the targets."""
     with folder() as root:
         return dict(measured(Sizes(), PARTS, root))
 

@@ -1,7 +1,7 @@
-"""How long a command takes from the shell: `--help`, and a read of one node, with where its time goes.
+"""Duration of a command from the shell: `--help`, and a read of one node, with its parts.
 
-Everything is a new process, as at a terminal. The split is processor time within one process: what the libraries cost
-to import, what our own modules cost, and the query itself.
+Every run is a new process, as at a terminal. The parts are processor time within one process: imports of libraries,
+imports of our modules, and the query.
 """
 
 from __future__ import annotations

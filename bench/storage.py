@@ -1,16 +1,16 @@
-"""The versioned store against the bare parts it is made of, against its own youth, and against itself alone.
+"""The versioned store compared with its bare parts, with a short history, and with a single writer.
 
-Every ratio compares two things that took turns in one run on one machine:
+Every ratio compares two measurements that alternate in one run on one machine:
 
-- a commit of one row into each of two tables against the least that could do it: two bare Lance appends and
-  one bare append to a table shaped like the manifest, flushed to the disk in the same way (target 3);
+- a commit of one row into each of two tables against the minimum: two bare Lance appends and one bare append to a
+  table shaped like the manifest, synced in the same way (target 3);
 - a commit, an opened snapshot and a new branch in a graph with a long history against the same in a graph with
   a short one (target 1.5);
-- a commit among many branches against a commit among none (target 1.3);
+- a commit with many branches against a commit with none (target 1.3);
 - eight processes on eight branches against one process on one (target 3, as far as two cores allow).
 
-`python -m bench.storage --full` uses the sizes the targets were set for: 5,000 commits, 10,000 listed, 500
-branches. Without it the sizes are smaller.
+`python -m bench.storage --full` uses the sizes of the targets: 5,000 commits, 10,000 listed, 500 branches. The default
+sizes are smaller.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SPECS = (TableSpec("node", "Person", 1, 1, NODE), TableSpec("edge", "Knows", 2, 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is."""
+    """Sizes of the run."""
 
     rounds: int = 60
     short: int = 50
@@ -79,7 +79,7 @@ def commit_pair(repository: Repository, number: int, branch: str = "main") -> No
 
 
 class Bare:
-    """Two appends and a manifest row, with nothing around them: no atomicity, no history, no check."""
+    """Two appends and a manifest row without atomicity, history or checks."""
 
     def __init__(self, root: Path, *, sync: bool) -> None:
         self.sync = sync
@@ -112,7 +112,7 @@ class Bare:
 
 
 def medians_ms(functions: Mapping[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
-    """Milliseconds per call of each function, which is given the number of the round; they take turns."""
+    """Milliseconds per call of each function, called with the number of the round; they alternate."""
     taken: dict[str, list[float]] = {name: [] for name in functions}
     for number in range(rounds):
         for name, function in functions.items():
@@ -215,7 +215,7 @@ def among_branches(sizes: Sizes) -> dict[str, float]:
 
 
 def publisher(root: str, branch: str, start: float, seconds: float, done: object) -> None:
-    """Commit from `start` on for so many seconds, and say how often it was."""
+    """Commit from `start` for a number of seconds, and report the count."""
     repository = Repository.open(root, environ={})
     commit_pair(repository, time.time_ns(), branch)
     time.sleep(max(0.0, start - time.time()))
@@ -247,7 +247,7 @@ def commits_per_second(branches: list[str], sizes: Sizes) -> float:
 
 
 def together(sizes: Sizes) -> dict[str, float]:
-    """Each way three times, in turns, because other work on the machine weighs more here than anywhere."""
+    """Three alternating runs of each, because other load affects this measurement most."""
     apart = [f"b{number}" for number in range(sizes.processes)]
     ways = {"alone": ["main"], "apart": apart, "crowded": ["main"] * sizes.processes}
     taken: dict[str, list[float]] = {way: [] for way in ways}

@@ -1,17 +1,17 @@
-"""What a checked, versioned write costs beside the bare parts it is made of, and how it grows with the table.
+"""The cost of a checked, versioned write compared with its bare parts, and its growth with the table.
 
-Every ratio compares two things of one run on one machine:
+Every ratio compares two measurements of one run on one machine:
 
 - a keyed insert through `mutate` against the bare two-table commit of `bench.storage`: two bare Lance appends and
-  one bare manifest append, flushed in the same way (target 2); the store's own two-table commit stands beside it;
+  one bare manifest append, synced in the same way (target 2); also shown: a two-table commit of the store;
 - a load of nodes and edges from JSONL, every rule checked, against `pyarrow.json` reading the same file and a bare
   Lance write of the same columns (target 4);
-- the rules of that load alone, on the rows in memory, against reading the file with `pyarrow.json` (target 1);
+- the rules of that load alone, on rows in memory, against reading the file with `pyarrow.json` (target 1);
 - update and delete by key in a large table against the same in a small one, both indexed (target 2), and the same
-  in tables nobody has indexed yet, where every id is looked at.
+  without an index, where every id is read.
 
-`python -m bench.write --full` uses the sizes the targets were set for: 200,000 nodes and 500,000 edges, and a table
-of 1,000,000 rows against one of 10,000. Without it the sizes are smaller.
+`python -m bench.write --full` uses the sizes of the targets: 200,000 nodes and 500,000 edges, and a table of 1,000,000
+rows against one of 10,000. The default sizes are smaller.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ DELETE = "query q($n: String) { delete Person where name = $n }"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is."""
+    """Sizes of the run."""
 
     rounds: int = 40
     nodes: int = 20_000
@@ -114,7 +114,7 @@ def one_row(sizes: Sizes) -> dict[str, float]:
 
 
 def write_records(path: Path, nodes: int, edges: int) -> None:
-    """Nodes, then edges, one record a line."""
+    """Nodes, then edges, one record per line."""
     random = Random(7)
     with path.open("w", encoding="utf-8") as file:
         for number in range(nodes):
@@ -127,7 +127,7 @@ def write_records(path: Path, nodes: int, edges: int) -> None:
 
 
 def bare_tables(parsed: pa.Table) -> dict[str, pa.Table]:
-    """The columns of nodes and edges, as `pyarrow.json` found them."""
+    """The columns of nodes and edges as read by `pyarrow.json`."""
     nodes = parsed.filter(parsed["type"].is_valid())["data"].combine_chunks().flatten()
     names = [field.name for field in parsed.schema.field("data").type]
     edges = parsed.filter(parsed["edge"].is_valid())

@@ -1,1 +1,1 @@
-"""Reads side by side with what people could use instead: one generated graph, every answer compared, then timed."""
+"""Reads compared with peers: one generated graph, results compared first, then timed."""

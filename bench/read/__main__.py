@@ -1,7 +1,6 @@
-"""`python -m bench.read --size M`: reads side by side with peers, answers compared first.
+"""`python -m bench.read --size M`: reads compared with peers, results compared first.
 
-Graphs are made once per size below `--folder` and reused. Exit status 1 when a workload falls short of what is
-asked of it.
+Graphs are generated once per size below `--folder` and reused. The exit status is 1 if a workload misses its target.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ OTHERS = {"cold": cold.figures, "aged": aged.figures, "threads": threads.figures
 
 
 def main(arguments: list[str]) -> int:
-    """Run what the command line says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.read", description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="S")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "omnigraph-bench")

@@ -1,4 +1,4 @@
-"""A graph that was lived in: reads when fresh, after many small commits and deletions, and after `optimize`."""
+"""An aged graph: reads when fresh, after many small commits and deletions, and after `optimize`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.read.workloads import TRAVERSALS
 
 COMMITS = 1_000
 _SLOWEST = "triangles"
-"""Left out: it would take most of the time, and says nothing that the others do not."""
+"""Excluded: it would take most of the time without additional information."""
 _INSERT = "query q($from: String, $to: String, $w: F64) { insert Knows { from: $from, to: $to, weight: $w } }"
 _UPDATE = "query q($k: String, $age: I32) { update Person set { age: $age } where key = $k }"
 _PERSON = 'query q($k: String, $age: I32) { insert Person { key: $k, age: $age, city: "c7" } }'
@@ -23,7 +23,7 @@ _DELETE = "query q() { delete Knows where weight < 0.1 }"
 
 
 def figures(size: str, folder: Path, commits: int = COMMITS) -> dict[str, float]:
-    """The median over the workloads of how much slower they are than fresh: aged, and optimized."""
+    """Median slowdown of the workloads against the fresh graph: aged, and optimized."""
     data = make(SIZES[size], folder)
     home = folder / size / "aged"
     shutil.rmtree(home, ignore_errors=True)
@@ -54,7 +54,7 @@ def figures(size: str, folder: Path, commits: int = COMMITS) -> dict[str, float]
 
 
 def _live_in(graph: og.Graph, data: Data, commits: int) -> None:
-    """Inserts, updates and new nodes, one row a commit; then a tenth of the edges goes."""
+    """One-row commits of inserts, updates and new nodes, then the deletion of a tenth of the edges."""
     chance = random.Random(7)
     persons = data.size.persons
     for number in range(commits):
@@ -70,7 +70,7 @@ def _live_in(graph: og.Graph, data: Data, commits: int) -> None:
 
 
 def _times(system: OmniGraph, data: Data) -> dict[str, float]:
-    """The median milliseconds of every workload, from a warm cache."""
+    """Median milliseconds of every workload with a warm cache."""
     found: dict[str, float] = {}
     for workload in TRAVERSALS:
         if workload.name == _SLOWEST:

@@ -1,8 +1,8 @@
-"""`python -m bench.read --before REF`: every read workload here and as an older commit did it, in turns.
+"""`python -m bench.read --before REF`: every read workload on this checkout and on an older commit, alternating.
 
-Both versions run in processes of their own, with the workloads of this checkout, on copies of one stored graph, which
-this checkout fills: the older one must be able to read it. Ratios are of rounds that stand next to each other, so
-what else the machine does matters little.
+Both versions run in separate processes with the workloads of this checkout, on copies of one stored graph. This
+checkout writes the graph; the older commit must be able to read it. Ratios compare adjacent rounds, so other load on
+the machine matters little.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from bench.read.workloads import Workload
 
 ROOT = Path(__file__).parents[2]
 AT_MOST = 1.05
-"""What a workload may take of the time it took before."""
+"""Allowed ratio to the previous time."""
 
 
 def ranked(data: Data) -> tuple[Workload, ...]:
-    """Searches and rankings on the same graph, for words and a vector that are in it."""
+    """Searches and rankings on the same graph, for words and a vector that occur in it."""
     posts = data.read("post")
     words: dict[str, Any] = {"t": " ".join(posts["text"][0].as_py().split()[:2])}
     vector: dict[str, Any] = {"v": posts["vec"][1].as_py()}
@@ -66,12 +66,12 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """Now by before, in the middle of the rounds."""
+        """Median ratio of now to before."""
         return median(self.ratios)
 
 
 class VersionWorker(Asked):
-    """This benchmark in a process that imports the package from another place."""
+    """This benchmark in a process that imports the package from another folder."""
 
     def __init__(self, source: Path, folder: Path, data: Data, workloads: Sequence[Workload]) -> None:
         paths = os.pathsep.join([str(source), str(ROOT)])
@@ -84,13 +84,13 @@ class VersionWorker(Asked):
         self._here.send((folder, data, tuple(workloads)))
 
     def close(self) -> None:
-        """End it."""
+        """Terminate the process."""
         self._here.close()
         self._process.wait(20)
 
 
 def compare(size: str, folder: Path, ref: str, *, rounds: int, seconds: float, only: str = "") -> list[Compared]:
-    """Every workload whose name holds `only`, before and now."""
+    """Every workload whose name contains `only`, before and now."""
     data = make(SIZES[size], folder)
     workloads = [workload for workload in (*WORKLOADS, *ranked(data)) if only in workload.name]
     ours = data.folder.parent / OmniGraph.name
@@ -116,7 +116,7 @@ def compare(size: str, folder: Path, ref: str, *, rounds: int, seconds: float, o
 
 
 def table(found: Sequence[Compared], ref: str) -> str:
-    """The figures as a person reads them."""
+    """The figures as a table."""
     width = max(len(one.name) for one in found) + 2
     lines = [f"{'ms':<{width}}{ref[:10]:>12}{'now':>12}{'ratio':>9}"]
     for one in found:
@@ -127,7 +127,7 @@ def table(found: Sequence[Compared], ref: str) -> str:
 
 
 def _understands(older: VersionWorker, place: int, workload: Workload) -> bool:
-    """Whether the older commit knows all that a workload says; one that it does not know cannot have got slower."""
+    """True if the older commit accepts the workload; a new construct has no earlier time."""
     try:
         older.answers(place)
     except RuntimeError as error:
@@ -155,7 +155,7 @@ def _compared(
 
 
 def _older(ref: str, folder: Path) -> Path:
-    """The tree of a commit, unpacked."""
+    """The extracted tree of a commit."""
     packed = subprocess.run(["git", "archive", ref], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")

@@ -1,4 +1,4 @@
-"""A new process: how long until it has answered its first question, and what the next one costs after a commit."""
+"""A new process: time to its first result, and the cost of the next read after a commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BRANCH = "bench-cold"
 
 
 def figures(size: str, folder: Path) -> dict[str, float]:
-    """Seconds of a new process without and with kept adjacency, imports included; milliseconds after one insert."""
+    """Seconds of a new process without and with cached adjacency, imports included; milliseconds after one insert."""
     data = make(SIZES[size], folder)
     home = folder / size / OmniGraph.name
     prepare(OmniGraph(home), data, home)
@@ -51,7 +51,7 @@ def _new_process(graph: Path, start: str) -> tuple[float, str]:
 
 
 def _after_insert(path: Path, starts: list[str]) -> dict[str, float]:
-    """One edge is added on a branch, so that the graph stays what it was."""
+    """Add one edge on a branch, so that the graph stays the same."""
     graph = og.open(path)
     if _BRANCH in graph.branches():
         graph.branch_delete(_BRANCH, force=True)

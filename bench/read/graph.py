@@ -1,7 +1,7 @@
-"""The generated social graph: persons who know persons and write posts. Made once per size, kept as Parquet.
+"""The generated social graph: persons who know persons and write posts. Generated once per size, stored as Parquet.
 
-Nobody knows himself and no pair is there twice, so that systems with and without parallel edges mean the
-same; in-degrees are skewed (a few people are known by many), out-degrees less so.
+There are no self-loops and no parallel edges, so systems with and without parallel edges give equal results. In-degrees
+are skewed, out-degrees less so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TABLES = ("person", "knows", "post", "wrote")
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything."""
+    """Row counts of a size."""
 
     name: str
     persons: int
@@ -53,22 +53,22 @@ class Data:
     folder: Path
 
     def path(self, table: str) -> Path:
-        """Where a table's rows are."""
+        """The path of a table."""
         return self.folder / f"{table}.parquet"
 
     def read(self, table: str) -> pa.Table:
-        """A table's rows."""
+        """The rows of a table."""
         return pq.read_table(self.path(table)).combine_chunks()
 
     @property
     def starts(self) -> list[str]:
-        """The persons queries start from: spread over the graph, none of them an extreme."""
+        """The start nodes of queries, spread over the graph, without extremes."""
         persons = self.size.persons
         return [f"p{number}" for number in np.random.default_rng(SEED + 1).integers(persons // 20, persons, STARTS)]
 
 
 def make(size: Size, folder: Path) -> Data:
-    """The graph of a size, made if it is not there."""
+    """The graph of a size, generated if missing."""
     data = Data(size, folder / size.name / "data")
     if not (data.folder / "done").exists():
         data.folder.mkdir(parents=True, exist_ok=True)
@@ -127,7 +127,7 @@ def _keys(prefix: str, count: int) -> pa.Array:
 
 
 def _pairs(rng: np.random.Generator, size: Size) -> tuple[Array, Array]:
-    """So many different pairs: whom somebody knows is skewed, and hubs of both kinds are different people."""
+    """Distinct random pairs with skewed degrees; in-degree hubs and out-degree hubs are different persons."""
     other = rng.permutation(size.persons)
     found = np.zeros(0, np.uint64)
     while len(found) < size.knows:
@@ -141,7 +141,7 @@ def _pairs(rng: np.random.Generator, size: Size) -> tuple[Array, Array]:
 
 
 def _texts(rng: np.random.Generator, topic: Array) -> pa.Array:
-    """Texts of made-up words; a topic prefers some of them, and few words are frequent."""
+    """Texts of generated words; a topic prefers some words, and few words are frequent."""
     letters = np.array(list("bcdfghklmnprstvz")), np.array(list("aeiou"))
     syllables = rng.integers(0, 16, (WORDS, 4)), rng.integers(0, 5, (WORDS, 4))
     words = [

@@ -1,4 +1,4 @@
-"""Figures as a table a person reads, and what falls short of what is asked."""
+"""Figures as a table, and the workloads that miss their targets."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class Timing:
 
 @dataclass
 class Line:
-    """One workload: how long everybody took."""
+    """One workload: the times of all systems."""
 
     workload: Workload
     timings: dict[str, Timing] = field(default_factory=dict)
 
     def best(self, graph_systems: frozenset[str], *, graph_only: bool = False) -> str | None:
-        """The fastest of the others."""
+        """The fastest peer."""
         others = [name for name in self.timings if name != OURS and (name in graph_systems or not graph_only)]
         return min(others, key=lambda name: self.timings[name].p50, default=None)
 
     def ratio(self, other: str | None) -> float | None:
-        """How many times faster than another we are."""
+        """Speed-up against a peer."""
         return None if other is None else self.timings[other].p50 / self.timings[OURS].p50
 
 
 def table(lines: list[Line], systems: list[str], graph_systems: frozenset[str]) -> str:
-    """Milliseconds (median, and 95th percentile of ours), the best other, and by how much it is beaten."""
+    """Milliseconds (median, and 95th percentile of ours), the fastest peer, and the speed-up."""
     width = max(len(line.workload.name) for line in lines) + 2
     others = [name for name in systems if name != OURS]
     head = f"{'ms':<{width}}{OURS:>11}{'p95':>9}" + "".join(f"{name:>11}" for name in others) + f"{'ratio':>9}  asked"
@@ -71,7 +71,7 @@ def _asked(workload: Workload, ratio: float | None) -> str:
 
 
 def short(lines: list[Line], graph_systems: frozenset[str]) -> list[str]:
-    """The workloads that fall short."""
+    """The workloads that miss their targets."""
     found = []
     for line in lines:
         workload = line.workload

@@ -1,4 +1,4 @@
-"""Every workload asked of every system: first answers are compared, then systems take turns on the clock."""
+"""Every workload on every system: results are compared first, then the systems alternate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKLOADS: tuple[Workload, ...] = TRAVERSALS
 
 
 class Disagreement(Exception):
-    """Two systems answered differently: nothing is timed."""
+    """Two systems returned different results: nothing is timed."""
 
 
 def run(
@@ -27,7 +27,7 @@ def run(
     rounds: int = 5,
     seconds: float = 0.2,
 ) -> tuple[list[Line], dict[str, float], frozenset[str]]:
-    """The timings, each system's peak memory in MiB, and which of them are graph databases."""
+    """The timings, the peak memory of each system in MiB, and which systems are graph databases."""
     data = make(SIZES[size], folder)
     workers = {name: Worker(name, data, workloads) for name in systems}
     try:
@@ -44,7 +44,7 @@ def run(
 
 
 def figures(size: str = "S") -> dict[str, float]:
-    """Milliseconds of each workload here and in SQLite, which comes with Python."""
+    """Milliseconds of each workload here and in SQLite, which is part of Python."""
     with tempfile.TemporaryDirectory() as folder:
         lines, _, _ = run(size, Path(folder), [OURS, "sqlite"], rounds=3, seconds=0.1)
     return {f"{line.workload.name}, {name} ms": timing.p50 for line in lines for name, timing in line.timings.items()}

@@ -1,4 +1,4 @@
-"""The systems: how each is filled from the generated files, opened, and asked. Each lives in a process of its own."""
+"""The systems: loading from the generated files, opening, and querying. Each runs in a separate process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ edge Wrote: Person -> Post
 
 
 class System(ABC):
-    """One system that can answer some of the workloads."""
+    """A system that supports some of the workloads."""
 
     name: ClassVar[str]
     is_graph: ClassVar[bool] = False
@@ -36,18 +36,18 @@ class System(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Get ready to be asked."""
+        """Open the loaded graph."""
 
     @abstractmethod
     def can(self, workload: Workload) -> bool:
-        """Whether it can answer this."""
+        """True if the system supports the workload."""
 
     @abstractmethod
     def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
-        """The answer."""
+        """Run a workload and return its rows."""
 
     def version(self) -> str:
-        """Which release this is."""
+        """The version of the system."""
         return str(__import__(self.name).__version__)
 
 
@@ -98,7 +98,7 @@ class OmniGraph(System):
 
     @staticmethod
     def text(workload: Workload) -> str:
-        """The query as we write it."""
+        """The query text in our language."""
         values = ({"start": ""} if workload.keyed else {}) | workload.params
         types = {
             name: f"Vector({len(value)})" if isinstance(value, list) else _TYPES[type(value)]
@@ -111,7 +111,7 @@ _TYPES = {str: "String", int: "I64", float: "F64"}
 
 
 class Sqlite(System):
-    """SQLite from Python's own library, with numbers for nodes and an index for every way of walking."""
+    """SQLite of the Python standard library, with integer node ids and an index for each direction."""
 
     name = "sqlite"
 
@@ -187,7 +187,7 @@ class DuckDb(System):
 
 
 class Kuzu(System):
-    """Kuzu; Ladybug, its successor, speaks the same."""
+    """Kuzu; Ladybug, its successor, has the same interface."""
 
     name = "kuzu"
     is_graph = True
@@ -240,7 +240,7 @@ class Ladybug(Kuzu):
 
 
 class LanceDb(System):
-    """LanceDB, with the indexes its documents recommend."""
+    """LanceDB with the indexes its documentation recommends."""
 
     name = "lancedb"
 
@@ -286,7 +286,7 @@ def _tuples(table: pa.Table, *names: str) -> Any:
 
 
 def normal(rows: Rows, *, ordered: bool) -> Rows:
-    """An answer in a form in which two systems' answers can be compared."""
+    """A result in a form comparable between systems."""
     tuples = (row.values() if isinstance(row, dict) else row for row in rows)
     plain = [tuple(_plain(value) for value in row) for row in tuples]
     return plain if ordered else sorted(plain, key=repr)

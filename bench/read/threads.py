@@ -1,4 +1,4 @@
-"""How much more two threads of one process answer than one."""
+"""Throughput of two threads of one process compared with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process per system: two of them cannot share one, and each has its own memory to answer for."""
+"""One process per system: two systems cannot share one, and peak memory is measured per system."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _CONTEXT = multiprocessing.get_context("spawn")
 
 
 class Asked:
-    """Somebody who serves, asked from afar. What fails there is raised here."""
+    """Client of a worker process. Errors of the worker are raised here."""
 
     def __init__(self, name: str, here: Connection) -> None:
         self.name = name
         self._here = here
 
     def prepare(self) -> dict[str, Any]:
-        """Fill the system if that has not been done, and open it: its version, and seconds to fill."""
+        """Load the system if necessary, and open it; returns its version and the seconds of the load."""
         return dict(self._call("prepare", patience_s=3600))
 
     def answers(self, place: int) -> list[Rows] | None:
-        """What it says to a workload, once per start; None when it cannot."""
+        """The results of a workload, one per start node; None if unsupported."""
         found: list[Rows] | None = self._call("answers", place)
         return found
 
     def time(self, place: int, seconds: float) -> list[float]:
-        """Seconds of each call, as many as fit the time."""
+        """Seconds of each call, as many as fit into the time."""
         return list(self._call("time", place, seconds))
 
     def peak_mib(self) -> float:
-        """The most memory it ever had."""
+        """Peak memory."""
         return float(self._call("peak"))
 
     def _call(self, *message: Any, patience_s: float = ANSWER_S_MAX) -> Any:
@@ -56,7 +56,7 @@ class Asked:
 
 
 class Worker(Asked):
-    """A system in a process of its own."""
+    """A system in a separate process."""
 
     def __init__(self, name: str, data: Data, workloads: Sequence[Workload]) -> None:
         here, there = _CONTEXT.Pipe()
@@ -68,7 +68,7 @@ class Worker(Asked):
         there.close()
 
     def close(self) -> None:
-        """End it."""
+        """Terminate the process."""
         self._here.close()
         self._process.join(20)
         if self._process.is_alive():
@@ -76,7 +76,7 @@ class Worker(Asked):
 
 
 def serve(name: str, folder: Path, data: Data, workloads: tuple[Workload, ...], pipe: Connection) -> None:
-    """Answer whoever is at the other end, until it hangs up."""
+    """Serve requests until the connection closes."""
     system = SYSTEMS[name](folder)
     while True:
         try:
@@ -108,7 +108,7 @@ def _handle(
 
 
 def prepare(system: System, data: Data, folder: Path) -> dict[str, Any]:
-    """Fill a system if that has not been done, and open it: its version, and seconds to fill."""
+    """Load a system if necessary, and open it; returns its version and the seconds of the load."""
     done = folder / "filled"
     took = None
     if not done.exists():
@@ -128,7 +128,7 @@ def _params(workload: Workload, data: Data) -> list[dict[str, Any]]:
 
 
 def _time(system: System, workload: Workload, data: Data, seconds: float) -> list[float]:
-    """Call after call, from start to start, until the time is up; one call is made in any case."""
+    """Call repeatedly, over all start nodes, until the time is up; at least once."""
     given = cycle(_params(workload, data))
     taken: list[float] = []
     gc.collect()

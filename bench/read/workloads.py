@@ -1,7 +1,7 @@
-"""What is asked: each workload in our language and in those of the peers that can answer it.
+"""The workloads, each in our language and in those of the peers that support it.
 
-`{start}` is a person's key, given as a parameter; SQL reads it as `?`. A workload without a statement for a
-system is not asked of it. Answers are rows; floats are compared to nine digits, rows without an order as a bag.
+`{start}` is the key of a person, passed as a parameter; SQL uses `?`. A workload without a statement for a system is
+skipped there. Floats are compared to nine digits, rows without an order as a multiset.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Rows = list[Any]
-"""Rows as a system gives them to Python: tuples, lists or dicts."""
+"""Rows as returned to Python: tuples, lists or dicts."""
 Ask = Callable[[Any, dict[str, Any]], Rows]
-"""(the system's handle, parameters) → rows, for what one statement cannot say."""
+"""(handle of the system, parameters) → rows, for workloads that need more than one statement."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """One question."""
+    """One workload."""
 
     name: str
     ours: str
@@ -28,12 +28,12 @@ class Workload:
     cypher: str | None = None
     lancedb: Ask | None = None
     keyed: bool = True
-    """Whether it starts from a person."""
+    """True if it starts from a person."""
     ordered: bool = False
     at_least: float | None = None
-    """By how much the fastest of the peers is to be beaten; None asks for nothing."""
+    """Target speed-up against the fastest peer; None: no target."""
     graph_peers_only: bool = False
-    """Whether that is asked against the graph databases alone."""
+    """True if the target applies to graph databases only."""
     params: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,1 +1,1 @@
-"""Search against its peers on one generated corpus: nearest vectors, relevant words, both, and a hop from both."""
+"""Search compared with peers on one generated corpus: nearest vectors, full text, hybrid, and a hop from the hits."""

@@ -1,4 +1,4 @@
-"""`python -m bench.search [--full] [peer …]`; the peers are lancedb, duckdb, sqlite and, asked for alone, kuzu."""
+"""`python -m bench.search [--full] [peer …]`; peers are lancedb, duckdb, sqlite and, only if named, kuzu."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A generated corpus, and the answers to questions about it by the plainest computation there is.
+"""A generated corpus, and reference results by direct computation.
 
-Posts have a day (0 to 99), a text of 40 words drawn from a vocabulary in which few words are frequent and most are
-rare, a vector of unit length near one of some topics, and an author. Nothing here knows of any system under test.
+Posts have a day (0 to 99), a text of 40 words from a vocabulary of few frequent and many rare words, a unit vector near
+one of several topics, and an author. This module is independent of the systems under test.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORDS = 20_000
 LENGTH = 40
 LIMIT = 10
 DAYS = 10
-"""A filter keeps the posts of the first so many of 100 days."""
+"""Number of days (of 100) that a filter keeps."""
 K = 60
 
 Array = np.ndarray[Any, Any]
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Question:
-    """A vector, and words."""
+    """A query: a vector and words."""
 
     vector: Array
     words: tuple[int, ...]
@@ -47,7 +47,7 @@ class Corpus:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The posts with their columns in the order of names, the id first."""
+        """The posts, id first, other columns in name order."""
         keys = pa.array([f"s{at}" for at in range(self.count)])
         words = np.array(self.vocabulary, object)
         flat = pa.array(self.vectors.reshape(-1), pa.float32())
@@ -67,7 +67,7 @@ class Corpus:
     # -- answers ---------------------------------------------------------------------------------
 
     def nearest(self, question: Question, limit: int, *, filtered: bool = False) -> list[int]:
-        """The posts at the smallest cosine distance; equal ones by key."""
+        """The posts at the smallest cosine distance, ties by key."""
         vector = question.vector.astype(np.float64)
         wide = self.vectors.astype(np.float64)
         distance = 1 - wide @ vector / (np.linalg.norm(wide, axis=1) * np.linalg.norm(vector))
@@ -75,18 +75,18 @@ class Corpus:
         return _first(posts, distance[posts])[:limit]
 
     def relevant(self, question: Question) -> list[int]:
-        """Every post that holds one of the words, best first by BM25; equal ones by key."""
+        """Every post with one of the words, by BM25, ties by key."""
         score = np.zeros(self.count)
         for word in dict.fromkeys(question.words):
             times = (self.tokens == word).sum(axis=1)
             holding = np.count_nonzero(times)
             idf = np.log(1 + (self.count - holding + 0.5) / (holding + 0.5))
-            score += idf * times * 2.2 / (times + 1.2)  # all texts are as long as the average one
+            score += idf * times * 2.2 / (times + 1.2)  # all texts have the average length
         posts = np.flatnonzero(score)
         return _first(posts, -score[posts])
 
     def fused(self, question: Question) -> list[int]:
-        """The best of both rankings together; equal ones by their place in the first."""
+        """The fusion of both rankings, ties by the rank in the first."""
         near = {post: place for place, post in enumerate(self.nearest(question, LIMIT), 1)}
         words = {post: place for place, post in enumerate(self.relevant(question), 1)}
         score = dict.fromkeys((*near, *words), 0.0)
@@ -125,7 +125,7 @@ def questions(corpus: Corpus, count: int, seed: int = 5) -> list[Question]:
 
 
 def _vocabulary(random: np.random.Generator) -> list[str]:
-    """Words that no stemmer shortens, no two alike."""
+    """Distinct words that stemming does not change."""
     syllables = [a + b for a in "bdfgklmnprtvz" for b in "aou"]
     words: dict[str, None] = {}
     while len(words) < WORDS:

@@ -1,4 +1,4 @@
-"""Every system side by side: answers are checked first, then the systems take turns."""
+"""All systems: results are checked first, then the systems alternate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OURS = "omnigraph"
 
 
 def main(arguments: list[str]) -> int:
-    """Print a table; `--full` takes 200,000 posts, names choose the peers."""
+    """Print a table; `--full` uses 200,000 posts, names select the peers."""
     full = "--full" in arguments
     wanted = [name for name in arguments if not name.startswith("-")] or ["lancedb", "duckdb", "sqlite"]
     posts, asked, rounds = (200_000, 20, 60) if full else (10_000, 10, 20)
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 
 def figures(posts: int = 10_000, asked: int = 10, rounds: int = 20) -> dict[str, float]:
-    """Milliseconds of every workload here, and the ratio to what comes with Python where that can answer."""
+    """Milliseconds of every workload here, and the ratio to SQLite where it supports the workload."""
     with tempfile.TemporaryDirectory() as folder:
         times = _compare(Path(folder), posts, asked, rounds, ["sqlite"], lambda _: None)
     found: dict[str, float] = {}
@@ -49,7 +49,7 @@ def figures(posts: int = 10_000, asked: int = 10, rounds: int = 20) -> dict[str,
 def _compare(
     folder: Path, posts: int, asked: int, rounds: int, wanted: list[str], tell: Callable[[str], object]
 ) -> dict[str, dict[str, list[float]]]:
-    """Workload → system → milliseconds of each question."""
+    """Workload → system → milliseconds of each query."""
     corpus = generate(posts, 128)
     asking = questions(corpus, asked)
     graph = build_graph(folder / "graph", corpus)
@@ -83,7 +83,7 @@ def _peers(wanted: list[str], folder: Path, corpus: Corpus, tell: Callable[[str]
 
 
 def _check(systems: dict[str, System], corpus: Corpus, asking: list[Question], tell: Callable[[str], object]) -> None:
-    """Ours must be the exact answer, ties and all; of the others the share of it is told."""
+    """Our result must be exact, including ties; the recall of the others is reported."""
     exact: dict[str, list[list[int]]] = {
         "kNN 10": [corpus.nearest(q, LIMIT) for q in asking],
         "kNN 10, filtered": [corpus.nearest(q, LIMIT, filtered=True) for q in asking],
@@ -102,7 +102,7 @@ def _check(systems: dict[str, System], corpus: Corpus, asking: list[Question], t
 
 
 def _times(systems: dict[str, System], workload: str, asking: list[Question], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds; systems take turns, so that a slow moment of the machine falls on all of them."""
+    """Milliseconds; systems alternate, so that other load affects all of them."""
     taken: dict[str, list[float]] = {name: [] for name in systems}
     gc.collect()
     gc.disable()

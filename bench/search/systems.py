@@ -1,4 +1,4 @@
-"""The systems under test: each answers some of the questions with the numbers of posts, best first."""
+"""The systems under test: each returns the numbers of posts, best first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnigraph.versioning.write.transaction import write
 
 Answer = Callable[[Question], list[int]]
 System = dict[str, Answer]
-"""Workload → how it is asked."""
+"""Workload → function."""
 
 SCHEMA = """
 node Person { key: String @key }
@@ -43,7 +43,7 @@ def _number(key: str) -> int:
 
 
 def build_graph(folder: Path, corpus: Corpus) -> og.Graph:
-    """The corpus as a graph, all of it in one commit."""
+    """The corpus as a graph, loaded in one commit."""
     people = og_table("p", corpus.count // 2)
     wrote = og_table("w", corpus.count).select(["id"])
     wrote = wrote.append_column("src", [[f"p{author}" for author in corpus.authors]])
@@ -67,7 +67,7 @@ def og_table(letter: str, count: int) -> Any:
 
 
 def query_text(workload: str, dim: int) -> str:
-    """The question in our language."""
+    """The query text in our language."""
     rank = _RANKS[workload]
     params = ", ".join(p for p in (f"$v: Vector({dim})", "$t: String") if p.partition(":")[0] in rank)
     match = _MATCHES.get(workload, "$p: Post")
@@ -97,7 +97,7 @@ def ours(graph: og.Graph, corpus: Corpus) -> System:
 
 
 def sqlite(_: Path, corpus: Corpus) -> System:
-    """Full text by FTS5; its BM25 has another idf, so only words are compared."""
+    """Full text by FTS5; its BM25 has another idf, so only the matching posts are compared."""
     db = sqlite3.connect(":memory:")
     db.execute("CREATE VIRTUAL TABLE post USING fts5(text, content='', tokenize='unicode61')")
     rows = enumerate(corpus.table["text"].to_pylist(), 1)
@@ -113,7 +113,7 @@ def sqlite(_: Path, corpus: Corpus) -> System:
 
 
 def duckdb(_: Path, corpus: Corpus) -> System:
-    """Every vector compared; full text needs an extension that is not in the wheel."""
+    """Exhaustive vector search; full text needs an extension outside the wheel."""
     import duckdb as module  # noqa: PLC0415
 
     db = module.connect()
@@ -132,7 +132,7 @@ def duckdb(_: Path, corpus: Corpus) -> System:
 
 def lancedb(folder: Path, corpus: Corpus) -> System:
     """IVF_FLAT and its own full text index; the hop is a second look-up, as its users write it."""
-    os.environ.setdefault("LANCEDB_LOG", "error")  # its hybrid search warns of itself at every question
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its hybrid search emits a warning at every query
     import lancedb as module  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
     from lancedb.rerankers import RRFReranker  # noqa: PLC0415
@@ -180,7 +180,7 @@ def lancedb(folder: Path, corpus: Corpus) -> System:
 
 
 def _probes(post: Any, corpus: Corpus) -> int:
-    """The fewest partitions to look into that find 98 % of the nearest."""
+    """The smallest number of probed partitions with 98 % recall."""
     asking = questions(corpus, 20, seed=11)
     exact = [corpus.nearest(question, LIMIT) for question in asking]
 
@@ -196,7 +196,7 @@ def _probes(post: Any, corpus: Corpus) -> int:
 
 
 def cypher(module_name: str) -> Callable[[Path, Corpus], System]:
-    """Kuzu, or Ladybug which continues it: HNSW and full text in their extensions; fusion is done by the caller."""
+    """Kuzu or its successor Ladybug: HNSW and full text by extensions; the caller fuses ranks."""
 
     def build(folder: Path, corpus: Corpus) -> System:
         import importlib  # noqa: PLC0415
