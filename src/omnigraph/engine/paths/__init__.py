@@ -1,1 +1,1 @@
-"""Path variables: all paths, shortest and lightest paths."""
+"""Path variables: all simple paths, shortest paths and paths of least weight."""

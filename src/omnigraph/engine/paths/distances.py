@@ -1,4 +1,4 @@
-"""How far nodes are from each other, without the way there."""
+"""Distances between nodes, without the paths."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from omnigraph.engine.paths.path_table import Floats
 
 @dataclass(frozen=True)
 class Targets:
-    """Which ends are asked for: some nodes from whatever source, or for each source its own."""
+    """The ends to find: the same nodes for all sources, or different ones for each source."""
 
     nodes: Mask | None = None
     pairs: tuple[Numbers, Numbers] | None = None
-    """(source, node) of each."""
+    """Arrays of (source position, node)."""
 
     def keys(self, first: int, sources: int, count: int) -> Numbers | None:
-        """The keys of what is asked of some sources; None when that is everything."""
+        """Return the keys of the ends of a batch of sources; None if all nodes are wanted."""
         if self.pairs is not None:
             at = self.pairs[0] - first
             here = (at >= 0) & (at < sources)
@@ -37,7 +37,7 @@ class Targets:
         return (np.arange(sources)[:, None] * count + np.flatnonzero(self.nodes)).ravel()
 
     def mask(self, source: int, count: int) -> Mask | None:
-        """What is asked of one source; None when that is everything."""
+        """Return a mask of the ends of one source; None if all nodes are wanted."""
         if self.pairs is None:
             return self.nodes
         asked = np.zeros(count, bool)
@@ -45,7 +45,7 @@ class Targets:
         return asked
 
     def few(self, sources: int) -> list[tuple[int, int]] | None:
-        """The pairs of a source and an end, if they are few."""
+        """Return the pairs (source position, end) if there are few; else None."""
         pairs_max = tuning.current.bidirectional_pairs_max
         if self.pairs is not None:
             at, ends = self.pairs
@@ -58,7 +58,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class Distances:
-    """Ends that were found: from which source, how many edges away, and what these weigh."""
+    """Ends that were found: source position, node, number of edges and weight."""
 
     at: Numbers
     ends: Numbers
@@ -69,7 +69,7 @@ class Distances:
 def distances(
     onward: Neighbours, backward: Neighbours, sources: Numbers, wanted: Targets, most: int
 ) -> Iterator[Distances]:
-    """The least numbers of edges from each source to what is asked of it."""
+    """Yield the least number of edges from each source to its ends."""
     few = wanted.few(len(sources))
     if few is not None:
         met = [meeting(onward, backward, int(sources[at]), end, most) for at, end in few]
@@ -84,21 +84,21 @@ def distances(
 
 
 def _beyond(left: np.ndarray[Any, np.dtype[np.int32]], known: int, nodes: Numbers) -> Mask:
-    """Which nodes are further away than is known."""
+    """Return a mask of the nodes that are farther away than `known`."""
     beyond: Mask = left[nodes] > known
     return beyond
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """How far two nodes are from each other, and how far others are at least from the second."""
+    """The distance of two nodes, and for each node a lower bound of its distance to the second."""
 
     distance: int
     left: np.ndarray[Any, np.dtype[np.int32]]
 
 
 def meeting(onward: Neighbours, backward: Neighbours, source: int, target: int, most: int) -> Meeting | None:
-    """Where steps from the source and back from the target meet, the shorter ones first; None when they do not."""
+    """Search from both ends, the smaller frontier first; None if they are not connected within `most` edges."""
     if source == target:
         return None
     left = np.full(onward.count, most + 1, np.int32)

@@ -1,6 +1,6 @@
-"""What paths run over: nodes and edges of several types numbered together, and the edges at each node.
+"""The graph that a path search runs on: nodes and edges of several types in one numbering.
 
-Edges are taken each by itself, because parallel ones make different paths.
+Edges are distinct, because parallel edges make different paths.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REVERSED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": 
 
 
 class PathGraph:
-    """The nodes and edges of one operation, each with a number of its own."""
+    """The nodes and edges of one operator, each in one numbering."""
 
     def __init__(self, work: Work, op: ir.FindPaths) -> None:
         self._work = work
@@ -46,18 +46,18 @@ class PathGraph:
         self.nodes = RowSpace([(node, work.table(node.table_key)) for node in nodes])
         self.edges = RowSpace([(edge, work.table(edge.table_key)) for edge in edges])
         self.count = int(self.nodes.offsets[-1])
-        """How many nodes there are."""
+        """The number of nodes."""
 
     def inside(self, type_name: str, numbers: Numbers) -> Numbers:
-        """What nodes that a variable of this type calls by these numbers are called here."""
+        """Convert row numbers of a variable of a type to numbers of this graph."""
         return numbers if type_name == self._name else moved(self._work, numbers, type_name, self._name)
 
     def outside(self, type_name: str, numbers: Numbers) -> Numbers:
-        """The other way round."""
+        """Convert numbers of this graph to row numbers of a variable of a type."""
         return numbers if type_name == self._name else moved(self._work, numbers, self._name, type_name)
 
     def incident_edges(self, step: ir.PathStep, direction: ir.Direction) -> IncidentEdges:
-        """The edges a step may take, walked in a direction."""
+        """Return the edges that a step may follow in a direction."""
         return IncidentEdges(lambda: self._typed_edges(step, direction))
 
     def _typed_edges(self, step: ir.PathStep, direction: ir.Direction) -> list[_TypedEdges]:
@@ -78,7 +78,7 @@ class PathGraph:
         return ways
 
     def neighbours(self, step: ir.PathStep, direction: ir.Direction) -> Neighbours:
-        """Who is next to whom by the edges a step may take."""
+        """Return the adjacency of the edges that a step may follow."""
         if len(self.nodes.types) == 1:
             first, *also = step.edge_types
             return self._work.hops(first, tuple(also)).neighbours(direction)
@@ -94,17 +94,17 @@ class _TypedEdges:
 
     rows: EdgeRows
     edge: int
-    """Where edges of the type begin, …"""
+    """The number of the first edge of the type."""
     near: int
     near_end: int
-    """… the nodes they lead from begin and end, …"""
+    """The range of the numbers of the near nodes: `near` to `near_end`."""
     far: int
-    """… and those they lead to begin."""
+    """The number of the first far node."""
     alone: bool
-    """There are no other nodes."""
+    """True if the graph has no other nodes."""
 
     def here(self, nodes: Numbers) -> tuple[Numbers | None, Numbers]:
-        """(which of some nodes edges of the type can lead from, their numbers in their table); None when all."""
+        """Return (positions of the nodes that are near nodes of the type, their row numbers); None if all are."""
         if self.alone:
             return None, nodes
         at = np.flatnonzero((nodes >= self.near) & (nodes < self.near_end))
@@ -112,7 +112,7 @@ class _TypedEdges:
 
 
 class IncidentEdges:
-    """The edges at each node, arranged when they are first asked for."""
+    """The incident edges of each node, built on first use."""
 
     def __init__(self, make: Callable[[], list[_TypedEdges]]) -> None:
         self._make = make
@@ -122,7 +122,7 @@ class IncidentEdges:
         return self._make()
 
     def expand(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """For each node its edges: (position in `nodes`, edge, far end)."""
+        """Return the edges of each node: (position in `nodes`, edge, far node)."""
         found: list[tuple[Numbers, Numbers, Numbers]] = []
         for way in self._typed_edges:
             at, here = way.here(nodes)
@@ -134,7 +134,7 @@ class IncidentEdges:
         return positions, edges, far
 
     def degrees(self, nodes: Numbers) -> Numbers:
-        """How many edges `expand` would find for each node."""
+        """Return the number of edges of each node."""
         degrees = np.zeros(len(nodes), np.int64)
         for way in self._typed_edges:
             at, here = way.here(nodes)
@@ -142,22 +142,22 @@ class IncidentEdges:
         return degrees
 
     def count(self, nodes: Numbers) -> int:
-        """How many edges `expand` would find."""
+        """Return the total number of edges of the nodes."""
         return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._typed_edges)
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What edges have of a property; NaN where they have nothing, and are not followed."""
+    """The weights of edges. Edges without a value have NaN and are not followed."""
 
     values: Floats
     largest: float
     even: bool
-    """All are multiples of one small step."""
+    """True if all weights are multiples of 1 / _STEP."""
 
     @classmethod
     def of(cls, work: Work, space: RowSpace, by: str) -> Weights:
-        """Those of every edge of a space."""
+        """Return the weights of all edges of a space."""
         found = [_weights(work.table(type_.table_key), by, type_.name) for type_ in space.types]
         if len(found) == 1:
             return found[0]
@@ -166,11 +166,11 @@ class Weights:
 
     @property
     def nbytes(self) -> int:
-        """What they take in memory."""
+        """The size in memory."""
         return int(self.values.nbytes)
 
     def add_exactly(self, edges: int) -> bool:
-        """Whether so many of them make the same sum in whatever order they are added."""
+        """Return True if the sum of this many weights does not depend on the order of addition."""
         return self.even and self.largest * edges <= tuning.current.exact_weight_sum_max
 
 
@@ -186,9 +186,9 @@ def _read_weights(edges: TableData, by: str, type_name: str) -> Weights:
     if len(bad):
         id_ = min(edges.take("id", bad).to_pylist())
         raise InputError(
-            f"paths are weighed by '{by}', and edge '{id_}' of {type_name} has a value below zero",
+            f"edge '{id_}' of {type_name} has a negative weight '{by}'",
             code="negative_weight",
-            hint="mend the edge, or weigh by another property",
+            hint="correct the edge, or use another property as weight",
         )
     steps = values * _STEP
     even = bool((steps == np.floor(steps)).all())

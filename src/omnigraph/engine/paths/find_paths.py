@@ -1,4 +1,4 @@
-"""Runs the operation that binds paths: which nodes to start from, and which rows get which path."""
+"""The FindPaths operator: chooses the start nodes and joins the paths to the rows of the match."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnigraph.engine.adjacency.bfs import new_far
-from omnigraph.engine.adjacency.csr import NONE, in_slices
+from omnigraph.engine.adjacency.csr import in_slices
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.cancellation import say
@@ -16,18 +16,18 @@ from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.native import gather
 from omnigraph.engine.paths.distances import Targets
 from omnigraph.engine.paths.edge_space import REVERSED, PathGraph, Weights
-from omnigraph.engine.paths.path_table import MeasuredPaths, PathTable
+from omnigraph.engine.paths.path_table import MeasuredPaths, PathTable, concatenated
 from omnigraph.engine.paths.shortest import PathSearch, ShortestPaths
 from omnigraph.engine.paths.simple_paths import EndFilter, SimplePaths, reversed_paths
 from omnigraph.query.plan import ir
 
 Candidates = Callable[[ir.PathStep], Numbers]
-"""The nodes a step may end at."""
+"""Returns the nodes that a step may end at."""
 
 
 @dataclass(frozen=True)
 class FoundPaths:
-    """Paths, by what the rows that have them are told; and for each path the nodes it binds."""
+    """Paths, the join key of each path, and for each path the nodes that it binds."""
 
     data: PathTable
     keys: Numbers
@@ -44,7 +44,7 @@ class PathFinder:
         self._graph = PathGraph(work, op)
 
     def run(self, frame: Frame, passing: Callable[[Bound], Numbers | None]) -> Frame:
-        """Each row with every path it has; `passing` tells which paths are wanted for themselves."""
+        """Join each row with its paths; `passing` returns the paths that satisfy the path predicates, None for all."""
         op = self._op
         rows, found = self._every(frame) if op.kind == "path" else self._shortest(frame)
         kept = passing(Bound(found.data))
@@ -63,14 +63,16 @@ class PathFinder:
         return result.bind(op.var, found.data, numbers)
 
     def _nodes_of(self, frame: Frame) -> dict[str, Numbers]:
-        """The nodes of the variables that are bound, as they are numbered here."""
+        """Return the nodes of the bound variables, in numbers of the path graph."""
         types = {self._op.src_var: self._op.src_type, **{step.dst_var: step.dst_type for step in self._op.steps}}
         return {var: self._graph.inside(types[var], frame.bound[var].numbers) for var in self._op.bound_vars}
 
-    # -- every path ------------------------------------------------------------------------------
+    # -- all simple paths ------------------------------------------------------------------------
 
     def _every(self, frame: Frame) -> tuple[Numbers, FoundPaths]:
-        """Rows that agree in what is bound have the same paths: each combination is tried once."""
+        """Find all simple paths. Rows with equal bound variables have the same paths, so each combination is searched
+        once.
+        """
         op = self._op
         columns = np.column_stack(list(self._nodes_of(frame).values()))
         combinations, rows = np.unique(columns, axis=0, return_inverse=True)
@@ -85,14 +87,17 @@ class PathFinder:
                 batches = simple.follow(batches, step, ends)
             batches = reversed_paths(batches)
         stops = {step.dst_var: at for at, step in enumerate(op.steps)}
-        nodes = {var: _joined([batch.stops[:, at] for batch in batches]) for var, at in stops.items()}
+        nodes = {var: concatenated([batch.stops[:, at] for batch in batches]) for var, at in stops.items()}
         data = PathTable(self._graph.nodes, self._graph.edges, batches)
-        return rows.ravel(), FoundPaths(data, _joined([batch.owners for batch in batches]), nodes)
+        return rows.ravel(), FoundPaths(data, concatenated([batch.owners for batch in batches]), nodes)
 
     # -- shortest paths --------------------------------------------------------------------------
 
     def _shortest(self, frame: Frame) -> tuple[Numbers, FoundPaths]:
-        """Walks from the side with fewer nodes, unless sums depend on it: they are made from the start of a path on."""
+        """Find shortest paths, starting at the side with fewer nodes.
+
+        Weights that do not add up exactly are summed from the start of a path; then the side is fixed.
+        """
         op = self._op
         (step,) = op.steps
         bound = self._nodes_of(frame)
@@ -117,7 +122,7 @@ class PathFinder:
         return near * width + far, FoundPaths(data, ours * width + theirs, {})
 
     def _targets(self, step: ir.PathStep, far: Numbers | None) -> Numbers | None:
-        """The far ends that are asked for; None when all are."""
+        """Return the end nodes to find; None if all nodes are wanted."""
         if far is not None:
             return np.unique(far)
         if not step.filters and not step.across:
@@ -125,7 +130,7 @@ class PathFinder:
         return np.sort(self._graph.inside(step.dst_type, self._candidates(step)))
 
     def _reaching(self, step: ir.PathStep, sources: Numbers) -> Numbers:
-        """The nodes a path to one of the sources can start from."""
+        """Return the nodes that a path to one of the sources can start from."""
         neighbours = self._graph.neighbours(step, step.direction)
         reached = np.zeros(self._graph.count, bool)
         frontier = sources
@@ -145,7 +150,7 @@ class PathFinder:
         *,
         turn: bool,
     ) -> tuple[Numbers, Numbers, PathTable]:
-        """The shortest paths from sources to targets, or between pairs; and where each was walked from and to."""
+        """Return the start and end of each search, and the shortest paths from sources to targets or between pairs."""
         op, graph = self._op, self._graph
         (step,) = op.steps
         direction = REVERSED[step.direction] if turn else step.direction
@@ -171,13 +176,13 @@ class PathFinder:
             measured = list(shortest.measure(sources, wanted))
             sums = [part.weights for part in measured if part.weights is not None]
             data = MeasuredPaths(
-                _joined([part.lengths for part in measured]),
+                concatenated([part.lengths for part in measured]),
                 np.concatenate([np.zeros(0), *sums]) if op.by is not None else None,
             )
-            at = _joined([part.at for part in measured])
-            return sources[at], _joined([part.ends for part in measured]), data
+            at = concatenated([part.at for part in measured])
+            return sources[at], concatenated([part.ends for part in measured]), data
         batches = list(shortest.find(sources, wanted))
-        starts, ends = (_joined([batch.nodes[:, at] for batch in batches]) for at in (0, -1))
+        starts, ends = (concatenated([batch.nodes[:, at] for batch in batches]) for at in (0, -1))
         batches = reversed_paths(batches) if from_end else batches
         return starts, ends, PathTable(graph.nodes, graph.edges, batches, weighted=op.by is not None)
 
@@ -186,7 +191,3 @@ def _mask(numbers: Numbers, count: int) -> Mask:
     mask = np.zeros(count, bool)
     mask[numbers] = True
     return mask
-
-
-def _joined(parts: list[Numbers]) -> Numbers:
-    return np.concatenate(parts) if parts else NONE

@@ -1,6 +1,6 @@
-"""Paths as rows of a table: a path variable is bound to them like any other, and what is in them is fetched at the end.
+"""Paths as rows of a table, to which a path variable is bound. Properties of their nodes and edges are fetched last.
 
-Nodes and edges of several types are numbered together, so a path is a run of numbers of each.
+Nodes and edges of several types are in one numbering, so a path is a list of node numbers and a list of edge numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SYSTEM = {"id": "id", "from": "src", "to": "dst"}
 
 
 class RowSpace:
-    """The rows of several tables under one numbering: those of the first, then those of the next."""
+    """The rows of several tables in one numbering: the rows of the first table, then those of the next."""
 
     def __init__(self, parts: Sequence[tuple[NodeType | EdgeType, TableData]]) -> None:
         self.types = [type_ for type_, _ in parts]
@@ -39,15 +39,15 @@ class RowSpace:
         self._start = {type_.name: int(start) for type_, start in zip(self.types, self.offsets, strict=False)}
 
     def start(self, type_name: str) -> int:
-        """The number of a type's first row."""
+        """Return the number of a type's first row."""
         return self._start[type_name]
 
     def which(self, numbers: Numbers) -> Numbers:
-        """Which table each row is of."""
+        """Return the index of each row's table."""
         return np.searchsorted(self.offsets[1:], numbers, side="right")
 
     def column(self, name: str, type_: ResultType, numbers: Numbers) -> pa.Array:
-        """A field of each row; null where its type has none."""
+        """Return a field of each row; null if its type does not have the field."""
         if len(self.tables) == 1 and name != "type":
             return self.tables[0].take(_SYSTEM.get(name, name), numbers)
         which = self.which(numbers)
@@ -67,7 +67,7 @@ class RowSpace:
         return pa.concat_arrays(pieces).take(pa.array(order))
 
     def ranks(self, numbers: Numbers) -> Numbers:
-        """Numbers in the order of the rows' ids, equal ids in the order of their types' names."""
+        """Return numbers that sort like the ids of the rows, then by type name."""
         if len(self.tables) == 1:
             return id_ranks_of(Bound(self.tables[0], numbers))
         of_name = np.argsort(np.argsort([one.name for one in self.types]))
@@ -76,20 +76,20 @@ class RowSpace:
 
 @dataclass(frozen=True)
 class PathBatch:
-    """Some paths of one length, from their starts to their ends, in the numbers of their spaces."""
+    """Paths of one length, as matrices of node and edge numbers."""
 
     nodes: Numbers
-    """A row for each path."""
+    """One row per path, from start to end."""
     edges: Numbers
     owners: Numbers
-    """What each path belongs to; whoever makes it knows what that is."""
+    """The owner of each path: the position of a source or of a combination of bound variables."""
     stops: Numbers
-    """For each path the nodes where its hops ended."""
+    """For each path, the end nodes of its hops."""
     weights: Floats | None = None
 
 
 class PathTable(TableData):
-    """Paths, numbered in the order they are given."""
+    """Paths, numbered in the order of their batches."""
 
     def __init__(
         self, nodes: RowSpace, edges: RowSpace, batches: Sequence[PathBatch], *, weighted: bool = False
@@ -97,9 +97,9 @@ class PathTable(TableData):
         self.key = ("", "")
         self.nodes = nodes
         self.edges = edges
-        self._lengths = _joined([np.full(len(batch.edges), batch.edges.shape[1]) for batch in batches])
-        self._node_numbers = _joined([batch.nodes.ravel() for batch in batches])
-        self._edge_numbers = _joined([batch.edges.ravel() for batch in batches])
+        self._lengths = concatenated([np.full(len(batch.edges), batch.edges.shape[1]) for batch in batches])
+        self._node_numbers = concatenated([batch.nodes.ravel() for batch in batches])
+        self._edge_numbers = concatenated([batch.edges.ravel() for batch in batches])
         self._starts: Numbers = np.cumsum(self._lengths) - self._lengths
         self._weights: Floats | None = None
         if weighted:
@@ -109,11 +109,13 @@ class PathTable(TableData):
 
     @property
     def row_count(self) -> int:
-        """How many paths there are."""
+        """The number of paths."""
         return len(self._lengths)
 
     def column(self, name: str) -> pa.Array:
-        """The length or the weight of every path; its id is made of the ids of its edges, and sorts as they do."""
+        """Return the length, weight or id of every path. The id consists of the ranks of the edge ids and sorts like
+        them.
+        """
         return self.derived(name, lambda: self._column(name))
 
     def _column(self, name: str) -> pa.Array:
@@ -130,7 +132,7 @@ class PathTable(TableData):
         return pa.Array.from_buffers(pa.large_binary(), self.row_count, [None, *text])
 
     def _listed(self, name: str) -> pa.Array:
-        """A property of each node or edge, as a list for every path."""
+        """Return a property of each node or edge, as one list per path."""
         part, scalar, property_ = name.removeprefix("#").split(":", 2)
         type_ = PropertyType(cast(ScalarName, scalar))
         counts, inside = self.part(part, np.arange(self.row_count))
@@ -141,22 +143,22 @@ class PathTable(TableData):
         return listed.cast(arrow_type(replace(type_, is_list=True)))
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
-        """The values of some paths."""
+        """Return the values of some paths."""
         return self.column(name).take(pa.array(numbers))
 
     def codes(self, name: str) -> DictionaryCodes | None:
-        """None: a path has no texts."""
+        """Return None: paths have no text columns."""
         assert name
         return None
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
-        """What is computed from the paths goes when they go."""
+        """Return a derived structure; it is cached as long as the paths exist."""
         if name not in self._derived:
             self._derived[name] = make()
         return cast(Derived, self._derived[name])
 
     def part(self, part: str, numbers: Numbers) -> tuple[Numbers, Numbers]:
-        """(how many nodes or edges each of some paths has, all of them one behind the other)."""
+        """Return (number of nodes or edges of each path, their numbers, concatenated)."""
         more = 1 if part == "nodes" else 0
         counts = self._lengths[numbers] + more
         every = self._node_numbers if part == "nodes" else self._edge_numbers
@@ -164,7 +166,7 @@ class PathTable(TableData):
 
 
 class MeasuredPaths(PathTable):
-    """Paths of which only the lengths and the weights are known."""
+    """Paths of which only lengths and weights are known."""
 
     def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
         self.key = ("", "")
@@ -175,18 +177,18 @@ class MeasuredPaths(PathTable):
     def _column(self, name: str) -> pa.Array:
         if name != "id":
             return super()._column(name)
-        # A path is the only one between its ends, so all it takes is that one is there.
+        # There is one path per pair of ends, so a constant id is sufficient.
         return pa.repeat(pa.scalar(b"", pa.large_binary()), self.row_count)
 
 
 def is_of_paths(bound: Bound) -> bool:
-    """Whether a variable is bound to paths."""
+    """Return True if a variable is bound to paths."""
     data = bound.data.base if isinstance(bound.data, WithNone) else bound.data
     return isinstance(data, PathTable)
 
 
 def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
-    """Paths as objects, or the objects they are made of as lists; null for a path of an optional block that is not."""
+    """Return paths as objects, or their nodes or edges as lists; null for an absent optional path."""
     data, numbers = bound.data, bound.numbers
     missing = np.zeros(len(numbers), bool)
     if isinstance(data, WithNone):
@@ -210,7 +212,7 @@ def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
 
 
 def _objects(data: PathTable, part: str, type_: ListType, numbers: Numbers, missing: np.ndarray[Any, Any]) -> pa.Array:
-    """For each row the objects of its path; `numbers` are the paths of the rows that have one."""
+    """Return the objects of each row's path as a list; `numbers` are the paths of the rows that are not missing."""
     found, inside = data.part(part, numbers)
     counts = np.zeros(len(missing), np.int64)
     counts[~missing] = found
@@ -224,5 +226,6 @@ def _objects(data: PathTable, part: str, type_: ListType, numbers: Numbers, miss
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32(), mask=absent), objects)
 
 
-def _joined(parts: Sequence[Numbers]) -> Numbers:
+def concatenated(parts: Sequence[Numbers]) -> Numbers:
+    """Return the concatenation of arrays; empty for no arrays."""
     return np.concatenate(parts) if parts else NONE

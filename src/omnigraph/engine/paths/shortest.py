@@ -1,12 +1,12 @@
-"""Shortest and lightest paths, level by level.
+"""Shortest paths by number of edges or by weight, found level by level.
 
-A level holds the nodes first reached by so many edges, and every edge that reaches one so: together they are all
-shortest paths of a source. With weights a node is in every level that makes it lighter, or for all lightest paths
-also as light; weights are not negative, so a node that is no lighter for more edges is on no lightest path.
-Several sources are walked at once: a node of one source is told from the same node of another by its key.
+A level contains the nodes first reached with a number of edges and all edges that lead to them: the levels contain all
+shortest paths of a source. With weights, a node is in every level that lowers its weight, or, for all paths of least
+weight, equals it. Weights are not negative, so a node that is not lighter with more edges is on no path of least
+weight. Several sources are searched at once; a key of source and node identifies a node of a source.
 
-From the levels paths are read back. Where only one is wanted it is the one with the smallest ids of edges, compared
-from its start; only edges on a shortest path to where somebody asked for are looked at for that.
+Paths are read back from the levels. If one path per pair is wanted, it is the one with the smallest edge ids, compared
+from its start; only edges on a shortest path to a wanted end are considered.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from omnigraph.engine.paths.edge_space import IncidentEdges
 from omnigraph.engine.paths.path_table import Floats, PathBatch, RowSpace
 
 _LEVEL_COLUMNS = 6
-"""Columns of numbers that a level takes while it is made."""
+"""Number of integer columns that a level uses while it is built."""
 
 
 @dataclass(frozen=True)
 class BfsLevel:
-    """What is reached by so many edges: nodes, and the edges that lead to them from the level before."""
+    """The nodes reached with a number of edges, and the edges that lead to them from the previous level."""
 
     at: Numbers
-    """For each node here the source it is reached from."""
+    """The source position of each node."""
     nodes: Numbers
     sums: Floats | None
     into: Numbers
-    """For each edge the place of its far node here …"""
+    """For each edge, the position of its far node in this level."""
     back: Numbers
-    """… and of its near one in the level before."""
+    """For each edge, the position of its near node in the previous level."""
     edges: Numbers
 
     def only(self, kept: Numbers | Mask) -> BfsLevel:
-        """The same nodes with some of the edges."""
+        """Return the level with some of its edges."""
         return replace(self, into=self.into[kept], back=self.back[kept], edges=self.edges[kept])
 
 
@@ -84,7 +84,7 @@ class ShortestPaths:
         self._both = search.both
 
     def find(self, sources: Numbers, wanted: Targets) -> Iterator[PathBatch]:
-        """The paths from each source, owned by its place; they start at the sources, whichever end these are."""
+        """Yield the paths from each source; the owner is the position of the source, where the paths start."""
         held = 0
         for first, levels, found in self._in_turn(sources, wanted):
             for batch in self._read(levels, found, held):
@@ -93,7 +93,7 @@ class ShortestPaths:
                 yield replace(batch, owners=batch.owners + first)
 
     def measure(self, sources: Numbers, wanted: Targets) -> Iterator[Distances]:
-        """How far the ends that are asked for are from each source, where it does not matter by which path."""
+        """Yield the distances from each source to its ends, without the paths."""
         held = 0
         for measured in self._lengths(sources, wanted) if self._weights is None else self._sums(sources, wanted):
             held += len(measured.ends)
@@ -111,10 +111,12 @@ class ShortestPaths:
                 lengths = np.full(len(places), number)
                 yield Distances(level.at[places] + first, level.nodes[places], lengths, level.sums[places])
 
-    # -- walking ---------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------
 
     def _in_turn(self, sources: Numbers, wanted: Targets) -> Iterator[tuple[int, list[BfsLevel], list[Numbers]]]:
-        """For some sources after others, or for a few pairs: (the first source, levels, what is found in each)."""
+        """Yield, per batch of sources or per pair: (position of the first source, levels, positions of the ends in each
+        level).
+        """
         few = wanted.few(len(sources)) if self._weights is None else None
         if few is not None:
             for at, end in few:
@@ -130,7 +132,7 @@ class ShortestPaths:
     def _walk(
         self, sources: Numbers, wanted: Numbers | None, met: Meeting | None = None
     ) -> tuple[list[BfsLevel], list[Numbers]]:
-        """The levels of some sources, and for each level the places of the ends that are asked for."""
+        """Return the levels of some sources, and for each level the positions of the wanted ends."""
         known = _Visited(sources, self._count, wanted, weighted=self._weights is not None)
         nothing = None if self._weights is None else np.zeros(len(sources))
         levels = [BfsLevel(np.arange(len(sources)), sources, nothing, NONE, NONE, NONE)]
@@ -147,7 +149,7 @@ class ShortestPaths:
         return levels, [known.found(level) for level in levels[1:]]
 
     def _next_level(self, level: BfsLevel, hops: int, known: _Visited, met: Meeting | None) -> BfsLevel:
-        """What is reached from a level by one more edge."""
+        """Return the level that is reached with one more edge."""
         positions, edges, nodes = self._incident.expand(level.nodes)
         keys = level.at[positions] * self._count + nodes
         sums: Floats | None = None
@@ -165,7 +167,7 @@ class ShortestPaths:
         sums = None if sums is None else sums[first]
         return BfsLevel(level.at[positions[first]], nodes[first], sums, into, positions, edges)
 
-    # -- reading back ----------------------------------------------------------------------------
+    # -- reading paths back ----------------------------------------------------------------------
 
     def _read(self, levels: list[BfsLevel], found: list[Numbers], held: int) -> Iterator[PathBatch]:
         levels = _needed(levels, found)
@@ -176,11 +178,11 @@ class ShortestPaths:
                 yield self._back(levels[: number + 1], places, held)
 
     def _smallest(self, levels: list[BfsLevel]) -> list[BfsLevel]:
-        """The levels with one edge into each node: the one on the path with the smallest ids of edges.
+        """Keep one edge into each node: the one on the path with the smallest edge ids.
 
-        Paths of equal length are compared edge by edge, so the nodes of a level are in the order of their paths once
-        they are in the order of the nodes before them, then of the edges. Seen from where paths end the edge nearest
-        to the other end comes first, and decides alone.
+        Paths of equal length are compared edge by edge. The nodes of a level are therefore in the order of their paths
+        if they are sorted by the order of their predecessors, then by edge id. If paths end at the sources, the edge
+        nearest to the other end comes first and decides alone.
         """
         several = [number for number, level in enumerate(levels) if _repeats(level.into)]
         chosen = list(levels)
@@ -197,7 +199,7 @@ class ShortestPaths:
         return chosen
 
     def _back(self, levels: list[BfsLevel], places: Numbers, held: int) -> PathBatch:
-        """The paths that end at some nodes of the last level."""
+        """Return the paths that end at some nodes of the last level."""
         owners, weights = levels[-1].at[places], levels[-1].sums
         sums = None if weights is None else weights[places]
         nodes = levels[-1].nodes[places].reshape(-1, 1)
@@ -215,7 +217,7 @@ class ShortestPaths:
             edges = _longer(level.edges[entries], edges, rows)
             owners, sums = owners[rows], None if sums is None else sums[rows]
             if self._every and self._weights is not None:
-                # Edges that weigh nothing may lead in a circle.
+                # Edges of weight 0 can form a cycle.
                 once = ~(nodes[:, 1:] == nodes[:, :1]).any(axis=1)
                 places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]
                 sums = None if sums is None else sums[once]
@@ -223,7 +225,7 @@ class ShortestPaths:
 
 
 class _Visited:
-    """What is known so far of every node of every source, and which of them are asked for."""
+    """The state of every node of every source: visited, least weight, wanted."""
 
     def __init__(self, sources: Numbers, count: int, wanted: Numbers | None, *, weighted: bool) -> None:
         size = len(sources) * count
@@ -236,7 +238,7 @@ class _Visited:
         self._best: Floats | None = None
         if weighted:
             self._best = np.full(size, np.inf)
-            self._best[own] = -1.0  # nothing is lighter, so nothing leads back
+            self._best[own] = -1.0  # lower than any sum, so that no path returns to a source
         self._asked: Mask | None = None
         self._missing = -1
         if wanted is not None:
@@ -248,15 +250,17 @@ class _Visited:
 
     @property
     def has_all(self) -> bool:
-        """Whether everything that is asked for was met; with weights it may still get lighter."""
+        """True if all wanted ends were reached; with weights they may still get lighter, and it stays False."""
         return not self._missing
 
     def first_met(self, keys: Numbers) -> Mask:
-        """Which keys were not met in an earlier level."""
+        """Return a mask of the keys that no earlier level visited."""
         return ~self._seen[keys]
 
     def lightest(self, keys: Numbers, sums: Floats, at: Numbers, *, ties: bool) -> Mask:
-        """Which sums are the smallest so far of their keys, or with `ties` as small, and lead to what is asked for."""
+        """Return a mask of the sums that are the least of their keys (with `ties`, or equal) and can lead to a wanted
+        end.
+        """
         assert self._best is not None
         limit = self._limit(self._best)[at]
         light: Mask = (
@@ -267,7 +271,7 @@ class _Visited:
         return light
 
     def _limit(self, best: Floats) -> Floats:
-        """For each source the sum no path needs to pass: the largest to what is asked for, once all is reached."""
+        """Return for each source the weight beyond which no path is needed: the largest of its wanted ends."""
         if self._asked is None:
             return np.full(self._sources, np.inf)
         limit = np.full(self._sources, -np.inf)
@@ -275,7 +279,9 @@ class _Visited:
         return limit
 
     def note(self, keys: Numbers) -> tuple[Numbers, Numbers]:
-        """(the first place of each key of a level, which of these each one is)."""
+        """Mark the keys of a level as visited; return (position of each key's first occurrence, index of each key among
+        them).
+        """
         self._slot[keys] = np.arange(len(keys))
         first = np.flatnonzero(self._slot[keys] == np.arange(len(keys)))
         self._slot[keys[first]] = np.arange(len(first))
@@ -285,7 +291,7 @@ class _Visited:
         return first, self._slot[keys]
 
     def found(self, level: BfsLevel) -> Numbers:
-        """The places of a level that are asked for, and could not be reached more lightly."""
+        """Return the positions in a level of the wanted ends that are reached with their least weight."""
         keys = level.at * self._count + level.nodes
         right = np.ones(len(keys), bool) if self._asked is None else self._asked[keys]
         if self._best is not None:
@@ -294,7 +300,7 @@ class _Visited:
 
 
 def _longer(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
-    """Some rows of a table of numbers, each with one number more in front."""
+    """Prepend a number to some rows of a matrix."""
     found = np.empty((len(rows), others.shape[1] + 1), np.int64)
     for some in batches(len(rows), tuning.current.batch_rows):
         found[some, 0] = first[some]
@@ -303,7 +309,7 @@ def _longer(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
 
 
 def _needed(levels: list[BfsLevel], found: list[Numbers]) -> list[BfsLevel]:
-    """The levels with the edges that lead to something found."""
+    """Keep the edges of the levels that lead to a wanted end."""
     kept = list(levels)
     needed = np.zeros(len(levels[-1].nodes), bool)
     for number in range(len(levels) - 1, 0, -1):
@@ -320,7 +326,7 @@ def _repeats(places: Numbers) -> bool:
 
 
 def _firsts(ordered: Numbers) -> Mask:
-    """Which of some numbers in order differ from the one before."""
+    """Return a mask of the sorted numbers that differ from their predecessor."""
     first = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return first

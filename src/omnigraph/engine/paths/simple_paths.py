@@ -1,7 +1,7 @@
-"""Every path along some hops that visits no node twice.
+"""Enumeration of simple paths: paths along some hops that visit no node twice.
 
-Paths grow edge by edge, a batch at a time. Where it is known which nodes a hop may end at, a path that cannot
-get there within the edges it has left is given up at once.
+Paths are extended edge by edge in batches. If the ends of a hop are known, a path that cannot reach one with its
+remaining edges is dropped at once.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from omnigraph.query.plan import ir
 
 @dataclass(frozen=True)
 class EndFilter:
-    """Where a hop may end: anywhere, at some nodes, or for each owner of paths at one."""
+    """The permitted ends of a hop: any node, some nodes, or one node per owner."""
 
     allowed: Mask | None = None
     of_owner: Numbers | None = None
 
     def nodes(self) -> Numbers | None:
-        """All nodes it may end at; None when that is every node."""
+        """Return all permitted ends; None if every node is permitted."""
         if self.of_owner is not None:
             return np.unique(self.of_owner)
         return None if self.allowed is None else np.flatnonzero(self.allowed)
 
     def fit(self, owners: Numbers, nodes: Numbers) -> Mask | None:
-        """Which paths have arrived; None when all have."""
+        """Return a mask of the paths that end at a permitted node; None if all do."""
         if self.of_owner is not None:
             here: Mask = self.of_owner[owners] == nodes
             return here
@@ -43,23 +43,23 @@ class EndFilter:
 
 
 class SimplePaths:
-    """Enumerates the paths of one operation."""
+    """Enumerates the paths of one operator."""
 
     def __init__(self, work: Work, graph: PathGraph) -> None:
         self._work = work
         self._graph = graph
         self._held = 0
-        """Paths that arrived, …"""
+        """The number of complete paths."""
         self._numbers = 0
-        """… and the numbers they are made of."""
+        """The number of values in them."""
 
     def start(self, nodes: Numbers) -> list[PathBatch]:
-        """For each node the path that has not left it yet; the node's place owns it."""
+        """Return one path without edges per node; its owner is the position of the node."""
         none = np.zeros((len(nodes), 0), np.int64)
         return [PathBatch(nodes.reshape(-1, 1), none, np.arange(len(nodes)), none)]
 
     def follow(self, batches: list[PathBatch], step: ir.PathStep, ends: EndFilter) -> list[PathBatch]:
-        """The paths one hop further; paths of one length are together."""
+        """Extend the paths by one hop; paths of equal length form one batch."""
         by_length: dict[int, list[PathBatch]] = {}
         for batch in batches:
             for longer in self._longer(batch, step, ends):
@@ -67,10 +67,10 @@ class SimplePaths:
         return [_together(by_length[length]) for length in sorted(by_length)]
 
     def _longer(self, batch: PathBatch, step: ir.PathStep, ends: EndFilter) -> Iterator[PathBatch]:
-        """The paths that are longer by the edges of one hop.
+        """Yield the paths extended by the edges of one hop.
 
-        Paths are made longer in batches, the last made first. What waits is bounded by the length of the hop, not by
-        the number of paths; only paths that arrive are held.
+        Batches are processed depth first. The number of waiting batches is bounded by the length of the hop, not by the
+        number of paths; only complete paths are held.
         """
         incident_edges = self._graph.incident_edges(step, step.direction)
         left = self._edges_left(step, ends)
@@ -94,12 +94,12 @@ class SimplePaths:
                 if len(found.owners):
                     self._held += len(found.owners)
                     self._numbers += found.nodes.size + found.edges.size + found.stops.size + found.owners.size
-                    # They are put together twice: by length, and as rows of the match.
+                    # Complete paths are copied twice: by length, and into the rows of the match.
                     self._work.room(self._held, -(-2 * self._numbers // self._held))
                     yield found
 
     def _one_edge(self, batch: PathBatch, incident_edges: IncidentEdges, left: Numbers | None, more: int) -> PathBatch:
-        """The paths with one more edge, of those that visit no node twice and can arrive with `more` edges."""
+        """Extend paths by one edge; keep simple paths that can reach an end with `more` edges."""
         positions, edges, nodes = incident_edges.expand(batch.nodes[:, -1])
         new = ~(batch.nodes[positions] == nodes[:, None]).any(axis=1)
         if left is not None:
@@ -113,7 +113,7 @@ class SimplePaths:
         )
 
     def _edges_left(self, step: ir.PathStep, ends: EndFilter) -> Numbers | None:
-        """For each node how many edges it is from where the hop may end; None when that would help nothing."""
+        """Return for each node its distance to the nearest permitted end; None if that would not prune."""
         targets = ends.nodes()
         if targets is None or step.max_hops <= 1:
             return None
@@ -130,7 +130,7 @@ class SimplePaths:
 
 
 def _portions(batch: PathBatch, incident_edges: IncidentEdges) -> list[PathBatch]:
-    """A batch cut so that each portion, made longer by an edge, is a batch; the first is to be made longer first."""
+    """Split a batch so that each portion, extended by one edge, is at most one batch."""
     if not len(batch.owners):
         return [batch]
     width = batch.nodes.shape[1] + batch.edges.shape[1] + 2
@@ -140,7 +140,7 @@ def _portions(batch: PathBatch, incident_edges: IncidentEdges) -> list[PathBatch
 
 
 def reversed_paths(batches: list[PathBatch]) -> list[PathBatch]:
-    """The same paths from their ends to their starts."""
+    """Return the paths from end to start."""
     return [replace(batch, nodes=batch.nodes[:, ::-1], edges=batch.edges[:, ::-1]) for batch in batches]
 
 

@@ -1,1 +1,1 @@
-"""Full text, vectors and rank fusion."""
+"""Full-text search, vector search and rank fusion."""

@@ -1,9 +1,8 @@
-"""Words of texts: one analysis for stored text and for queries.
+"""Text analysis: terms of stored text and of queries.
 
-A text is cut into runs of letters and digits. Chinese, Japanese and Korean letters inside a run, which are written
-without spaces, are cut into bigrams: every two neighbours are a word. Of the rest, runs of more than 40 bytes are
-dropped; others are put in lower case, stemmed (English, Porter 2), dropped if they are stop words, and folded to
-plain letters.
+A text is split into runs of letters and digits. Chinese, Japanese and Korean letters inside a run, which are written
+without spaces, are split into bigrams. Of the other runs, those of more than 40 bytes are dropped; the rest are
+lowercased, stemmed (English, Porter 2), dropped if they are stop words, and folded to plain letters.
 """
 
 from __future__ import annotations
@@ -41,24 +40,24 @@ _LOWER = np.array([ord(chr(code).lower()) if code < 128 else code for code in ra
 _STOP = frozenset(STOP_WORDS)
 _stemmer = snowballstemmer.stemmer("english")
 _stemming = Lock()
-"""The stemmer keeps the word it works on in itself."""
+"""The stemmer keeps the current word as state and is not thread-safe."""
 
 Scores = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def analyse(text: str) -> list[str]:
-    """The words of a text, in order."""
+    """Return the terms of a text, in order."""
     runs = "".join(_spaced(text[start : start + tuning.current.text_batch_chars]) for start in _starts(text)).split()
     return [word for run in paced(runs) for word in analyse_run(run)]
 
 
 def analyse_run(run: str) -> list[str]:
-    """The words of a run of letters and digits, in order."""
+    """Return the terms of a run of letters and digits, in order."""
     if run.isascii() or _CJK.search(run) is None:
         word = analyse_word(run)
         return [] if word is None else [word]
     found: list[str] = []
-    # Half-width and decomposed letters count as the letters they are forms of.
+    # NFKC maps half-width and decomposed letters to their standard forms.
     for part in _CJK_PARTS.findall(unicodedata.normalize("NFKC", run)):
         if _CJK.match(part):
             found += [_fold(part[at : at + 2]) for at in paced(range(len(part) - 1))] or [_fold(part)]
@@ -68,7 +67,7 @@ def analyse_run(run: str) -> list[str]:
 
 
 def _spaced(text: str) -> str:
-    """The text with spaces for what is neither letter nor digit."""
+    """Replace every character that is neither letter nor digit by a space."""
     return "".join(letter if letter.isalnum() else " " for letter in text)
 
 
@@ -80,7 +79,7 @@ def _starts(text: str) -> Iterator[int]:
 
 @lru_cache(maxsize=200_000)
 def analyse_word(word: str) -> str | None:
-    """What a run of letters and digits counts as; None when it is dropped."""
+    """Return the term of a run of letters and digits; None if it is dropped."""
     if len(word.encode()) > _BYTES_MAX:
         return None
     with _stemming:
@@ -95,9 +94,9 @@ def _fold(word: str) -> str:
 
 
 def cut(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
-    """The runs of letters and digits of some texts: the distinct ones, and for each run which it is and in which row.
+    """Split texts into runs of letters and digits: (distinct runs, index of each run among them, row of each run).
 
-    In texts of plain letters runs come in lower case: they are found by looking at bytes, several times faster.
+    Runs of ASCII texts are lowercased: they are found by scanning bytes, several times faster.
     """
     if texts.null_count:
         texts = pc.fill_null(texts, "")
@@ -137,7 +136,7 @@ def _cut_plain(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
     begins, stops = inside.copy(), inside.copy()
     begins[1:] &= ~inside[:-1]
     stops[:-1] &= ~inside[1:]
-    # A text ends a run, whatever the next one begins with.
+    # A run ends at the end of its text.
     at = starts[:-1][starts[:-1] < size]
     begins[at] = inside[at]
     at = starts[1:][starts[1:] > 0] - 1
@@ -145,7 +144,7 @@ def _cut_plain(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
     places = np.flatnonzero(begins)
     if not len(places):
         return pa.array([], pa.utf8()), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    # Runs and what is between them as texts that follow one another, so that nothing is copied.
+    # Runs and the gaps between them form one string array over the existing buffer, without a copy.
     bounds = np.empty(2 * len(places), np.int32)
     bounds[0::2], bounds[1::2] = places, np.flatnonzero(stops) + 1
     lower = pa.py_buffer(_LOWER[data])
@@ -157,7 +156,7 @@ def _cut_plain(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
 
 
 def within(a: str, b: str, edits: int) -> bool:
-    """Whether the Levenshtein distance of two words is at most `edits`."""
+    """Return True if the Levenshtein distance of two words is at most `edits`."""
     if abs(len(a) - len(b)) > edits:
         return False
     if edits == 0 or a == b:
@@ -174,7 +173,7 @@ def within(a: str, b: str, edits: int) -> bool:
 
 
 def all_within(words: list[str], word: str, edits: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """`within` for many words at once: the same table of distances, a column of words in each of its cells."""
+    """`within` for many words: one table of distances whose cells are columns over all words."""
     if len(words) < tuning.current.edit_distance_words_min:
         return np.array([within(known, word, edits) for known in words], bool)
     lengths = np.array([len(known) for known in words])

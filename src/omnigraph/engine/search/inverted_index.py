@@ -1,8 +1,8 @@
-"""An index of words: which rows of a text column hold which words, and how often.
+"""Inverted index of a text column: the rows that contain each term, and how often.
 
-It is built from the column itself, so a search gives the same rows and scores whether or not the table has a text
-index. Postings are arrays, word by word in the order of words, rows ascending. A large index is kept on disk and
-mapped; a small commit adds its rows beside it and leaves out those that are gone.
+The index is built from the column, so a search returns the same rows and scores with or without a text index of the
+table. It consists of arrays sorted by term, then by row. A large index is kept on disk and mapped. A small commit adds
+a segment with its rows and skips deleted ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, cu
 
 _K1, _B = 1.2, 0.75
 WORDS = "bigrams"
-"""What the kept index is called: another name for every other way to cut texts into words."""
+"""The kind of the index in the disk cache. A change of the text analysis needs a new name."""
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -39,25 +39,25 @@ TermCounts = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class InvertedIndex:
-    """The words of some rows."""
+    """The terms of some rows."""
 
     words: pa.Array
-    """Every word once, ascending."""
+    """The distinct terms, ascending."""
     offsets: Numbers
     rows: RowNumbers
     counts: TermCounts
     lengths: np.ndarray[Any, np.dtype[np.int32]]
-    """How many words each row has; -1 where there is no text."""
+    """The number of terms of each row; -1 for null."""
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory; what is mapped takes none of its own."""
+        """The size in memory; 0 for mapped arrays."""
         if isinstance(self.rows.base, np.memmap):
             return 0
         return int(sum(array.nbytes for array in (self.offsets, self.rows, self.counts, self.lengths, self.words)))
 
     def find(self, word: str) -> tuple[RowNumbers, TermCounts]:
-        """The rows that hold a word, and how often."""
+        """Return the rows that contain a term, and how often."""
         low, high = 0, len(self.words)
         while low < high:
             middle = (low + high) // 2
@@ -71,7 +71,7 @@ class InvertedIndex:
         return self.rows[start:end], self.counts[start:end]
 
     def near(self, wanted: list[str], edits: int) -> list[str]:
-        """The words within some edits of one of the wanted."""
+        """Return the terms within `edits` edits of one of the wanted words."""
         lengths = pc.utf8_length(self.words).to_numpy(zero_copy_only=False)
         found: list[str] = []
         for word in dict.fromkeys(wanted):
@@ -83,18 +83,18 @@ class InvertedIndex:
 
 @dataclass(frozen=True)
 class TextIndex:
-    """A text column at one version."""
+    """The inverted index of a text column at one version."""
 
     view: SegmentView[InvertedIndex]
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """The size in memory."""
         return self.view.nbytes + sum(part.nbytes for part in self.view.bodies) + 16 * len(self._lengths)
 
     @cached_property
     def _parts(self) -> list[tuple[InvertedIndex, RowPositions | None]]:
-        """Every part, and which rows of this version its rows are: -1 for one that is no more, None for no change."""
+        """Each segment with the current rows of its rows: -1 for deleted rows, None if they are unchanged."""
         found: list[tuple[InvertedIndex, RowPositions | None]] = []
         row_of = self.view.row_of
         for part, start in zip(self.view.bodies, self.view.starts, strict=True):
@@ -113,23 +113,23 @@ class TextIndex:
 
     @cached_property
     def texts(self) -> int:
-        """How many rows have a text at all."""
+        """The number of rows that are not null."""
         return int(np.count_nonzero(self._lengths >= 0))
 
     @cached_property
     def _norms(self) -> Scores:
-        """The part of a score's divisor that only the row's length decides."""
+        """The part of the BM25 denominator that depends on the length of the row only."""
         mean = self._lengths[self._lengths > 0].sum() / self.texts if self.texts else 0.0
         norms: Scores = _K1 * (1 - _B + _B * self._lengths / (mean or 1.0))
         return norms
 
     def _find(self, word: str) -> list[tuple[RowNumbers, TermCounts, RowPositions | None]]:
-        """The rows that hold a word, part by part: in the numbers of the part, how often, and which rows they are."""
+        """Return for each segment that contains a term: (rows of the segment, counts, current rows)."""
         found = [(*part.find(word), places) for part, places in self._parts]
         return [one for one in found if len(one[0])]
 
     def holding_all(self, words: Iterable[str]) -> Mask:
-        """Which rows hold every one of the words; none if there are no words."""
+        """Return a mask of the rows that contain all words; no row if there are no words."""
         mask: Mask | None = None
         for word in paced(list(dict.fromkeys(words))):
             held = self.matching([word])
@@ -139,7 +139,7 @@ class TextIndex:
         return mask if mask is not None else np.zeros(len(self._lengths), bool)
 
     def matching(self, words: Iterable[str]) -> Mask:
-        """Which rows hold at least one of the words."""
+        """Return a mask of the rows that contain at least one of the words."""
         mask = np.zeros(len(self._lengths), bool)
         for word in paced(dict.fromkeys(words)):
             for rows, _, places in self._find(word):
@@ -147,17 +147,17 @@ class TextIndex:
         return mask
 
     def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
-        """Which rows hold a word within some edits of one of the words."""
+        """Return a mask of the rows that contain a term within `edits` edits of one of the words."""
         wanted = list(words)
         near = [word for part in self.view.bodies for word in part.near(wanted, edits)]
         return self.matching(dict.fromkeys(near))
 
     def bm25(self, words: Iterable[str]) -> Scores:
-        """The relevance of every row; 0 where no word is held."""
+        """Return the BM25 score of every row; 0 without a matching term."""
         return self.scored(words)[0]
 
     def scored(self, words: Iterable[str]) -> tuple[Scores, Numbers]:
-        """The relevance of every row, and the rows where it is above 0, ascending."""
+        """Return the BM25 score of every row, and the rows with a score above 0, ascending."""
         scores = np.zeros(len(self._lengths))
         loops = kernels.find("bm25")
         touched: Numbers = np.empty(len(scores) if loops is not None else 0, np.int64)
@@ -182,7 +182,7 @@ class TextIndex:
 
 
 def _left(rows: RowNumbers, places: RowPositions | None) -> Any:
-    """Where the rows of a part are, those that are no more left out."""
+    """Return the current rows of rows of a segment, without deleted ones."""
     if places is None:
         return rows
     there = places[rows]
@@ -192,7 +192,7 @@ def _left(rows: RowNumbers, places: RowPositions | None) -> Any:
 def _add(
     scores: Scores, rows: RowNumbers, counts: TermCounts, norms: Scores, weight: float, places: RowPositions | None
 ) -> None:
-    """Add what one word is worth to the scores of the rows that hold it."""
+    """Add the score of one term to the rows that contain it."""
     with kernels.twin():
         there = rows if places is None else places[rows]
         if places is not None:
@@ -202,7 +202,7 @@ def _add(
 
 
 def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
-    """The places in `numbers` (all rows without) whose score is above 0 and among the best `wanted`, ties included."""
+    """Return the positions in `numbers` (None: all rows) with a score above 0 among the best `wanted`, with ties."""
     count = len(scores) if numbers is None else len(numbers)
     if not wanted or not count:
         return _NO_ROWS
@@ -221,7 +221,7 @@ def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
 
 
 def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[Numbers, Numbers]:
-    """For each of a few scores how many of those of `numbers` (all rows without) are above it, and how many equal."""
+    """Return for each wanted score how many scores of `numbers` (None: all rows) are higher, and how many are equal."""
     loops = kernels.find("bm25")
     if loops is not None:
         found: tuple[Numbers, Numbers] = loops.standing(
@@ -238,7 +238,7 @@ def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[N
 
 
 def index_of(data: TableData, name: str) -> TextIndex:
-    """The index of a column, made once per version on top of what was made before."""
+    """Return the index of a column at a version; it reuses the segments of earlier versions."""
 
     def make(fragments: Sequence[int] | None) -> InvertedIndex:
         return build_inverted_index(data.stream(name, fragments))
@@ -258,12 +258,12 @@ def index_of(data: TableData, name: str) -> TextIndex:
 
 
 def build_index(column: pa.Array) -> TextIndex:
-    """The index of a column of texts."""
+    """Build the index of a text column."""
     return TextIndex(SegmentView((build_inverted_index([column]),), (0,)))
 
 
 def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
-    """The words of a column of texts; each distinct run of letters is analysed once."""
+    """Build the inverted index of a text column; each distinct run of letters is analysed once."""
     codes: dict[str, int] = {}
     tokens: list[RowNumbers] = []
     rows: list[RowNumbers] = []
@@ -296,11 +296,11 @@ def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
 
 
 def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
-    """(which word, in which row) for every word of some texts; `codes` learns the new ones."""
+    """Return (term code, row) for every term of some texts; new terms are added to `codes`."""
     runs, which, rows = cut(texts)
     used = np.zeros(len(runs), bool)
     used[which] = True
-    # The words of each run one after the other, and where those of a run begin.
+    # The terms of all runs, concatenated, and the offset of each run.
     words: list[int] = []
     starts, counts = np.zeros(len(runs), np.int64), np.zeros(len(runs), np.int64)
     for code in paced(np.flatnonzero(used).tolist()):
@@ -313,7 +313,7 @@ def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
 
 
 def _larger(chunks: Iterable[pa.Array]) -> Iterator[pa.Array]:
-    """Chunks put together until they are worth the effort."""
+    """Combine chunks until they are large enough to process together."""
     waiting: list[pa.Array] = []
     for chunk in chunks:
         waiting.append(chunk)

@@ -1,4 +1,4 @@
-"""Why a ranked row is where it is: for each ranker its place there, the score, and what that adds to a fused one."""
+"""Explanation of a rank: for each ranking, position, score and contribution to the fused score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIELDS = arrow_type(ir.WHY.item)
 def reasons(
     rank: ir.Rank, bound: Bound, keys: Sequence[np.ndarray[Any, Any]], chosen: Numbers, searcher: Searcher
 ) -> pa.Array:
-    """The reasons of the chosen ones of some ranked rows, `keys` being what these were ranked by."""
+    """Return the explanations of the rows `chosen` of a ranked variable; `keys` are its sort keys."""
     shown = bound.take(chosen)
     if not isinstance(rank, ir.Rrf):
         places = _places(bound, keys[0])[chosen]
@@ -38,7 +38,7 @@ def reasons(
 
 
 def _places(bound: Bound, key: np.ndarray[Any, Any]) -> Numbers:
-    """The place of each row's entity among all, from 1; of equal ones the smaller id comes first."""
+    """Return the rank of each row's entity, from 1; ties are ordered by id."""
     entities, first, entity_of = np.unique(bound.numbers, return_index=True, return_inverse=True)
     order = np.lexsort((id_ranks_of(bound.take(first)), key[first]))
     places = np.empty(len(entities), np.int64)
@@ -49,7 +49,7 @@ def _places(bound: Bound, key: np.ndarray[Any, Any]) -> Numbers:
 def _reason(
     arm: ir.Nearest | ir.Bm25, places: Numbers, score: np.ndarray[Any, Any], share: np.ndarray[Any, Any] | None
 ) -> pa.Array:
-    """An object for each row; what is not in this ranking has no place, no score and no share."""
+    """Return one object per row; position, score and contribution are null for rows outside the ranking."""
     out = places == NOWHERE
     name = "nearest" if isinstance(arm, ir.Nearest) else "bm25"
     by = pa.repeat(pa.scalar(f"{name}({arm.prop.name})"), len(places))

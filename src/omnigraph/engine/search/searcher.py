@@ -1,7 +1,7 @@
-"""Search: words and vectors, as masks, scores and rankings over the rows of a match.
+"""Search functions over the rows of a match: masks, scores and rankings from text and vectors.
 
-Everything is computed over exactly the rows the whole match block left, so a filter never starves a
-result; and from the columns themselves, so an index changes nothing but speed.
+Results are computed over exactly the rows of the match, so a filter never reduces a result below its limit. They are
+computed from the columns, so an index changes only the speed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 NOWHERE = np.iinfo(np.int64).max
-"""The place of what is not in a ranking: behind everything."""
+"""The position of rows that are not in a ranking: after all others."""
 
 _NONE = np.zeros(0, np.int64)
 EmbedQuery = Callable[[str, int, str, str, str | None], "np.ndarray[Any, Any]"]
-"""(text, dimensions, type, property, recorded model) → the query's vector."""
+"""(text, dimensions, type, property, recorded model) → the query vector."""
 
 
 class Searcher:
-    """Answers the search functions of one execution."""
+    """Evaluates the search functions of one execution."""
 
     def __init__(
         self, catalog: Catalog, params: Mapping[str, Any], embed: EmbedQuery | None, types: Mapping[str, str]
@@ -46,10 +46,10 @@ class Searcher:
         self._queries: dict[tuple[ir.Prop, str | int], VectorQuery] = {}
         self._scored: tuple[tuple[Any, ...], tuple[Scores, Numbers]] | None = None
 
-    # -- words -----------------------------------------------------------------------------------
+    # -- text ------------------------------------------------------------------------------------
 
     def matches(self, match: ir.TextMatch, bound: Bound) -> Mask:
-        """Which rows' texts match."""
+        """Return a mask of the rows whose text matches."""
         index = index_of(bound.data, match.prop.name)
         text = self.constant(match.query)
         if text is None:
@@ -58,19 +58,19 @@ class Searcher:
         if match.function == "fuzzy":
             edits = self.constant(match.max_edits)
             if edits is None or edits < 0:
-                raise InputError("max_edits of 'fuzzy' must be a whole number of at least 0")
+                raise InputError("max_edits of 'fuzzy' must be an integer of at least 0")
             mask = index.fuzzy(words, int(edits))
         else:
             mask = index.holding_all(words) if match.every else index.matching(words)
         return mask if bound.whole else mask[bound.numbers]
 
     def scores(self, rank: ir.Bm25, bound: Bound) -> Scores:
-        """The relevance of each row."""
+        """Return the BM25 score of each row."""
         scores, _ = self._scores(rank, bound.data)
         return scores if bound.whole else scores[bound.numbers]
 
     def relevant(self, rank: ir.Bm25, bound: Bound, limit: int | None) -> tuple[Numbers, Scores]:
-        """The rows that match and can be among the first `limit`, ties included; and how relevant they are."""
+        """Return the matching rows that can be among the first `limit`, with ties, and their scores."""
         scores, held = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
         places, numbers = _holding(bound, held)
@@ -78,11 +78,11 @@ class Searcher:
         return (found if places is None else places[found]), scores[numbers[found]]
 
     def _scores(self, rank: ir.Bm25, data: TableData) -> tuple[Scores, Numbers]:
-        """The relevance of every row of a table, and the rows where it is above 0."""
+        """Return the score of every row of a table, and the rows with a score above 0."""
         text = self.constant(rank.query)
         key = (data.key, rank.prop.name, text)
         if self._scored is None or self._scored[0] != key:
-            # Ranked rows often show their score as well.
+            # Cached: a query that ranks by a score often returns it as well.
             words = [] if text is None else analyse(text)
             self._scored = key, index_of(data, rank.prop.name).scored(words)
         return self._scored[1]
@@ -90,11 +90,11 @@ class Searcher:
     # -- vectors ---------------------------------------------------------------------------------
 
     def distances(self, rank: ir.Nearest, bound: Bound) -> tuple[Scores, Mask]:
-        """The cosine distance of each row, equal for equal vectors; and which rows have a vector at all."""
+        """Return the cosine distance of each row, equal for equal vectors, and a mask of the rows with a vector."""
         return self._vectors(rank, bound.data).distances(self._query(rank), bound.numbers)
 
     def promising(self, rank: ir.Nearest, bound: Bound, limit: int) -> Numbers:
-        """The rows that can be among the `limit` nearest, ties included."""
+        """Return the rows that can be among the `limit` nearest, with ties."""
         numbers = None if bound.whole else bound.numbers
         return self._vectors(rank, bound.data).promising(self._query(rank), numbers, limit)
 
@@ -104,7 +104,7 @@ class Searcher:
     def _query(self, rank: ir.Nearest) -> VectorQuery:
         value = self.constant(rank.query)
         if value is None:
-            raise InputError(f"'nearest' on '{rank.prop.name}' was given null to compare with")
+            raise InputError(f"'nearest' on '{rank.prop.name}' got null instead of a text or a vector")
         key = (rank.prop, value if isinstance(value, str) else id(value))
         found = self._queries.get(key)
         if found is None:
@@ -114,12 +114,12 @@ class Searcher:
 
     def _embed_text(self, rank: ir.Nearest, value: str) -> np.ndarray[Any, Any]:
         if not value.strip():
-            raise InputError(f"'nearest' on '{rank.prop.name}' was given a blank text", code="blank_query")
+            raise InputError(f"'nearest' on '{rank.prop.name}' got a blank text", code="blank_query")
         type_name = self._types[rank.prop.var]
         embed = self._catalog.node(type_name).embeds.get(rank.prop.name)
         if self._embed is None:
             raise InputError(
-                f"'nearest' on '{type_name}.{rank.prop.name}' was given a text, and no provider can embed it",
+                f"'nearest' on '{type_name}.{rank.prop.name}' got a text, but no provider can embed it",
                 code="embedding_unconfigured",
                 hint="pass a vector, or configure a provider (OMNIGRAPH_EMBED_PROVIDER=local needs no key)",
             )
@@ -130,14 +130,14 @@ class Searcher:
     # -- fusion ----------------------------------------------------------------------------------
 
     def fuse(self, rank: ir.Rrf, bound: Bound, limit: int) -> tuple[Numbers, Scores, list[Numbers]]:
-        """The rows that can be among the first `limit`: which, their fused scores, and their places in each arm.
+        """Return the rows that can be among the first `limit`, their fused scores, and their positions in each ranking.
 
-        A ranking of vectors ends after `limit` entities. So beside such ones only the `limit` best of a single ranking
-        of words can come first, and of all others no place is needed but those of entities in another one too.
+        A vector ranking ends after `limit` entities. With a single text ranking, only its best `limit` entities can
+        therefore come first; of other entities, only the positions of those in another ranking are needed.
         """
         k = self.constant(rank.k)
         if k is None or k < 1:
-            raise InputError("k of 'rrf' must be a whole number of at least 1")
+            raise InputError("k of 'rrf' must be an integer of at least 1")
         entities, rows_of = _distinct(bound)
         near = [arm for arm in rank.arms if isinstance(arm, ir.Nearest)]
         whole = len(rank.arms) - len(near) > 1 or not near
@@ -154,22 +154,22 @@ class Searcher:
             held = places != NOWHERE
             parts[len(arms)][held] = weight / (k + places[held])
             arms.append(places)
-        # Added up by size: equal places in other arms give equal scores, to the last bit.
+        # Summed in order of size, so that equal positions in different rankings give bitwise equal scores.
         score = np.sort(parts, axis=0).sum(axis=0)
         rows, at = rows_of(chosen)
         return rows, score[at], [places[at] for places in arms]
 
     def weights(self, rank: ir.Rrf) -> list[float]:
-        """What each arm counts."""
+        """Return the weight of each ranking."""
         if not rank.weights:
             return [1.0] * len(rank.arms)
         weights = [1.0 if weight is None else self.constant(weight) for weight in rank.weights]
         if any(weight is None or not weight > 0 for weight in weights):
-            raise InputError("a weight of 'rrf' must be a number above 0")
+            raise InputError("a weight of 'rrf' must be greater than 0")
         return weights
 
     def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Bound, limit: int, *, whole: bool) -> Numbers:
-        """The entities of one ranking, best first; of a ranking of words only the best `limit`, unless `whole`."""
+        """Return the entities of one ranking, best first; of a text ranking only the best `limit`, unless `whole`."""
         if isinstance(arm, ir.Nearest):
             rows = self.promising(arm, bound, limit)
             keys, _ = self.distances(arm, bound.take(rows))
@@ -180,14 +180,14 @@ class Searcher:
         return rows[np.lexsort((id_ranks_of(bound.take(rows)), keys))[:cut]]
 
     def _places(self, arm: ir.Bm25, bound: Bound, wanted: Numbers) -> Numbers:
-        """The places of a few entities in a ranking of words, without ranking all."""
+        """Return the positions of a few entities in a text ranking without sorting it."""
         scores, held = self._scores(arm, bound.data)
         own = scores[bound.take(wanted).numbers]
         _, numbers = _holding(bound, held)
         above, equal = standing(scores, numbers, own)
         places = np.where(own > 0, above + 1, NOWHERE)
         for score in paced(np.unique(own[(own > 0) & (equal > 1)]).tolist()):
-            # Of equal scores the smaller id comes first.
+            # Ties are ordered by id.
             tied = np.flatnonzero(own == score)
             others = Bound(bound.data, numbers[scores[numbers] == score])
             mine = bound.take(wanted[tied])
@@ -199,7 +199,7 @@ class Searcher:
         return places
 
     def constant(self, expr: ir.Expr | None) -> Any:
-        """The value of a constant or parameter."""
+        """Return the value of a constant or parameter."""
         if isinstance(expr, ir.ParamRef):
             return self._params[expr.name]
         assert isinstance(expr, ir.Const)
@@ -207,9 +207,10 @@ class Searcher:
 
 
 def _holding(bound: Bound, held: Numbers) -> tuple[Numbers | None, Numbers]:
-    """The rows of a variable that can hold a word, `held` being those of the table: their places, and which they are.
+    """Return the rows of a variable that are among `held`, the rows with a term: (positions in the variable, row
+    numbers).
 
-    Without places it is every row: where they are not in order, or so few that looking them up gains nothing.
+    The positions are None, meaning all rows, if the variable is not sorted or too small for a lookup to pay.
     """
     if bound.whole:
         return held, held
@@ -223,9 +224,9 @@ def _holding(bound: Bound, held: Numbers) -> tuple[Numbers | None, Numbers]:
 
 
 def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, Numbers]]]:
-    """The entities of some rows, each once; and how to get from chosen entities (ascending) to their rows.
+    """Return the distinct entities of a variable, and a function from chosen entities (ascending) to their rows.
 
-    That gives the rows, and for each which of the chosen it is of.
+    The function returns the rows, and for each the index of its entity among the chosen.
     """
     numbers = _NONE if bound.whole else bound.numbers
     if bool((numbers[1:] > numbers[:-1]).all()):

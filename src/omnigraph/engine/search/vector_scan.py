@@ -1,10 +1,10 @@
-"""Vectors of a column: who is nearest, exactly, without reading every vector in full.
+"""Exact nearest-neighbour scan over a vector column, using byte codes.
 
-Beside every vector lies a code: its direction in whole numbers of one byte, a scale, and how far the two are apart.
-A query is compared with all codes, a quarter of the bytes of the vectors; what the code cannot rule out, by the
-distance it is known to be off at most, is compared in full. So the answer is the exact one, ties included.
+Each vector has a code: its direction as integers of one byte, a scale, and the error of the code. A query is compared
+with all codes, which are a quarter of the size of the vectors. Vectors that the error bound cannot exclude are compared
+in full, so the result is exact, including ties.
 
-Large columns are kept on disk and mapped: of the vectors only those that are compared in full take memory.
+Large columns are kept on disk and mapped: only vectors that are compared in full use memory.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ ByteCodes = np.ndarray[Any, np.dtype[np.int8]]
 
 _CODE_MAX, _QUERY_MAX = 127, 32767
 _SUM_MAX = 16_000_000
-"""The sum of a query's whole numbers, so that no product with a code leaves 32 bits."""
+"""Upper bound of the sum of a query's integers, so that no product with a code exceeds 32 bits."""
 _CODES_A_NUMBER = 8
 _F32 = float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True)
 class VectorQuery:
-    """A direction to compare with: in full, and in whole numbers."""
+    """A query vector, in full and as integers."""
 
     vector: Floats
     length: float
     unit: Floats
     codes: np.ndarray[Any, np.dtype[np.int16]]
     step: float
-    """What one of the whole numbers is worth."""
+    """The value of one unit of the integer codes."""
     error: float
-    """How far the direction in whole numbers is off."""
+    """The error of the integer codes: the distance to the exact direction."""
 
     @classmethod
     def of(cls, vector: Floats) -> VectorQuery:
-        """A query ready to be compared."""
+        """Prepare a query vector."""
         length = float(np.linalg.norm(vector))
         unit = vector / length if 0 < length < np.inf else np.zeros_like(vector)
         largest, total = float(np.abs(unit).max(initial=0)), float(np.abs(unit).sum())
@@ -64,13 +64,13 @@ class VectorQuery:
 
     @property
     def has_direction(self) -> bool:
-        """Whether it tells vectors apart at all."""
+        """False for a zero or infinite vector, which has the same distance to all vectors."""
         return bool(self.unit.any())
 
 
 @dataclass(frozen=True)
 class VectorBlock:
-    """Vectors, their lengths, and their codes; a row without a vector has length and error NaN."""
+    """Vectors with their lengths and codes. For a row without a vector, length and error are NaN."""
 
     matrix: Matrix
     norms: Floats
@@ -80,17 +80,17 @@ class VectorBlock:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory; what is mapped takes none of its own."""
+        """The size in memory; 0 for mapped arrays."""
         if isinstance(self.matrix.base, np.memmap):
             return 0
         return sum(array.nbytes for array in (self.matrix, self.norms, self.codes, self.scales, self.errors))
 
     def without(self, gone: Mask) -> VectorBlock:
-        """The same rows, some of them as if they had no vector."""
+        """Return the block with the vectors of some rows removed."""
         return replace(self, errors=np.where(gone, np.float32(np.nan), self.errors))
 
     def promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
-        """The places of the rows (all, without `rows`) that can be among the `wanted` nearest, ties included."""
+        """Return the positions of the rows (None: all) that can be among the `wanted` nearest, with ties."""
         found = self._found(query, rows, wanted)
         say(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
         return found
@@ -110,7 +110,7 @@ class VectorBlock:
             return self._promising(query, rows, wanted)
 
     def _promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
-        """In numpy, with the query in 32 bits instead of whole numbers."""
+        """The numpy fallback, with the query in 32-bit floats instead of integers."""
         count = len(self.codes) if rows is None else len(rows)
         unit = query.unit.astype(np.float32)
         likeness = np.empty(count, np.float32)
@@ -139,7 +139,7 @@ class VectorColumn:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """The size in memory."""
         errors = 0 if self.view.row_of is None else self.view.row_of.nbytes
         return self.view.nbytes + errors + sum(block.nbytes for block in self.view.bodies)
 
@@ -149,14 +149,14 @@ class VectorColumn:
         return sum(len(block.norms) for block in self.view.bodies) if stored_of is None else len(stored_of)
 
     def distances(self, query: VectorQuery, numbers: Numbers) -> tuple[Floats, Mask]:
-        """The cosine distance of some rows, equal for equal vectors; and which rows have a vector at all."""
+        """Return the cosine distances of some rows, equal for equal vectors, and a mask of the rows with a vector."""
         dots, norms = np.empty(len(numbers)), np.empty(len(numbers))
         for start in range(0, len(numbers), tuning.current.vector_batch_rows):
             some = slice(start, start + tuning.current.vector_batch_rows)
             checkpoint()
             for block, places, rows in self._parts(numbers[some]):
                 norms[some][places] = block.norms[rows]
-                # Row by row, not as a product of matrices: that one rounds a row differently from place to place.
+                # Row by row: a matrix product rounds a row differently depending on its position.
                 dots[some][places] = (block.matrix[rows].astype(np.float64) * query.vector).sum(axis=1)
         scale = norms * query.length
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -164,7 +164,7 @@ class VectorColumn:
         return distances, ~np.isnan(norms)
 
     def promising(self, query: VectorQuery, numbers: Numbers | None, wanted: int) -> Numbers:
-        """The places in `numbers` (all rows without) of those that can be among the `wanted` nearest, ties included."""
+        """Return the positions in `numbers` (None: all rows) that can be among the `wanted` nearest, with ties."""
         if not wanted:
             return _NO_ROWS
         count = self._count if numbers is None else len(numbers)
@@ -187,7 +187,7 @@ class VectorColumn:
 
     @cached_property
     def _left(self) -> list[VectorBlock]:
-        """The blocks; what is gone from them has no vector."""
+        """The blocks without the vectors of deleted rows."""
         row_of = self.view.row_of
         if row_of is None:
             return list(self.view.bodies)
@@ -195,14 +195,14 @@ class VectorColumn:
         return [block.without(row_of[start : start + len(block.norms)] < 0) for block, start in parts]
 
     def _known(self, numbers: Numbers) -> Numbers:
-        """The places of the rows that have a vector."""
+        """Return the positions of the rows that have a vector."""
         norms = np.empty(len(numbers))
         for block, places, rows in self._parts(numbers):
             norms[places] = block.norms[rows]
         return np.flatnonzero(~np.isnan(norms))
 
     def _parts(self, numbers: Numbers) -> Iterator[tuple[VectorBlock, Numbers | slice, Numbers]]:
-        """The rows by the block they are in: the block, the places in `numbers`, the rows of the block."""
+        """Yield the rows by block: (block, positions in `numbers`, rows of the block)."""
         known = numbers if self.view.stored_of is None else self.view.stored_of[numbers].astype(np.int64)
         if len(self.view.bodies) == 1:
             yield self.view.bodies[0], slice(0, len(known)), known
@@ -223,7 +223,7 @@ class VectorColumn:
 
 
 def vectors_of(data: TableData, name: str, dim: int) -> VectorColumn:
-    """The vectors of a column, made once per version on top of what was made before."""
+    """Return the vectors of a column at a version; it reuses the blocks of earlier versions."""
 
     def write(fragments: Sequence[int] | None, maker: disk_cache.EntryWriter) -> None:
         rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
@@ -256,7 +256,7 @@ def vectors_of(data: TableData, name: str, dim: int) -> VectorColumn:
 
 
 def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) -> VectorBlock:
-    """An entry of the disk cache; `disk_cache.BadEntry` if an array has another shape or type."""
+    """Read an entry of the disk cache; raise `disk_cache.BadEntry` if an array has another shape or type."""
     block = VectorBlock(*(arrays[field] for field in _FIELDS))
     for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
         array = getattr(block, field)
@@ -285,7 +285,7 @@ def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[VectorBlock]:
 
 
 def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> VectorBlock:
-    """Vectors with their lengths and codes."""
+    """Compute the lengths and codes of vectors."""
     wide = matrix.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     wide /= np.where(norms > 0, norms, 1.0)[:, None]

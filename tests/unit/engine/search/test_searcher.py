@@ -101,7 +101,7 @@ def test_the_dimension_must_fit(graph):
 
 
 def test_null_is_no_query(graph):
-    with pytest.raises(InputError, match="'nearest' on 'vec' was given null to compare with"):
+    with pytest.raises(InputError, match="'nearest' on 'vec' got null instead of a text or a vector"):
         names(graph, "$d: Doc", "order { nearest($d.vec, $v) } limit 1", "$v: Vector(3)?", v=None)
 
 
