@@ -40,6 +40,7 @@ from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.schema.notebook_view import SchemaText, picture_of
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.suggestions import did_you_mean
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -301,9 +302,9 @@ class Graph(Asking):
 
     def _expected(self, snapshot: Snapshot) -> Expected:
         catalog = self._catalogs.of(snapshot)
-        columns = {type_.table_key: table_schema(type_) for type_ in catalog.tables()}
+        columns: dict[str, Any] = {type_.table_key: table_schema(type_) for type_ in catalog.tables()}
         edges = [
-            EdgeEnds(edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
+            EdgeEnds(edge.table_key, TableKey.node(edge.from_type), TableKey.node(edge.to_type))
             for edge in catalog.edges.values()
         ]
         return Expected(columns, edges)

@@ -21,6 +21,7 @@ from omnigraph.operations.merge_tasks import RunRanges
 from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.suggestions import did_you_mean
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange, diff_snapshots
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
@@ -313,9 +314,9 @@ class Review:
         """A name means a node type first, then an edge type."""
         check_text(type_name, "type")
         for kind in ("node", "edge"):
-            if f"{kind}:{type_name}" in snapshot.tables:
-                return f"{kind}:{type_name}"
-        known = [key.partition(":")[2] for key in snapshot.tables]
+            if TableKey.of(kind, type_name) in snapshot.tables:
+                return TableKey.of(kind, type_name)
+        known = [TableKey.parse(key).type_name for key in snapshot.tables]
         raise TypeNotFound(
             f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from omnigraph.demo.records import NOTES, make_records
 from omnigraph.errors import Conflict, InputError
 from omnigraph.graph import Graph, init
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import MAIN
 
 HERE = Path(__file__).parent
@@ -91,8 +92,10 @@ def build_demo(
     graph.optimize()
     tell(f"making the branch {BRANCH}, and a conflict")
     _branch(graph, folder / QUERIES)
-    counts = {kind: sum(rows for key, rows in loaded.tables if key.startswith(kind)) for kind in ("node:", "edge:")}
-    return Demo(folder, graph, counts["node:"], counts["edge:"])
+    counts = {"node": 0, "edge": 0}
+    for key, rows in loaded.tables:
+        counts[TableKey.parse(key).kind] += rows
+    return Demo(folder, graph, counts["node"], counts["edge"])
 
 
 def _branch(graph: Graph, queries: Path) -> None:

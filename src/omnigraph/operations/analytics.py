@@ -26,6 +26,7 @@ from omnigraph.operations.graph_context import GraphContext
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
@@ -194,7 +195,7 @@ def analyze_and_write(
             rows = _changed(catalog.nodes[name], pending, values, targets)
             rows_written += rows.num_rows
             if rows.num_rows:
-                pending.table(f"node:{name}").put(rows)
+                pending.table(TableKey.node(name)).put(rows)
         check_delta(catalog, pending.delta())
         for table in pending.touched():
             transaction.change(table.key, table.change())

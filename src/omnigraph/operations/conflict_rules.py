@@ -19,6 +19,7 @@ from typing import Any
 from omnigraph.errors import Hint, InputError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean
+from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 from omnigraph.values import managed_blob, read_json
 from omnigraph.versioning.compare.three_way import MergeRule, Resolution, Row, Side
@@ -34,7 +35,7 @@ class Rules:
     """What was said, by table; and whether all of it was needed."""
 
     def __init__(self, resolve: Resolve, catalog: Catalog) -> None:
-        self._types = {type_.table_key: type_ for type_ in catalog.tables()}
+        self._types: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in catalog.tables()}
         self._default: Resolution | None = None
         self._by_type: dict[str, Resolution] = {}
         self._by_property: dict[str, dict[str, Side]] = {}
@@ -49,7 +50,7 @@ class Rules:
 
     def of(self, key: str) -> MergeRule:
         """What was said about a table."""
-        name = key.partition(":")[2]
+        name = TableKey.parse(key).type_name
         return MergeRule(
             self._by_type.get(name, self._default), self._by_property.get(name, {}), self._by_row.get(key, {})
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from omnigraph.errors import RecordError
 from omnigraph.operations.load_request import LoadRequest, Mode
+from omnigraph.table_key import TableKey
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.write.transaction import Transaction
@@ -131,7 +132,7 @@ def load_notes(loaded: Iterable[tuple[str, int]], again: Iterable[str]) -> tuple
     names = {key for key, rows in loaded if rows}
     notes: list[str] = []
     for key in sorted(names.intersection(again)):
-        remedy = "declare @unique(src, dst)" if key.startswith("edge:") else "declare a @key"
+        remedy = "declare @unique(src, dst)" if TableKey.parse(key).kind == "edge" else "declare a @key"
         notes.append(
             f"{key}: records without an id were added, and a second load adds them again; give ids or {remedy}"
         )

@@ -18,6 +18,7 @@ from omnigraph.schema.migrate import plan_steps
 from omnigraph.schema.migration_steps import AddProperty, DropProperty, RenameProperty, Step, UnsupportedChange
 from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.storage.lance.tables import Table
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Identity
 from omnigraph.versioning.compare.three_way import ConflictDetail
 from omnigraph.versioning.model.manifest_objects import SchemaRecord
@@ -53,12 +54,12 @@ class SchemaMerge:
     def layouts(self) -> dict[Identity, MergedTable]:
         """Every table, by identity."""
         columns = {type_.table_key: table_schema(type_) for type_ in self.catalog.tables()}
-        keys = {identity: f"{type_.kind}:{type_.name}" for identity, type_ in tables_of(self.ir).items()}
+        keys = {identity: TableKey.of(type_.kind, type_.name) for identity, type_ in tables_of(self.ir).items()}
         return {identity: MergedTable(key, columns[key]) for identity, key in keys.items()}
 
     def judged(self, layout: MergedTable) -> pa.Schema:
         """The columns of a table that rules look at."""
-        kind, _, name = layout.key.partition(":")
+        kind, name = TableKey.parse(layout.key).parts
         type_ = self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]
         wanted = {"id", "src", "dst", *(column for c in type_.constraints for column in constraint_columns(c))}
         wanted |= {p.name for p in type_.properties.values() if p.type.enum_values is not None}
@@ -76,7 +77,7 @@ class SchemaMerge:
 
     def evolved(self, key: str, table: Table) -> Table | None:
         """The target's table under the merged columns, as a version nobody pins; None when it has them already."""
-        kind, _, name = key.partition(":")
+        kind, name = TableKey.parse(key).parts
         steps = [
             step
             for step in self.steps

@@ -29,6 +29,7 @@ from omnigraph.storage.files import layout
 from omnigraph.storage.lance.garbage import remove_versions
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.table_versions import evolved
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -83,11 +84,11 @@ def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
             continue
         if isinstance(step, DropType):
             what, unit = step.name, "row"
-            count = snapshot.table(f"{step.type_kind}:{step.name}").row_count
+            count = snapshot.table(TableKey.of(step.type_kind, step.name)).row_count
         else:
             what, unit = f"{step.type_name}.{step.property_name}", "value"
             old_name = renamed.get((step.type_kind, step.type_name), step.type_name)
-            count = snapshot.table(f"{step.type_kind}:{old_name}").count_values(step.property_name)
+            count = snapshot.table(TableKey.of(step.type_kind, old_name)).count_values(step.property_name)
         if count:
             fate = (
                 "all versions" if step.mode == "hard" else "the branch; older versions stay until they are cleaned up"
@@ -155,23 +156,23 @@ def _apply(transaction: Transaction, plan: SchemaPlan, text: str, first_identity
     desired = plan.desired
     catalog = catalog_of(desired)
     specs = {spec.key: spec for spec in table_specs(catalog, desired)}
-    renamed = {
-        f"{step.type_kind}:{step.old_name}": f"{step.type_kind}:{step.new_name}"
+    renamed: dict[str, str] = {
+        TableKey.of(step.type_kind, step.old_name): TableKey.of(step.type_kind, step.new_name)
         for step in plan.steps
-        if isinstance(step, RenameType)
+        if isinstance(step, RenameType) and step.type_kind != "interface"
     }
     old_key = {new: old for old, new in renamed.items()}
     for step in plan.steps:
         if isinstance(step, AddType) and step.type_kind != "interface":
-            transaction.create_table(specs[f"{step.type_kind}:{step.name}"])
+            transaction.create_table(specs[TableKey.of(step.type_kind, step.name)])
         elif isinstance(step, DropType) and step.type_kind != "interface":
-            transaction.drop_table(f"{step.type_kind}:{step.name}")
+            transaction.drop_table(TableKey.of(step.type_kind, step.name))
     for old, new in renamed.items():
         transaction.rename_table(old, new)
     for key, steps in _by_table(plan.steps).items():
         if key not in specs:
             continue
-        kind, _, name = key.partition(":")
+        kind, name = TableKey.parse(key).parts
         type_ = catalog.nodes[name] if kind == "node" else catalog.edges[name]
         table = evolved(
             transaction.snapshot.table(old_key.get(key, key)),
@@ -193,16 +194,16 @@ def _rename_embeddings(
     transaction: Transaction, catalog: Catalog, steps: Iterable[Step], renamed: Mapping[str, str]
 ) -> None:
     """Let the records of what made vectors follow their columns; columns that are embedded no longer lose theirs."""
-    columns = {
-        (f"{step.type_kind}:{step.type_name}", step.old_name): step.new_name
+    columns: dict[tuple[str, str], str] = {
+        (TableKey.of(step.type_kind, step.type_name), step.old_name): step.new_name
         for step in steps
-        if isinstance(step, RenameProperty)
+        if isinstance(step, RenameProperty) and step.type_kind != "interface"
     }
     for key, table in transaction.snapshot.tables.items():
         if not table.pin.embeddings:
             continue
         new_key = renamed.get(key, key)
-        node = catalog.nodes.get(new_key.removeprefix("node:"))
+        node = catalog.nodes.get(TableKey.parse(new_key).type_name)
         kept = {columns.get((new_key, column), column): space for column, space in table.pin.embeddings}
         if node is not None:
             transaction.set_embeddings(key, {column: space for column, space in kept.items() if column in node.embeds})
@@ -212,7 +213,7 @@ def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenamePrope
     tables: dict[str, list[AddProperty | RenameProperty | DropProperty]] = {}
     for step in steps:
         if isinstance(step, AddProperty | RenameProperty | DropProperty) and step.type_kind != "interface":
-            tables.setdefault(f"{step.type_kind}:{step.type_name}", []).append(step)
+            tables.setdefault(TableKey.of(step.type_kind, step.type_name), []).append(step)
     return tables
 
 
@@ -222,10 +223,10 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
     Versions that no commit pins may be another writer's, on their way to a publish; a cleanup knows their age.
     """
     renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
-    keys = {f"{s.type_kind}:{s.name}" for s in steps if isinstance(s, DropType)}
+    keys = {TableKey.of(s.type_kind, s.name) for s in steps if isinstance(s, DropType) and s.type_kind != "interface"}
     for step in steps:
         if isinstance(step, DropProperty) and step.type_kind != "interface":
-            keys.add(f"{step.type_kind}:{renamed.get((step.type_kind, step.type_name), step.type_name)}")
+            keys.add(TableKey.of(step.type_kind, renamed.get((step.type_kind, step.type_name), step.type_name)))
     state = repository.state()
     protected = {(pin.table_id, pin.incarnation, pin.lance_version) for pin in state.protected_pins()}
     pinned = [pin for pins in repository.all_pins(state).values() for pin in pins]

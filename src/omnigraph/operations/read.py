@@ -23,6 +23,7 @@ from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, UnionType
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -88,7 +89,7 @@ def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:
     ) -> np.ndarray[Any, Any]:
         node = catalog.node(type_name)
         names = node.members if isinstance(node, UnionType) else (type_name,)
-        found = [snapshot.embedding(f"node:{name}", property_name) for name in names]
+        found = [snapshot.embedding(TableKey.node(name), property_name) for name in names]
         return embed(text, dim, type_name, property_name, recorded, [space for space in found if space is not None])
 
     return embed_query

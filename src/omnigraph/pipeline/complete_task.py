@@ -48,6 +48,7 @@ from omnigraph.pipeline.violations import LocatedViolation, PackedError
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import NewFragment, write_new_fragments
+from omnigraph.table_key import TableKey
 
 
 @dataclass
@@ -120,7 +121,7 @@ class _BucketMerge:
     def __init__(self, job: Job, number: int, plan: RoundPlan, key: str) -> None:
         self.job = job
         self.key = key
-        kind, _, name = key.partition(":")
+        kind, name = TableKey.parse(key).parts
         self.type: NodeType | EdgeType = job.catalog.nodes[name] if kind == "node" else job.catalog.edges[name]
         shuffles = dict(plan.shuffles)
         self.made: pa.Array | None = None

@@ -25,6 +25,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.fragments import read_stored, stored_fragments
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -138,7 +139,7 @@ def _plan(job: Job, type_: NodeType | EdgeType, out: Location, request: ExportRe
 
 def export(job: Job, work: ExportWork) -> int:
     """Write one file with rows ordered by id. Return the number of rows. The task can be repeated."""
-    kind, _, name = work.table_key.partition(":")
+    kind, name = TableKey.parse(work.table_key).parts
     type_ = job.catalog.nodes[name] if kind == "node" else job.catalog.edges[name]
     table = job.table(work.table_key)
     names = table.schema.names

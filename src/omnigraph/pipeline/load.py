@@ -28,6 +28,7 @@ from omnigraph.pipeline.validation_driver import Outcome, Validation
 from omnigraph.pipeline.violations import split_of
 from omnigraph.storage.lance.fragments import NewFragment, PreparedFragments
 from omnigraph.storage.lance.staging import TableWrite
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -258,7 +259,7 @@ class _BulkLoad:
         embedding = ColumnEmbedder(GraphEmbedder(self.environ), transaction.snapshot.embedding, catalog, renew=renew)
         embedded = {key for key, rows in staging.tables.items() if rows.embedded}
         embedded |= {key for done in outcome.completed for key, table in done.tables.items() if table.embedded}
-        for name in sorted(key.removeprefix("node:") for key in embedded):
+        for name in sorted(TableKey.parse(key).type_name for key in embedded):
             for target, embed in catalog.nodes[name].embeds.items():
                 embedding.check_model(name, target, embed.model)
         embedding.record(transaction)

@@ -29,6 +29,7 @@ from omnigraph.pipeline.splits import Split, SplitReader, count_lines, texts_of
 from omnigraph.pipeline.violations import LocatedViolation, PackedError, RecordFault, position_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import NewFragment, delete_files, write_new_fragments
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulids, system_clock
 
 WRITTEN = "written"
@@ -262,7 +263,7 @@ class _SplitStager:
         """Replace old spellings of ids in the ends of edges."""
         if isinstance(rows.type, EdgeType):
             for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
-                aliases = self._aliases.get(f"node:{node}")
+                aliases = self._aliases.get(TableKey.node(node))
                 if aliases:
                     rows.table = renamed(rows.table, column, aliases)
 

@@ -16,6 +16,7 @@ from omnigraph.pipeline.splits import Input, Split
 from omnigraph.pipeline.stage_task import StagedSplit, StagedTable, locate, originals, stage
 from omnigraph.pipeline.violations import PackedError, row_of, split_of
 from omnigraph.storage.lance.fragments import NewFragment
+from omnigraph.table_key import TableKey
 
 
 class InputSource(Protocol):
@@ -209,7 +210,7 @@ class StagedInput:
     def reject(self, key: str, reasons: Mapping[int, str], rules: Mapping[int, tuple[str | None, str]]) -> None:
         """Set rows aside: position → reason, and position → property and rule."""
         locations = self.locations(key, reasons)
-        name = key.partition(":")[2]
+        name = TableKey.parse(key).type_name
         for position, reason in sorted(reasons.items()):
             source, line = locations[position]
             property_name, rule = rules[position]
@@ -259,7 +260,7 @@ def _read(runner: Runner, source: InputSource, job: Job) -> StagedInput:
 
 
 def _by_type(key: str) -> tuple[str, str]:
-    return key.partition(":")[2], key
+    return TableKey.parse(key).type_name, key
 
 
 def _raise_faults(staging: StagedInput) -> None:
@@ -284,7 +285,7 @@ def _aliases(staging: StagedInput) -> dict[str, dict[str, str]]:
                 known = found.setdefault(key, {}).setdefault(old, id_)
                 if known == id_:
                     continue
-                name = key.partition(":")[2]
+                name = TableKey.parse(key).type_name
                 reason = f"the id '{old}' of {name} stands for two keys, '{known}' and '{id_}'"
                 staging.reject(key, {position: reason}, {position: ("id", "id")})
                 if not staging.job.collect:

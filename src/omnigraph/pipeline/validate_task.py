@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,6 +27,7 @@ from omnigraph.pipeline.violations import COMMITTED, LocatedViolation, position_
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import read_stored
+from omnigraph.table_key import TableKey
 
 STORED = "stored"
 REPLACED = "replaced"
@@ -81,10 +83,16 @@ class ValidationResult:
     """Table key → the file that lists the stored rows with the id of a written row."""
 
 
+def _plain_text(value: Any) -> str:
+    """Return a table key as plain text: msgspec does not encode subclasses of `str`."""
+    assert isinstance(value, TableKey)
+    return str(value)
+
+
 def write_plan(job: Job, plan: RoundPlan) -> str:
     """Write the plan of a round to a file and return its name."""
     name = job.new_name("plan")
-    job.files.write(name, msgspec.msgpack.encode(plan))
+    job.files.write(name, msgspec.msgpack.encode(plan, enc_hook=_plain_text))
     return name
 
 
@@ -225,7 +233,7 @@ class _BucketValidation:
         return pa.schema([*fields, *numbers]).empty_table()
 
     def _type(self, key: str) -> NodeType | EdgeType:
-        kind, _, name = key.partition(":")
+        kind, name = TableKey.parse(key).parts
         return self.job.catalog.nodes[name] if kind == "node" else self.job.catalog.edges[name]
 
     def _admit(self, order: int, key: str) -> None:

@@ -36,6 +36,7 @@ from omnigraph.pipeline.validate_task import (
 from omnigraph.pipeline.violations import LocatedViolation, rank
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import stored_fragments
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 LOOKED_UP_ROWS_MAX = 4_000_000
@@ -171,7 +172,7 @@ class Validation:
     # -- shuffles of committed rows --------------------------------------------------------------
 
     def _type(self, key: str) -> NodeType | EdgeType:
-        kind, _, name = key.partition(":")
+        kind, name = TableKey.parse(key).parts
         catalog = self.job.catalog
         return catalog.nodes[name] if kind == "node" else catalog.edges[name]
 

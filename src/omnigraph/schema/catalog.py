@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 
 TypeKind = Literal["interface", "node", "edge"]
@@ -169,9 +170,9 @@ class NodeType(_Type):
         return {p.name: p.embed for p in self.properties.values() if p.embed}
 
     @property
-    def table_key(self) -> str:
-        """The name of the table in the manifest."""
-        return f"node:{self.name}"
+    def table_key(self) -> TableKey:
+        """Key of the table."""
+        return TableKey.node(self.name)
 
 
 @dataclass(frozen=True)
@@ -202,9 +203,9 @@ class EdgeType(_Type):
     kind: Literal["edge"] = field(default="edge", init=False)
 
     @property
-    def table_key(self) -> str:
-        """The name of the table in the manifest."""
-        return f"edge:{self.name}"
+    def table_key(self) -> TableKey:
+        """Key of the table."""
+        return TableKey.edge(self.name)
 
     @property
     def word(self) -> str:

@@ -22,6 +22,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.scans import Scan
 from omnigraph.storage.lance.fragments import stored_fragments
+from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,7 +57,7 @@ class SparkSolver:
 
     def _numbered(self, type_name: str) -> DataFrame:
         """The number and the id of every node of a type."""
-        scan = Scan(self.job, f"node:{type_name}", {"id": "id"}, numbers=("number", self._first[type_name]))
+        scan = Scan(self.job, TableKey.node(type_name), {"id": "id"}, numbers=("number", self._first[type_name]))
         return scan.frame(self.spark)
 
     @cached_property

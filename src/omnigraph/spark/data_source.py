@@ -40,12 +40,14 @@ from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.stage_task import StagedSplit, stage_rows
 from omnigraph.pipeline.staged_input import RowSource
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.spark.arrow_interop import as_given, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.suggestions import did_you_mean
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import WriteOptions
@@ -124,9 +126,11 @@ class _Pinned:
         repository = Repository.open(options["uri"], read_only=True, environ=os.environ)
         snapshot = repository.snapshot(options.get("branch", MAIN), _point(options.get("at")))
         job = job_of(repository, snapshot)
-        kind, _, name = options["type"].rpartition(":")
-        tables = {type_.table_key: type_ for type_ in job.catalog.tables()}
-        keys = [key for key in ([f"{kind}:{name}"] if kind else [f"node:{name}", f"edge:{name}"]) if key in tables]
+        written = options["type"]
+        name = written.rpartition(":")[2]
+        tables: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in job.catalog.tables()}
+        candidates = [written] if ":" in written else [TableKey.node(name), TableKey.edge(name)]
+        keys = [key for key in candidates if key in tables]
         if not keys:
             known = [type_.name for type_ in tables.values()]
             raise InputError(
@@ -183,7 +187,7 @@ class _Written(WriterCommitMessage):
 class _Writer(DataSourceArrowWriter):
     def __init__(self, options: Mapping[str, str], key: str, mode: str) -> None:
         self._options = dict(options)
-        self._type_name = key.partition(":")[2]
+        self._type_name = TableKey.parse(key).type_name
         self._mode = mode
         self._branch = options.get("branch", MAIN)
         self._missing = options.get("missing", "keep")

@@ -43,6 +43,7 @@ from omnigraph.spark.arrow_udfs import (
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.hops import Pairs, edge_pairs, reached
 from omnigraph.spark.scans import Scan
+from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -182,7 +183,7 @@ class _Lowering:
         return scan.frame(self.spark), columns
 
     def _scan(self, op: ir.NodeScan, rows: _Rows) -> _Rows:
-        frame, columns = self._table(f"node:{op.type_name}", op.var, op.filters, self._carried.get(op.var, ()))
+        frame, columns = self._table(TableKey.node(op.type_name), op.var, op.filters, self._carried.get(op.var, ()))
         joined = frame if rows.frame is None else rows.frame.crossJoin(frame)
         return _Rows(joined, {**rows.columns, **columns})
 
@@ -215,7 +216,7 @@ class _Lowering:
         assert op.edge_var is not None
         assert rows.frame is not None
         props = [*self._carried.get(op.edge_var, ()), "src", "dst"]
-        edges, columns = self._table(f"edge:{op.edge_type}", op.edge_var, op.edge_filters, props)
+        edges, columns = self._table(TableKey.edge(op.edge_type), op.edge_var, op.edge_filters, props)
         if op.max_hops < op.min_hops:
             edges = edges.limit(0)
         near, far = self._new_name(), self._new_name()
@@ -239,7 +240,7 @@ class _Lowering:
         here = Column(far, pa.utf8())
         if not props and not op.dst_filters:
             return _Rows(rows.frame, {**rows.columns, (op.dst_var, _ID): here})
-        nodes, columns = self._table(f"node:{op.dst_type}", op.dst_var, op.dst_filters, props)
+        nodes, columns = self._table(TableKey.node(op.dst_type), op.dst_var, op.dst_filters, props)
         same = self.f.col(far) == self.f.col(columns[op.dst_var, _ID].name)
         return _Rows(rows.frame.join(nodes, same).drop(far), {**rows.columns, **columns})
 

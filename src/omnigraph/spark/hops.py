@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from omnigraph.pipeline.job import Job
 from omnigraph.query.plan.ir import Direction
 from omnigraph.spark.scans import Scan
+from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +31,7 @@ def edge_pairs(
     """The ends of the edges of one type or another, walked out, in, or both ways."""
     near, far = new_name(), new_name()
     ends = {"src": far, "dst": near} if direction == "in" else {"src": near, "dst": far}
-    frames = [Scan(job, f"edge:{name}", ends).frame(spark).select(near, far) for name in edge_types]
+    frames = [Scan(job, TableKey.edge(name), ends).frame(spark).select(near, far) for name in edge_types]
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     if direction == "both":
         frame = frame.unionAll(frame.select(far, near))

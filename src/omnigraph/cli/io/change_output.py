@@ -12,6 +12,7 @@ import typer
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.colours import PLAIN, Colours, colours
 from omnigraph.cli.io.output import utc
+from omnigraph.table_key import TableKey
 from omnigraph.text_table import compact
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def plain(value: Any) -> Any:
 def change_lines(change: RowChange, paint: Colours = PLAIN) -> Iterator[str]:
     """Describe a change: the operation, the node or edge, and its properties."""
     colour = {"insert": paint.added, "delete": paint.removed}.get(change.op, paint.changed)
-    kind, _, type_name = change.table_key.partition(":")
+    kind, type_name = TableKey.parse(change.table_key).parts
     head = f"{change.op} {kind} {type_name} {change.id}"
     if kind == "edge":
         ends = [f"{row['src']} -> {row['dst']}" for row in (change.before, change.after) if row is not None]

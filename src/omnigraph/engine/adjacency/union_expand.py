@@ -22,6 +22,7 @@ from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.native import stoppable
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import union_name
+from omnigraph.table_key import TableKey
 
 _NEAR, _FAR = "_#near", "_#far"
 
@@ -37,7 +38,7 @@ def across(work: Work, op: ir.Expand, frame: Frame, walk: Walk) -> Frame:
     if op.dst_bound:
         frame = _renumbered(work, frame, op.dst_var, op.dst_type, far, _FAR)
     inner = replace(op, src_var=_NEAR, dst_var=_FAR, dst_type=far, dst_filters=(), src_type=None)
-    frame = walk(inner, frame, adjacency, work.table(f"node:{far}"))
+    frame = walk(inner, frame, adjacency, work.table(TableKey.node(far)))
     if not op.dst_bound:
         frame = _renumbered(work, frame, _FAR, far, op.dst_type, op.dst_var)
     return frame.only(name for name in frame.bound if name not in (_NEAR, _FAR))
@@ -78,7 +79,7 @@ def _walkable(work: Work, op: ir.Expand) -> tuple[str, str, Adjacency]:
     begins = _begins(work, space)
     parts = [work.adjacency(edge.name) for edge in edges]
     starts = [(begins[edge.from_type], begins[edge.to_type]) for edge in edges]
-    return space, space, UnionAdjacency(parts, starts, work.table(f"node:{space}"))
+    return space, space, UnionAdjacency(parts, starts, work.table(TableKey.node(space)))
 
 
 def _renumbered(work: Work, frame: Frame, name: str, given: str, wanted: str, new: str) -> Frame:
@@ -88,7 +89,7 @@ def _renumbered(work: Work, frame: Frame, name: str, given: str, wanted: str, ne
         return Frame(frame.count, {**frame.bound, new: bound}, frame.weight)
     numbers = moved(work, bound.numbers, given, wanted)
     kept = np.flatnonzero(numbers >= 0)
-    return frame.take(kept, once=True).bind(new, work.table(f"node:{wanted}"), numbers[kept], once=bound.once)
+    return frame.take(kept, once=True).bind(new, work.table(TableKey.node(wanted)), numbers[kept], once=bound.once)
 
 
 def moved(work: Work, numbers: Numbers, given: str, wanted: str) -> Numbers:
@@ -104,6 +105,6 @@ def moved(work: Work, numbers: Numbers, given: str, wanted: str) -> Numbers:
 
 def _begins(work: Work, type_name: str) -> dict[str, int]:
     """Return the first row number of each node type."""
-    table = work.table(f"node:{type_name}")
+    table = work.table(TableKey.node(type_name))
     starts = table.starts.tolist() if isinstance(table, UnionTable) else [0]
     return dict(zip(work.catalog.members(type_name), starts, strict=False))

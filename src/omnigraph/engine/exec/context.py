@@ -13,6 +13,7 @@ from omnigraph.engine.exec.cancellation import Cancellation, Watch
 from omnigraph.errors import Hint, LimitReached
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, UnionType
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 
@@ -93,19 +94,19 @@ class Work:
         return found
 
     def _open(self, key: str) -> TableData:
-        kind, _, name = key.partition(":")
+        kind, name = TableKey.parse(key).parts
         if kind == "edge" or name in self.catalog.nodes:
             return self._cache.table(self.snapshot.table(key))
         union = self.catalog.node(name)
         assert isinstance(union, UnionType)
-        return UnionTable(union, [self.table(f"node:{member}") for member in union.members], self._cache)
+        return UnionTable(union, [self.table(TableKey.node(member)) for member in union.members], self._cache)
 
     def adjacency(self, edge_type: str) -> EdgeAdjacency:
         """The edges of a type, by the nodes at their ends."""
         found = self._adjacencies.get(edge_type)
         if found is None:
             edge = self.catalog.edges[edge_type]
-            ends = self.table(f"node:{edge.from_type}"), self.table(f"node:{edge.to_type}")
+            ends = self.table(TableKey.node(edge.from_type)), self.table(TableKey.node(edge.to_type))
             found = self._adjacencies[edge_type] = EdgeAdjacency.of(self.table(edge.table_key), *ends, self._cache)
         return found
 

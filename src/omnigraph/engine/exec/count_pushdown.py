@@ -20,6 +20,7 @@ from omnigraph.engine.exec.context import Work
 from omnigraph.engine.exec.cycle_count import common_counts
 from omnigraph.engine.exec.native import stoppable
 from omnigraph.query.plan import ir
+from omnigraph.table_key import TableKey
 
 BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 _Live = Sequence[frozenset[str]]
@@ -85,8 +86,8 @@ def _onward(work: Work, op: ir.Expand, frame: Frame) -> Frame:
     back = work.hops(op.edge_type, op.also).for_scan(BACK[op.direction])
     each_once = sources.whole and frame.weight is None
     rows = None if each_once else added_up(sources.numbers, frame.weight, sources.data.row_count)
-    counts = stoppable(lambda: back.totals(rows), work.table(f"edge:{op.edge_type}").row_count)
-    far = work.table(f"node:{op.dst_type}")
+    counts = stoppable(lambda: back.totals(rows), work.table(TableKey.edge(op.edge_type)).row_count)
+    far = work.table(TableKey.node(op.dst_type))
     numbers = np.flatnonzero(counts)
     if len(numbers) == far.row_count:
         return Frame(far.row_count, {op.dst_var: Bound(far)}, counts)
@@ -123,6 +124,6 @@ def _times_closed(work: Work, op: ir.Expand, after: ir.Expand, required: bool, f
     closed = work.hops(after.edge_type, after.also).compacted(direction)
     degrees = walked.degrees(walkers)
     work.check()
-    size = work.table(f"node:{op.dst_type}").row_count
+    size = work.table(TableKey.node(op.dst_type)).row_count
     common = common_counts(walked, walkers, closed, closers, steps=int(degrees.sum()), size=size)
     return _times(frame, common if required else degrees - common)

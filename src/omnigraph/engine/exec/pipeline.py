@@ -26,6 +26,7 @@ from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.paths.find_paths import PathFinder
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
+from omnigraph.table_key import TableKey
 
 
 class Match:
@@ -89,7 +90,7 @@ class Match:
         return frame
 
     def _scan(self, op: ir.NodeScan, frame: Frame) -> Frame:
-        data = self._work.table(f"node:{op.type_name}")
+        data = self._work.table(TableKey.node(op.type_name))
         found = self._of_members(op, data) if isinstance(data, UnionTable) else self._found(op, data)
         if not frame.bound and frame.count == 1 and frame.weight is None:
             return found  # as a mask, if that is what it is: who only counts needs no numbers
@@ -134,7 +135,7 @@ class Match:
         return None
 
     def _expand(self, op: ir.Expand, frame: Frame) -> Frame:
-        far = self._work.table(f"node:{op.dst_type}")
+        far = self._work.table(TableKey.node(op.dst_type))
         if op.src_type is None:
             return self._walk(op, frame, self._work.hops(op.edge_type, op.also), far)
         found = across(self._work, op, frame, self._walk)

@@ -31,6 +31,7 @@ from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
+from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 
 _KNOWN = (
@@ -96,7 +97,7 @@ def find_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> 
     moves = moves_of(scan.var, (*map(ir.Filter, others), *rest), at_end, ())
     if moves is None:
         return None
-    tables = {var: f"node:{type_}" for var, type_ in types.items()}
+    tables: dict[str, str] = {var: TableKey.node(type_) for var, type_ in types.items()}
     tables |= dict(_edge_tables(plan.pipeline, catalog))
     return Chain(scan.var, key, prop.type, tables, types, moves, _end(plan, scan.var, tuple(at_end)))
 

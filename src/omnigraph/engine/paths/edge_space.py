@@ -22,6 +22,7 @@ from omnigraph.engine.paths.path_table import Floats, RowSpace
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import union_name
+from omnigraph.table_key import TableKey
 
 _STEP = 2.0**20
 """Weights that are multiples of 1 / _STEP add up exactly up to `exact_weight_sum_max`."""
@@ -68,7 +69,7 @@ class PathGraph:
             for way in ("out", "in") if both else (direction,):
                 near, far = (edge.to_type, edge.from_type) if way == "in" else (edge.from_type, edge.to_type)
                 start = self.nodes.start(near)
-                end = start + self._work.table(f"node:{near}").row_count
+                end = start + self._work.table(TableKey.node(near)).row_count
                 rows = self._work.adjacency(name).edge_rows(way)
                 ways.append(
                     _TypedEdges(
@@ -84,7 +85,7 @@ class PathGraph:
             return self._work.hops(first, tuple(also)).neighbours(direction)
         edges = [self._work.catalog.edges[name] for name in step.edge_types]
         starts = [(self.nodes.start(edge.from_type), self.nodes.start(edge.to_type)) for edge in edges]
-        space = self._work.table(f"node:{self._name}")
+        space = self._work.table(TableKey.node(self._name))
         return UnionAdjacency([self._work.adjacency(edge.name) for edge in edges], starts, space).neighbours(direction)
 
 

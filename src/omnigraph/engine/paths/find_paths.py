@@ -20,6 +20,7 @@ from omnigraph.engine.paths.path_table import MeasuredPaths, PathTable, concaten
 from omnigraph.engine.paths.shortest import PathSearch, ShortestPaths
 from omnigraph.engine.paths.simple_paths import EndFilter, SimplePaths, reversed_paths
 from omnigraph.query.plan import ir
+from omnigraph.table_key import TableKey
 
 Candidates = Callable[[ir.PathStep], Numbers]
 """Returns the nodes that a step may end at."""
@@ -59,7 +60,7 @@ class PathFinder:
         for step in op.steps:
             if not step.dst_bound:
                 nodes = self._graph.outside(step.dst_type, found.nodes[step.dst_var][numbers])
-                result = result.bind(step.dst_var, self._work.table(f"node:{step.dst_type}"), nodes)
+                result = result.bind(step.dst_var, self._work.table(TableKey.node(step.dst_type)), nodes)
         return result.bind(op.var, found.data, numbers)
 
     def _nodes_of(self, frame: Frame) -> dict[str, Numbers]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
+from omnigraph.table_key import TableKey
 
 _SHARES = {"=": 0.1, "!=": 0.9, "contains_item": 0.1, "contains_text": 0.1, "starts_with": 0.1}
 _RANGE_SHARE = 1 / 3
@@ -42,7 +43,7 @@ class Estimates:
             match op:
                 case ir.NodeScan():
                     self._types[op.var] = op.type_name
-                    rows *= self._count(f"node:{op.type_name}") * self._share(op.filters)
+                    rows *= self._count(TableKey.node(op.type_name)) * self._share(op.filters)
                 case ir.Expand():
                     rows *= self._hop(op)
                 case ir.FindPaths():
@@ -60,8 +61,8 @@ class Estimates:
     def _hop(self, op: ir.Expand) -> float:
         self._types.setdefault(op.dst_var, op.dst_type)
         edges = sum(self._count(self._catalog.edges[edge_type].table_key) for edge_type in op.edge_types)
-        far = self._count(f"node:{op.dst_type}")
-        degree = edges * (2 if op.direction == "both" else 1) / max(self._count(f"node:{self._near(op)}"), 1)
+        far = self._count(TableKey.node(op.dst_type))
+        degree = edges * (2 if op.direction == "both" else 1) / max(self._count(TableKey.node(self._near(op))), 1)
         reached = min(sum(degree**hops for hops in range(op.min_hops, op.max_hops + 1)), max(far, degree))
         share = self._share((*op.dst_filters, *op.edge_filters))
         return min(reached / max(far, 1), 1.0) * share if op.dst_bound else reached * share
@@ -121,8 +122,8 @@ class Estimates:
         return _SHARES.get(condition.op, _RANGE_SHARE)
 
     def _count(self, table_key: str) -> int:
-        kind, _, name = table_key.partition(":")
-        keys = [f"node:{member}" for member in self._catalog.members(name)] if kind == "node" else [table_key]
+        kind, name = TableKey.parse(table_key).parts
+        keys = [TableKey.node(member) for member in self._catalog.members(name)] if kind == "node" else [table_key]
         return sum(self._counts.get(key, 0) for key in keys)
 
 

@@ -14,6 +14,7 @@ from omnigraph.engine.plan.prepared_query import Prepared
 from omnigraph.engine.search.inverted_index import WORDS
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.explain import Part, explain
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _ROWS, _GUESS, _MS = 12, 12, 10
@@ -49,7 +50,7 @@ class Explained:
 
     def _uses(self, op: ir.Op) -> Iterable[str]:
         if isinstance(op, ir.NodeScan):
-            total = sum(self._counts.get(f"node:{member}", 0) for member in self._catalog.members(op.type_name))
+            total = sum(self._counts.get(TableKey.node(member), 0) for member in self._catalog.members(op.type_name))
             yield "found by its key" if self._by_key(op) else f"of {total:,}"
         if isinstance(op, ir.Expand):
             states = dict.fromkeys(self._adjacency(edge_type, op.direction) for edge_type in op.edge_types)
@@ -74,7 +75,7 @@ class Explained:
 
     def _adjacency(self, edge_type: str, kind: str) -> str:
         edge = self._catalog.edges[edge_type]
-        keys = (edge.table_key, f"node:{edge.from_type}", f"node:{edge.to_type}")
+        keys = (edge.table_key, TableKey.node(edge.from_type), TableKey.node(edge.to_type))
         return self._state(("adjacency", *(self._snapshot.tables[key].folder for key in keys), kind))
 
     def _by_key(self, scan: ir.NodeScan) -> bool:
@@ -99,7 +100,7 @@ class Explained:
 
     def _kept(self, kind: str, prop: ir.Prop) -> str:
         members = self._catalog.members(self._types[prop.var])
-        tables = [self._snapshot.table(f"node:{member}") for member in members]
+        tables = [self._snapshot.table(TableKey.node(member)) for member in members]
         states = dict.fromkeys(self._state((kind, t.folder, str(t.field_ids[prop.name]))) for t in tables)
         return ", ".join(states)
 

@@ -32,6 +32,7 @@ from omnigraph.scalar_types.columns import as_numbers
 from omnigraph.scalar_types.floats import spell_float
 from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
 from omnigraph.suggestions import listing
+from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 from omnigraph.values import spell_key
 
@@ -183,7 +184,7 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Integr
             yield _unique(type_, columns, types, table.rows, position, other, f"'{other}'")
 
     key = type_.table_key
-    by = {key: columns}
+    by: dict[str, tuple[str, ...]] = {key: columns}
     return IntegrityRule(key, ((RuleCheck(repeated, key, by),), (RuleCheck(taken, key, by, frozenset({key})),)))
 
 
@@ -280,8 +281,8 @@ def _endpoint_rule(edge: EdgeType) -> IntegrityRule:
     missing: list[RuleCheck] = []
     orphans: list[tuple[RuleCheck]] = []
     for column, node_type in (("src", edge.from_type), ("dst", edge.to_type)):
-        nodes = f"node:{node_type}"
-        by = {key: (column,), nodes: ("id",)}
+        nodes = TableKey.node(node_type)
+        by: dict[str, tuple[str, ...]] = {key: (column,), nodes: ("id",)}
         end = (edge, column, node_type)
         missing.append(RuleCheck(partial(_missing_nodes, *end), key, by, frozenset({nodes})))
         orphans.append((RuleCheck(partial(_orphans, *end), nodes, by, frozenset({key}), on_loss=True),))
@@ -289,14 +290,14 @@ def _endpoint_rule(edge: EdgeType) -> IntegrityRule:
 
 
 def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
-    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(f"node:{node_type}")
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(TableKey.node(node_type))
     if table is None or not table.rows.num_rows:
         return
     wanted = one_array(pc.unique(table.rows[column]))
     if nodes is not None:
         wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows["id"]))))
     if len(wanted) and not (nodes is not None and nodes.replaces):
-        found = delta.surviving(f"node:{node_type}", ["id"], "id", wanted)["id"]
+        found = delta.surviving(TableKey.node(node_type), ["id"], "id", wanted)["id"]
         wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(found))))
     if not len(wanted):
         return
@@ -306,7 +307,7 @@ def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) ->
 
 
 def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
-    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(f"node:{node_type}")
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(TableKey.node(node_type))
     if nodes is None or (table is not None and table.replaces):
         return
     if nodes.replaces:
@@ -343,7 +344,7 @@ def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
             yield Violation("cardinality", edge.table_key, source, message, surplus=tuple(surplus))
 
     key = edge.table_key
-    by = {key: ("src",), f"node:{edge.from_type}": ("id",)}
+    by: dict[str, tuple[str, ...]] = {key: ("src",), TableKey.node(edge.from_type): ("id",)}
     lost = frozenset({key}) if low else frozenset[str]()
     return IntegrityRule(key, ((RuleCheck(check, key, by, frozenset({key}), lost),),))
 
@@ -363,7 +364,7 @@ def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[
     # Who only loses edges can have too few of them, never too many.
     lost = delta.replaced(edge.table_key, ["src"])["src"].chunks if edge.cardinality.min else []
     touched = one_array(pc.unique(pa.chunked_array([*sources.chunks, *lost], pa.utf8())))
-    nodes = delta.tables.get(f"node:{edge.from_type}")
+    nodes = delta.tables.get(TableKey.node(edge.from_type))
     if nodes is not None and nodes.replaces:
         touched = touched.filter(pc.is_in(touched, value_set=one_array(nodes.rows["id"])))
     elif nodes is not None and len(nodes.deleted):

@@ -23,6 +23,7 @@ from omnigraph.arrays import one_array
 from omnigraph.errors import Damaged
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows, all_rows, difference
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.equality import differing, same_rows
 from omnigraph.versioning.compare.rows import to_dicts, to_plain
 from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
@@ -65,7 +66,7 @@ class RowChange:
 
     def to_json(self) -> dict[str, Any]:
         """The form surfaces show."""
-        kind, _, type_name = self.table_key.partition(":")
+        kind, type_name = TableKey.parse(self.table_key).parts
         data: dict[str, Any] = {
             "table_key": self.table_key,
             "kind": kind,

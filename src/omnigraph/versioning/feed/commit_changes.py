@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import Conflict
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Columns, Identity, Op, RowChange, TablePair, diff_pair, table_pairs
 from omnigraph.versioning.compare.rows import to_plain
 from omnigraph.versioning.model.manifest_objects import Commit
@@ -31,12 +32,12 @@ class CommitChange:
     @property
     def kind(self) -> str:
         """`node` or `edge`."""
-        return self.row.table_key.partition(":")[0]
+        return TableKey.parse(self.row.table_key).kind
 
     @property
     def type_name(self) -> str:
         """The type's name at the commit."""
-        return self.row.table_key.partition(":")[2]
+        return TableKey.parse(self.row.table_key).type_name
 
     @property
     def id(self) -> str:
@@ -95,7 +96,7 @@ class ChangeFilter:
 
     def has_table(self, key: str) -> bool:
         """Whether any change of a table can be wanted."""
-        kind, _, name = key.partition(":")
+        kind, name = TableKey.parse(key).parts
         return (self.kinds is None or kind in self.kinds) and (self.types is None or name in self.types)
 
     def has_op(self, op: str) -> bool:
@@ -171,7 +172,7 @@ def read_changes(
 
 
 def _table_place(pair: TablePair) -> tuple[int, str]:
-    return _KIND_RANK[pair.key.partition(":")[0]], _type_id(pair.identity)
+    return _KIND_RANK[TableKey.parse(pair.key).kind], _type_id(pair.identity)
 
 
 def _type_id(identity: Identity) -> str:

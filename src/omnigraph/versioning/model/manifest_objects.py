@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.table_key import TableKey
 from omnigraph.text_table import brief_repr
 
 MAIN = "main"
@@ -36,9 +37,9 @@ class TableSpec:
     schema: pa.Schema
 
     @property
-    def key(self) -> str:
-        """`node:Name` or `edge:Name`."""
-        return f"{self.kind}:{self.name}"
+    def key(self) -> TableKey:
+        """Key of the table."""
+        return TableKey.of(self.kind, self.name)
 
 
 @dataclass(frozen=True, slots=True)

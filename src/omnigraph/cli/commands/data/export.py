@@ -17,6 +17,7 @@ from omnigraph.cli.io.progress import working
 from omnigraph.cli.io.spark_options import Engine, Master, Remote, spark_options
 from omnigraph.errors import TypeNotFound
 from omnigraph.suggestions import did_you_mean
+from omnigraph.table_key import TableKey
 
 FORMATS = ("jsonl", "parquet", "csv", "arrow")
 
@@ -65,7 +66,7 @@ def export_command(
     graph = run.open(branch=None if snapshot else on, read_only=True)
     at = point(snapshot)
     chosen = _chosen(graph.snapshot(at=at).tables, types or (), tables or ())
-    names = None if chosen is None else sorted({key.partition(":")[2] for key in chosen})
+    names = None if chosen is None else sorted({TableKey.parse(key).type_name for key in chosen})
     if files:
         spark = spark_options(engine, master, remote)
         with working("exporting", wanted=not run.options.quiet) as watch:
@@ -79,8 +80,8 @@ def export_command(
     assert not isinstance(records, int)
     with working("exporting", wanted=out is not None and not run.options.quiet), writing(out) as file:
         for record in records:
-            kind = "edge" if "edge" in record else "node"
-            if chosen is None or f"{kind}:{record.get('edge') or record['type']}" in chosen:
+            key = TableKey.edge(record["edge"]) if "edge" in record else TableKey.node(record["type"])
+            if chosen is None or key in chosen:
                 file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
@@ -90,9 +91,9 @@ def _chosen(known: Any, types: Sequence[str], tables: Sequence[str]) -> set[str]
         return None
     chosen: set[str] = set()
     for name in types:
-        found = {key for key in known if key.partition(":")[2] == name}
+        found = {key for key in known if TableKey.parse(key).type_name == name}
         if not found:
-            names = {key.partition(":")[2] for key in known}
+            names = {TableKey.parse(key).type_name for key in known}
             raise TypeNotFound(f"there is no node or edge type '{name}'", hint=did_you_mean(name, names))
         chosen |= found
     for key in tables:

@@ -25,6 +25,7 @@ from omnigraph.cli.io.load_input import (
 )
 from omnigraph.cli.io.output import plural, print_json
 from omnigraph.cli.io.spark_options import Conf, Engine, Master, Remote, spark_options
+from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
     from omnigraph.operations.load_result import LoadResult
@@ -91,7 +92,7 @@ def load_command(
 def _counts(result: LoadResult) -> dict[str, int]:
     counts: dict[str, int] = {}
     for kind in ("node", "edge"):
-        rows = [rows for key, rows in result.tables if key.startswith(f"{kind}:")]
+        rows = [rows for key, rows in result.tables if TableKey.parse(key).kind == kind]
         counts[f"{kind}s_loaded"] = sum(rows)
         counts[f"{kind}_types_loaded"] = len(rows)
     return counts

@@ -10,6 +10,7 @@ from omnigraph.cli.io.colours import Colours, colours
 from omnigraph.cli.io.output import plural, print_json, utc
 from omnigraph.cli.io.pager import print_paged
 from omnigraph.redaction import redact_uri
+from omnigraph.table_key import TableKey
 from omnigraph.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def _status_lines(document: dict[str, Any], paint: Colours) -> Iterator[str]:
     yield f"head {paint.commit(head['graph_commit_id'])}  {utc(head['created_at'])}{who}"
     yield f"     {head['message'] or head['kind']}"
     yield ""
-    names = [table["table_key"].partition(":")[2] for table in document["tables"]]
-    kinds = [table["table_key"].partition(":")[0] for table in document["tables"]]
+    names = [TableKey.parse(table["table_key"]).type_name for table in document["tables"]]
+    kinds = [TableKey.parse(table["table_key"]).kind for table in document["tables"]]
     rows = [table["row_count"] for table in document["tables"]]
     yield from (line.rstrip() for line in table_lines(["kind", "type", "rows"], [kinds, names, rows]))
     others = document["branches"]
