@@ -136,64 +136,64 @@ VARIABLE_NAMES = _named(VARIABLES)
 _DATES = st.dates().map(lambda day: day.isoformat())
 _DATETIMES = st.datetimes().map(lambda time: time.isoformat()) | _DATES
 LITERALS = (
-    TEXTS.map(lambda text: q.Literal("string", text))
-    | st.integers(-(2**63), U64_MAX).map(lambda number: q.Literal("int", number))
-    | st.floats(allow_infinity=False, allow_nan=False).map(lambda number: q.Literal("decimal", number))
-    | st.booleans().map(lambda value: q.Literal("bool", value))
-    | _DATES.map(lambda text: q.Literal("date", text))
-    | _DATETIMES.map(lambda text: q.Literal("datetime", text))
+    TEXTS.map(lambda text: q.LiteralExpr("string", text))
+    | st.integers(-(2**63), U64_MAX).map(lambda number: q.LiteralExpr("int", number))
+    | st.floats(allow_infinity=False, allow_nan=False).map(lambda number: q.LiteralExpr("decimal", number))
+    | st.booleans().map(lambda value: q.LiteralExpr("bool", value))
+    | _DATES.map(lambda text: q.LiteralExpr("date", text))
+    | _DATETIMES.map(lambda text: q.LiteralExpr("datetime", text))
 )
 LISTS = st.recursive(
-    _tuples(LITERALS).map(q.ListLiteral), lambda inner: _tuples(LITERALS | inner).map(q.ListLiteral), max_leaves=4
+    _tuples(LITERALS).map(q.ListExpr), lambda inner: _tuples(LITERALS | inner).map(q.ListExpr), max_leaves=4
 )
-VARS = VARIABLES.map(q.Var)
-NOW = st.just(q.Call("now", ()))
+VARS = VARIABLES.map(q.VarExpr)
+NOW = st.just(q.CallExpr("now", ()))
 ATOMS = LITERALS | LISTS | VARS | NOW
-FIELDS = st.builds(q.PropertyOf, VARIABLE_NAMES, LOWER)
-BARE_WORDS = lowers(but=("true", "false", "where", "null", "asc", "desc", "as", *OPERATOR_WORDS)).map(q.Word)
+FIELDS = st.builds(q.PropertyExpr, VARIABLE_NAMES, LOWER)
+BARE_WORDS = lowers(but=("true", "false", "where", "null", "asc", "desc", "as", *OPERATOR_WORDS)).map(q.WordExpr)
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 @st.composite
-def calls(draw: st.DrawFn, inner: st.SearchStrategy[q.Expr], names: tuple[str, ...] = tuple(FUNCTIONS)) -> q.Call:
+def calls(draw: st.DrawFn, inner: st.SearchStrategy[q.Expr], names: tuple[str, ...] = tuple(FUNCTIONS)) -> q.CallExpr:
     function = FUNCTIONS[draw(st.sampled_from(names))]
     count = draw(st.integers(function.least, function.most))
     arguments = [draw(FIELDS if function.name == "nearest" and not n else inner) for n in range(count)]
     distinct = function.family == "aggregate" and draw(st.booleans())
-    return q.Call(function.name, tuple(arguments), distinct=distinct)
+    return q.CallExpr(function.name, tuple(arguments), distinct=distinct)
 
 
 def operators(inner: st.SearchStrategy[q.Expr]) -> st.SearchStrategy[q.Expr]:
     """Composed expressions."""
-    compare = st.builds(q.Compare, st.sampled_from(EVERY_COMPARISON), inner, inner)
+    compare = st.builds(q.CompareExpr, st.sampled_from(EVERY_COMPARISON), inner, inner)
     return (
         calls(inner)
         | compare
-        | st.builds(q.Logic, st.sampled_from(("and", "or")), _tuples(inner, 2))
-        | st.builds(q.Not, inner)
-        | st.builds(q.IsNull, inner, st.booleans())
-        | st.builds(q.Arithmetic, st.sampled_from(("+", "-", "*", "/", "%")), inner, inner)
-        | st.builds(q.Negative, inner)
-        | _tuples(inner).map(q.ListLiteral)
-        | _tuples(st.builds(q.Field, LOWER, inner)).map(q.ObjectLiteral)
+        | st.builds(q.LogicExpr, st.sampled_from(("and", "or")), _tuples(inner, 2))
+        | st.builds(q.NotExpr, inner)
+        | st.builds(q.IsNullExpr, inner, st.booleans())
+        | st.builds(q.ArithmeticExpr, st.sampled_from(("+", "-", "*", "/", "%")), inner, inner)
+        | st.builds(q.NegativeExpr, inner)
+        | _tuples(inner).map(q.ListExpr)
+        | _tuples(st.builds(q.Field, LOWER, inner)).map(q.ObjectExpr)
     )
 
 
 def tame(expr: q.Expr) -> q.Expr:
     """The same tree without text that resembles an arrow of another language."""
     match expr:
-        case q.Compare("<", q.Var(), right) if begins_with_sign(right):
-            return q.Compare(">", expr.left, right)  # `$a <-e` resembles an arrow
-        case q.Arithmetic("-", left, q.ListLiteral() | q.Negative() as right):
-            return q.Arithmetic("+", left, right)  # `a -[` and `a --` resemble arrows
+        case q.CompareExpr("<", q.VarExpr(), right) if begins_with_sign(right):
+            return q.CompareExpr(">", expr.left, right)  # `$a <-e` resembles an arrow
+        case q.ArithmeticExpr("-", left, q.ListExpr() | q.NegativeExpr() as right):
+            return q.ArithmeticExpr("+", left, right)  # `a -[` and `a --` resemble arrows
     return expr
 
 
 def begins_with_sign(expr: q.Expr) -> bool:
     match expr:
-        case q.Negative():
+        case q.NegativeExpr():
             return True
-        case q.Arithmetic(_, left) | q.Compare(_, left):
+        case q.ArithmeticExpr(_, left) | q.CompareExpr(_, left):
             return begins_with_sign(left)
     return False
 
@@ -201,9 +201,9 @@ def begins_with_sign(expr: q.Expr) -> bool:
 def first_of(expr: q.Expr) -> q.Expr:
     """The first token of an expression."""
     match expr:
-        case q.Compare(_, left) | q.Arithmetic(_, left) | q.IsNull(left):
+        case q.CompareExpr(_, left) | q.ArithmeticExpr(_, left) | q.IsNullExpr(left):
             return first_of(left)
-        case q.Logic(_, parts):
+        case q.LogicExpr(_, parts):
             return first_of(parts[0])
     return expr
 
@@ -218,19 +218,19 @@ OPERANDS = st.recursive(
 
 
 @st.composite
-def filters(draw: st.DrawFn) -> q.Condition:
+def filters(draw: st.DrawFn) -> q.FilterClause:
     """A condition that does not parse as another clause or as part of the preceding one."""
     expr = draw(OPERANDS)
-    if not isinstance(expr, q.Compare | q.Logic | q.IsNull):
-        expr = q.Compare(draw(st.sampled_from(EVERY_COMPARISON)), draw(FIELDS), expr)
+    if not isinstance(expr, q.CompareExpr | q.LogicExpr | q.IsNullExpr):
+        expr = q.CompareExpr(draw(st.sampled_from(EVERY_COMPARISON)), draw(FIELDS), expr)
     first = first_of(expr)
-    if not isinstance(first, q.PropertyOf | q.Call | q.ListLiteral) or _is_signed(first):
-        expr = q.Logic("and", (q.IsNull(draw(FIELDS)), expr))
-    return q.Condition(expr)
+    if not isinstance(first, q.PropertyExpr | q.CallExpr | q.ListExpr) or _is_signed(first):
+        expr = q.LogicExpr("and", (q.IsNullExpr(draw(FIELDS)), expr))
+    return q.FilterClause(expr)
 
 
 def _is_signed(expr: q.Expr) -> bool:
-    return isinstance(expr, q.Literal) and str(expr.value).startswith("-")
+    return isinstance(expr, q.LiteralExpr) and str(expr.value).startswith("-")
 
 
 @st.composite
@@ -239,14 +239,14 @@ def bounds(draw: st.DrawFn) -> q.Bounds:
 
 
 BINDINGS = st.builds(
-    q.Binding,
+    q.BindingClause,
     VARIABLE_NAMES,
     UPPER,
     _tuples(st.builds(q.PropertyMatch, LOWER, ATOMS)),
     also=_tuples(UPPER, 0, 2),
 )
 HOPS = st.builds(
-    q.Hop,
+    q.HopClause,
     VARIABLE_NAMES,
     _named(lowers(but=("not",))),
     VARIABLE_NAMES,
@@ -256,7 +256,7 @@ HOPS = st.builds(
     also=_tuples(_named(lowers(but=("not",))), 0, 2),
 )
 ANY_HOPS = st.builds(
-    q.Hop,
+    q.HopClause,
     VARIABLE_NAMES,
     st.just(Name(q.ANY_EDGE)),
     VARIABLE_NAMES,
@@ -265,10 +265,10 @@ ANY_HOPS = st.builds(
     st.none() | bounds(),
 )
 PATH_KINDS = st.sampled_from(("path", "shortest", "all shortest"))
-PATHS = st.builds(q.Path, VARIABLE_NAMES, PATH_KINDS, _tuples(HOPS | ANY_HOPS, 1), st.none() | LOWER)
+PATHS = st.builds(q.PathClause, VARIABLE_NAMES, PATH_KINDS, _tuples(HOPS | ANY_HOPS, 1), st.none() | LOWER)
 CLAUSES = st.recursive(
-    BINDINGS | HOPS | ANY_HOPS | PATHS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.Condition),
-    lambda inner: _tuples(inner, 1).map(q.Negation) | _tuples(inner, 1).map(q.Optional),
+    BINDINGS | HOPS | ANY_HOPS | PATHS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.FilterClause),
+    lambda inner: _tuples(inner, 1).map(q.NotClause) | _tuples(inner, 1).map(q.OptionalClause),
     max_leaves=4,
 )
 
@@ -276,7 +276,7 @@ CLAUSES = st.recursive(
 @st.composite
 def sort_items(draw: st.DrawFn) -> q.SortItem:
     expr = draw(OPERANDS)
-    always_best_first = isinstance(expr, q.Call) and expr.function == "nearest"
+    always_best_first = isinstance(expr, q.CallExpr) and expr.function == "nearest"
     return q.SortItem(expr, None if always_best_first else draw(st.sampled_from((None, "asc", "desc"))))
 
 
@@ -292,15 +292,15 @@ READS = st.builds(
     skip=st.none() | st.integers(0, 9) | VARS,
 )
 ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS | OPERANDS))
-WHERES = st.builds(q.Compare, st.sampled_from(COMPARISONS), lowers().map(q.Word), ATOMS) | filters().map(
-    lambda condition: q.Not(condition.expr)
+WHERES = st.builds(q.CompareExpr, st.sampled_from(COMPARISONS), lowers().map(q.WordExpr), ATOMS) | filters().map(
+    lambda condition: q.NotExpr(condition.expr)
 )
 ROW_NAMES = st.none() | VARIABLE_NAMES
 WRITES = _tuples(
-    st.builds(q.Insert, UPPER, ASSIGNS, name=ROW_NAMES)
-    | st.builds(q.Update, UPPER, ASSIGNS, WHERES, name=ROW_NAMES)
-    | st.builds(q.Delete, UPPER, WHERES, name=ROW_NAMES)
-    | st.builds(q.Upsert, UPPER, ASSIGNS, st.none() | ASSIGNS, st.none() | ASSIGNS, name=ROW_NAMES),
+    st.builds(q.InsertStatement, UPPER, ASSIGNS, name=ROW_NAMES)
+    | st.builds(q.UpdateStatement, UPPER, ASSIGNS, WHERES, name=ROW_NAMES)
+    | st.builds(q.DeleteStatement, UPPER, WHERES, name=ROW_NAMES)
+    | st.builds(q.UpsertStatement, UPPER, ASSIGNS, st.none() | ASSIGNS, st.none() | ASSIGNS, name=ROW_NAMES),
     1,
 )
 WRITES = st.builds(q.Write, WRITES, st.booleans(), _tuples(ITEMS))
@@ -318,7 +318,7 @@ METAS = st.lists(
     max_size=2,
     unique_by=lambda meta: meta.name,
 ).map(tuple)
-QUERIES = st.builds(q.Query, LOWER, _tuples(params()), METAS, READS | WRITES)
+QUERIES = st.builds(q.QueryDefinition, LOWER, _tuples(params()), METAS, READS | WRITES)
 QUERY_FILES = _tuples(QUERIES, 0, 3).map(q.QueryFile)
 
 

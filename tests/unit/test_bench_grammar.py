@@ -25,31 +25,31 @@ from omnigraph.errors import ParseError
 from omnigraph.lang.tokens import END, lex
 from omnigraph.query.functions import VALUE
 from omnigraph.query.syntax.ast import (
-    Arithmetic,
+    ArithmeticExpr,
     Assign,
-    Call,
-    Compare,
-    Condition,
-    Delete,
-    Hop,
-    Insert,
-    IsNull,
-    ListLiteral,
-    Literal,
-    Logic,
-    Negation,
-    Negative,
-    Not,
-    Optional,
-    Query,
+    CallExpr,
+    CompareExpr,
+    DeleteStatement,
+    FilterClause,
+    HopClause,
+    InsertStatement,
+    IsNullExpr,
+    ListExpr,
+    LiteralExpr,
+    LogicExpr,
+    NegativeExpr,
+    NotClause,
+    NotExpr,
+    OptionalClause,
+    QueryDefinition,
     QueryFile,
     Read,
     ReturnItem,
     SortItem,
-    Update,
-    Upsert,
-    Var,
-    Word,
+    UpdateStatement,
+    UpsertStatement,
+    VarExpr,
+    WordExpr,
     Write,
 )
 from omnigraph.query.syntax.parser import parse_queries
@@ -94,63 +94,73 @@ query words_are_not_reserved($query: String) {
 # -- what may differ ---------------------------------------------------------------------------------
 
 
-def empty_assignment(query: Query) -> bool:
+def empty_assignment(query: QueryDefinition) -> bool:
     """`insert T {}`: the type checker says T10."""
     return isinstance(query.body, Write) and any(
-        isinstance(statement, Insert | Update) and not statement.assigns for statement in query.body.statements
+        isinstance(statement, InsertStatement | UpdateStatement) and not statement.assigns
+        for statement in query.body.statements
     )
 
 
-def unknown_parameter_type(query: Query) -> bool:
+def unknown_parameter_type(query: QueryDefinition) -> bool:
     """`$p: Person`, `$p: [Vector]`: any type name parses, and the type checker knows which exist."""
     return any(param.dim is None and param.type_name.text not in SCALARS for param in query.params)
 
 
-def free_arms(query: Query) -> bool:
+def free_arms(query: QueryDefinition) -> bool:
     """`rrf($x.p, 3)`: any expression parses as an arm, and the type checker says T21."""
     return any(
         call.function == "rrf"
-        and not all(isinstance(arm, Call) and arm.function in ("nearest", "bm25") for arm in call.arguments[:2])
+        and not all(isinstance(arm, CallExpr) and arm.function in ("nearest", "bm25") for arm in call.arguments[:2])
         for call in calls(query)
     )
 
 
-def beyond_the_seeds(query: Query) -> bool:
+def beyond_the_seeds(query: QueryDefinition) -> bool:
     """The query uses what the language has learnt since; the grammar is that of its first description."""
     return any(map(is_addition, nodes(query)))
 
 
 def is_addition(node: object) -> bool:
     match node:
-        case Logic() | Not() | IsNull() | Arithmetic() | Negative() | Optional() | Upsert() | Write(atomic=True):
+        case (
+            LogicExpr()
+            | NotExpr()
+            | IsNullExpr()
+            | ArithmeticExpr()
+            | NegativeExpr()
+            | OptionalClause()
+            | UpsertStatement()
+            | Write(atomic=True)
+        ):
             return True
-        case Hop():
+        case HopClause():
             return bool(node.also)
-        case Compare(op):
+        case CompareExpr(op):
             return op not in SEED_OPERATORS
-        case Call(function, arguments):
+        case CallExpr(function, arguments):
             return function in (*VALUE, "collect") or node.distinct or (function == "rrf" and len(arguments) > 3)
         case Read():
-            return bool(node.distinct or node.having or node.skip is not None or isinstance(node.limit, Var))
-        case Literal("int" | "decimal", value):
+            return bool(node.distinct or node.having or node.skip is not None or isinstance(node.limit, VarExpr))
+        case LiteralExpr("int" | "decimal", value):
             return str(value).startswith("-") or node.kind == "decimal"  # with an exponent, perhaps
-        case ListLiteral(items):
-            return not all(isinstance(item, Literal | ListLiteral) for item in items)
-        case Condition(expr):
-            return not isinstance(expr, Compare | Call)
+        case ListExpr(items):
+            return not all(isinstance(item, LiteralExpr | ListExpr) for item in items)
+        case FilterClause(expr):
+            return not isinstance(expr, CompareExpr | CallExpr)
         case ReturnItem(expr) | SortItem(expr):
-            return isinstance(expr, Compare)
-        case Call(_, arguments):
-            return any(isinstance(argument, Compare) for argument in arguments)
+            return isinstance(expr, CompareExpr)
+        case CallExpr(_, arguments):
+            return any(isinstance(argument, CompareExpr) for argument in arguments)
         case Assign(_, value):
             return not is_atom(value)
-        case Update(_, _, where) | Delete(_, where):
-            return not (isinstance(where, Compare) and isinstance(where.left, Word) and is_atom(where.right))
+        case UpdateStatement(_, _, where) | DeleteStatement(_, where):
+            return not (isinstance(where, CompareExpr) and isinstance(where.left, WordExpr) and is_atom(where.right))
     return False
 
 
 def is_atom(expr: object) -> bool:
-    return isinstance(expr, Literal | ListLiteral | Var) or (isinstance(expr, Call) and expr.function == "now")
+    return isinstance(expr, LiteralExpr | ListExpr | VarExpr) or (isinstance(expr, CallExpr) and expr.function == "now")
 
 
 def nodes(tree: object) -> Iterator[object]:
@@ -165,7 +175,7 @@ def nodes(tree: object) -> Iterator[object]:
 
 
 SEED_OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"}
-LENIENT: tuple[Callable[[Query], bool], ...] = (
+LENIENT: tuple[Callable[[QueryDefinition], bool], ...] = (
     empty_assignment,
     unknown_parameter_type,
     free_arms,
@@ -182,19 +192,19 @@ STRICT = {
 }
 
 
-def calls(query: Query) -> Iterator[Call]:
+def calls(query: QueryDefinition) -> Iterator[CallExpr]:
     pending: list[object] = [query.body]
     while pending:
         match pending.pop():
             case Read(clauses, items, order):
                 pending += [*clauses, *items, *order]
-            case Negation(clauses):
+            case NotClause(clauses):
                 pending += clauses
-            case Condition(expr) | ReturnItem(expr) | SortItem(expr):
+            case FilterClause(expr) | ReturnItem(expr) | SortItem(expr):
                 pending.append(expr)
-            case Compare(_, left, right):
+            case CompareExpr(_, left, right):
                 pending += [left, right]
-            case Call() as call:
+            case CallExpr() as call:
                 yield call
                 pending += call.arguments
 

@@ -1,7 +1,11 @@
-"""The query language: text → tree → checked query → plan.
+"""The query language: text → syntax tree → checked query → plan.
 
-`parser` reads `.gq` text into the tree of `ast`; `format` writes it back; `typecheck` and `mutations`
-resolve every name against a catalog and give `resolved` queries, in which nothing is left to look up;
-`lower` turns those into the `ir` that the engine runs; `explain` shows a plan as text; `lint` reports on
-a whole file; `params` reads JSON parameters. Nothing here touches data.
+`syntax` parses `.gq` text into a tree and formats a tree as text. `check` resolves every name against a catalog and
+returns resolved queries without open references. `plan` lowers these to the IR that the engine runs, and prints a plan
+(`explain`). `lint` reports on a whole file, and `params` reads JSON parameters. The registries `scalars`, `aggregates`
+and `functions` define the functions. This package does not access data.
+
+Class names: a node of the syntax tree ends in its category in the grammar (`CompareExpr`, `HopClause`,
+`InsertStatement`); a checked construct begins with `Resolved` (`ResolvedHop`); a node of a plan has a plain name
+(`Compare`, `Expand`).
 """

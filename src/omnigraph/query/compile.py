@@ -10,7 +10,7 @@ from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.inference import infer_params
 from omnigraph.query.plan.ir import AnyIR
 from omnigraph.query.plan.lower import lower
-from omnigraph.query.syntax.ast import Param, Query, QueryFile
+from omnigraph.query.syntax.ast import Param, QueryDefinition, QueryFile
 from omnigraph.query.syntax.parser import parse_source
 from omnigraph.schema.catalog import Catalog
 from omnigraph.suggestions import did_you_mean, listing
@@ -36,7 +36,7 @@ def compile_query(
     return lower(check_query(catalog, query, source))
 
 
-def pick_query(tree: QueryFile, name: str | None) -> Query:
+def pick_query(tree: QueryFile, name: str | None) -> QueryDefinition:
     """The query of this name, the first when there are several; without a name, the only one."""
     if name is None:
         if len(tree.queries) == 1:

@@ -12,7 +12,7 @@ Family = Literal["clock", "text", "rank", "why", "aggregate", "value", "entity",
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionSpec:
     """A function's name, how many arguments it takes, and how a call looks."""
 
     name: str
@@ -29,24 +29,24 @@ class Function:
         return f"{self.least} or {self.most}" if self.most == self.least + 1 else f"{self.least} to {self.most}"
 
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, FunctionSpec] = {
     function.name: function
     for function in (
-        Function("now", "clock", 0, 0, "now()"),
-        Function("search", "text", 2, 3, "search($x.text, query) or search($x.text, query, all)"),
-        Function("match_text", "text", 2, 3, "match_text($x.text, query) or match_text($x.text, query, all)"),
-        Function("fuzzy", "text", 2, 3, "fuzzy($x.text, query) or fuzzy($x.text, query, max_edits)"),
-        Function("nearest", "rank", 2, 2, "nearest($x.vector, query)"),
-        Function("bm25", "rank", 2, 2, "bm25($x.text, query)"),
-        Function("rrf", "rank", 2, 9, "rrf(nearest(…), bm25(…)) or rrf(nearest(…), bm25(…) * weight, …, k)"),
-        Function("why", "why", 0, 0, "why()"),
-        *(Function(each.name, "aggregate", 1, 1, each.usage) for each in AGGREGATES.values()),
-        *(Function(each.name, "value", each.fewest, each.most, each.usage) for each in SCALARS.values()),
-        Function("id", "entity", 1, 1, "id($x)"),
-        Function("type", "entity", 1, 1, "type($x)"),
-        Function("nodes", "path", 1, 2, "nodes($path) or nodes($path, property)"),
-        Function("edges", "path", 1, 2, "edges($path) or edges($path, property)"),
-        Function("weight", "path", 1, 1, "weight($path)"),
+        FunctionSpec("now", "clock", 0, 0, "now()"),
+        FunctionSpec("search", "text", 2, 3, "search($x.text, query) or search($x.text, query, all)"),
+        FunctionSpec("match_text", "text", 2, 3, "match_text($x.text, query) or match_text($x.text, query, all)"),
+        FunctionSpec("fuzzy", "text", 2, 3, "fuzzy($x.text, query) or fuzzy($x.text, query, max_edits)"),
+        FunctionSpec("nearest", "rank", 2, 2, "nearest($x.vector, query)"),
+        FunctionSpec("bm25", "rank", 2, 2, "bm25($x.text, query)"),
+        FunctionSpec("rrf", "rank", 2, 9, "rrf(nearest(…), bm25(…)) or rrf(nearest(…), bm25(…) * weight, …, k)"),
+        FunctionSpec("why", "why", 0, 0, "why()"),
+        *(FunctionSpec(each.name, "aggregate", 1, 1, each.usage) for each in AGGREGATES.values()),
+        *(FunctionSpec(each.name, "value", each.fewest, each.most, each.usage) for each in SCALARS.values()),
+        FunctionSpec("id", "entity", 1, 1, "id($x)"),
+        FunctionSpec("type", "entity", 1, 1, "type($x)"),
+        FunctionSpec("nodes", "path", 1, 2, "nodes($path) or nodes($path, property)"),
+        FunctionSpec("edges", "path", 1, 2, "edges($path) or edges($path, property)"),
+        FunctionSpec("weight", "path", 1, 1, "weight($path)"),
     )
 }
 

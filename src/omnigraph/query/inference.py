@@ -19,7 +19,9 @@ _Types = Mapping[str, tuple[str, ...]]
 """Variable → the names of the types that it can have."""
 
 
-def infer_params(catalog: Catalog, query: ast.Query, declared: tuple[ast.Param, ...]) -> tuple[ast.Param, ...]:
+def infer_params(
+    catalog: Catalog, query: ast.QueryDefinition, declared: tuple[ast.Param, ...]
+) -> tuple[ast.Param, ...]:
     """The parameters, each with the type of the properties it meets where its value can be read as that type."""
     if not any(param.alternatives for param in declared):
         return declared
@@ -35,14 +37,14 @@ def _inferred(param: ast.Param, met: set[str]) -> ast.Param:
     return param
 
 
-def _variables(catalog: Catalog, query: ast.Query) -> _Types:
+def _variables(catalog: Catalog, query: ast.QueryDefinition) -> _Types:
     """The types of the variables: of a binding as written, else those at the ends of the edges."""
     bound: dict[str, tuple[str, ...]] = {}
     ends: dict[str, tuple[str, ...]] = {}
     for node in _nodes(query.body):
-        if isinstance(node, ast.Binding):
+        if isinstance(node, ast.BindingClause):
             bound[node.var.text] = (node.type.text, *(name.text for name in node.also))
-        elif isinstance(node, ast.Hop):
+        elif isinstance(node, ast.HopClause):
             found = [catalog.find_edge(name.text) for name in (node.edge, *node.also)]
             edges = [edge for edge in found if edge is not None]
             if node.edge_var is not None:
@@ -67,37 +69,37 @@ class _Walk:
 
     def of_expr(self, expr: ast.Expr, row: str | None) -> str | None:
         """The scalar of `$x.p`, of a bare name that is a property of the row, or of `id($x)`; None if it varies."""
-        if isinstance(expr, ast.PropertyOf):
+        if isinstance(expr, ast.PropertyExpr):
             types = self._variables.get(expr.var.text, ())
             scalars = {self.of_type(name, expr.property.text) for name in types} - {None}
             return scalars.pop() if len(scalars) == 1 else None
-        if isinstance(expr, ast.Word) and row is not None:
+        if isinstance(expr, ast.WordExpr) and row is not None:
             return self.of_type(row, expr.name) or ("String" if expr.name in _ENDS else None)
-        return "String" if isinstance(expr, ast.Call) and expr.function == "id" else None
+        return "String" if isinstance(expr, ast.CallExpr) and expr.function == "id" else None
 
 
 def _uses(walk: _Walk, node: object, row: str | None = None) -> Iterator[tuple[str, str]]:
     """Every parameter that meets a property, with the scalar of that property; `row` is the type of a statement."""
     match node:
-        case ast.Binding():
+        case ast.BindingClause():
             for match_ in node.matches:
                 yield from _pair(match_.value, walk.of_type(node.type.text, match_.property.text))
             return
-        case ast.Insert() | ast.Update() | ast.Delete() | ast.Upsert():
+        case ast.InsertStatement() | ast.UpdateStatement() | ast.DeleteStatement() | ast.UpsertStatement():
             row = node.type.text
         case ast.Assign():
-            yield from _pair(node.value, walk.of_expr(ast.Word(node.property.text), row))
-        case ast.Compare():
+            yield from _pair(node.value, walk.of_expr(ast.WordExpr(node.property.text), row))
+        case ast.CompareExpr():
             yield from _pair(node.right, walk.of_expr(node.left, row))
             yield from _pair(node.left, walk.of_expr(node.right, row))
-        case ast.Call() if node.function in TEXT | {"bm25"}:
+        case ast.CallExpr() if node.function in TEXT | {"bm25"}:
             yield from _pair(node.arguments[1], "String")
     for part in _parts(node):
         yield from _uses(walk, part, row)
 
 
 def _pair(value: ast.Expr, scalar: str | None) -> Iterator[tuple[str, str]]:
-    if isinstance(value, ast.Var) and scalar is not None:
+    if isinstance(value, ast.VarExpr) and scalar is not None:
         yield value.name, scalar
 
 

@@ -153,7 +153,7 @@ def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping
     return LintReport(schema_source, query_path, tuple(results), tuple(findings))
 
 
-def _warnings(query: ast.Query, seen: set[str]) -> tuple[str, ...]:
+def _warnings(query: ast.QueryDefinition, seen: set[str]) -> tuple[str, ...]:
     warnings: list[str] = []
     if query.name.text in seen:
         warnings.append(f"an earlier query is also called '{query.name}', and a lookup by name finds that one")

@@ -78,20 +78,20 @@ class Aggregation(Ordering):
         """True if an expression depends on the row."""
         return any(name in self.block.types for name in variables_of(expr, self.params))
 
-    def passes(self, having: Sequence[ast.Condition], members: list[Row]) -> bool:
+    def passes(self, having: Sequence[ast.FilterClause], members: list[Row]) -> bool:
         return all(self.of_group(condition.expr, members) is True for condition in having)
 
     def of_group(self, expr: ast.Expr, members: list[Row]) -> Any:
         """The value of an expression for a group: aggregates over its members, keys from any member."""
 
         def known(part: Any) -> Any:
-            if isinstance(part, ast.Word) and self.meant(part) is not part:
+            if isinstance(part, ast.WordExpr) and self.meant(part) is not part:
                 return changed(self.meant(part), known)
             return self.aggregated(part, members) if is_aggregate(part) else part
 
         return self.value(changed(expr, known), members[0] if members else {})
 
-    def aggregated(self, call: ast.Call, members: list[Row]) -> Known:
+    def aggregated(self, call: ast.CallExpr, members: list[Row]) -> Known:
         (inner,) = call.arguments
         values = [value for value in (self.value(inner, row) for row in members) if value is not None]
         if call.distinct:

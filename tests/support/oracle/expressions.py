@@ -22,10 +22,10 @@ from support.oracle.unions import (
 from support.oracle.values import all_of, any_of, compare, read_date, read_datetime, round_f32, within
 
 
-def case_values(case: ast.Case) -> list[ast.Expr]:
+def case_values(case: ast.CaseExpr) -> list[ast.Expr]:
     """The values of a `case` that are not the word `null`."""
     values = [*(branch.value for branch in case.branches), case.otherwise]
-    return [value for value in values if value is not None and not isinstance(value, ast.Word)]
+    return [value for value in values if value is not None and not isinstance(value, ast.WordExpr)]
 
 
 def distances(source: Key, pairs: Pairs) -> dict[Key, int]:
@@ -39,17 +39,17 @@ def distances(source: Key, pairs: Pairs) -> dict[Key, int]:
 
 
 def is_rank(expr: ast.Expr) -> bool:
-    return isinstance(expr, ast.Call) and expr.function in ("nearest", "bm25", "rrf")
+    return isinstance(expr, ast.CallExpr) and expr.function in ("nearest", "bm25", "rrf")
 
 
-def ranked_variable(call: ast.Call) -> str:
+def ranked_variable(call: ast.CallExpr) -> str:
     """The variable that a rank orders."""
     first = call.arguments[0]
-    if isinstance(first, ast.Arithmetic):
+    if isinstance(first, ast.ArithmeticExpr):
         first = first.left
-    if isinstance(first, ast.Call):
+    if isinstance(first, ast.CallExpr):
         return ranked_variable(first)
-    assert isinstance(first, ast.PropertyOf)
+    assert isinstance(first, ast.PropertyExpr)
     return first.var.text
 
 
@@ -60,11 +60,11 @@ class Expressions(Planning):
         """True if a condition is true; unknown counts as false."""
         return self.value(expr, row) is True
 
-    def compared(self, expr: ast.Compare, row: Row) -> bool | None:
+    def compared(self, expr: ast.CompareExpr, row: Row) -> bool | None:
         """A comparison; None (unknown) if an operand is null."""
         left, right = self.value(expr.left, row), self.value(expr.right, row)
-        if expr.op in ("in", "not in") and isinstance(expr.right, ast.ListLiteral):
-            equal = [self.compared(ast.Compare("=", expr.left, item), row) for item in expr.right.items]
+        if expr.op in ("in", "not in") and isinstance(expr.right, ast.ListExpr):
+            equal = [self.compared(ast.CompareExpr("=", expr.left, item), row) for item in expr.right.items]
             found = any_of(equal) if left is not None else None
             return found if expr.op == "in" or found is None else not found
         if left is None or right is None:
@@ -76,12 +76,12 @@ class Expressions(Planning):
         return compare(expr.op, left, right)
 
     def is_f32(self, expr: ast.Expr, row: Row) -> bool:
-        if isinstance(expr, ast.Case):
+        if isinstance(expr, ast.CaseExpr):
             return all(self.is_f32(value, row) for value in case_values(expr))
-        if isinstance(expr, ast.Call) and expr.function in ("head", "last", "item", "slice", "concat", "coalesce"):
+        if isinstance(expr, ast.CallExpr) and expr.function in ("head", "last", "item", "slice", "concat", "coalesce"):
             known = expr.arguments if expr.function in ("concat", "coalesce") else expr.arguments[:1]
             return all(self.is_f32(value, row) for value in known)
-        if not isinstance(expr, ast.PropertyOf):
+        if not isinstance(expr, ast.PropertyExpr):
             return False
         entity = row[expr.var.text] or self.missing[expr.var.text]
         types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
@@ -91,44 +91,44 @@ class Expressions(Planning):
     def value(self, expr: ast.Expr, row: Row) -> Any:
         """The value of an expression in a row; a node is its `Entity`."""
         match expr:
-            case ast.Literal(kind="date", value=str() as text):
+            case ast.LiteralExpr(kind="date", value=str() as text):
                 return read_date(text)
-            case ast.Literal(kind="datetime", value=str() as text):
+            case ast.LiteralExpr(kind="datetime", value=str() as text):
                 return read_datetime(text)
-            case ast.Literal(value=value):
+            case ast.LiteralExpr(value=value):
                 return value
-            case ast.ListLiteral(items=items):
+            case ast.ListExpr(items=items):
                 return self.of_one_type(items, [self.value(item, row) for item in items], row)
-            case ast.ObjectLiteral(fields=named):
+            case ast.ObjectExpr(fields=named):
                 return {field.name.text: self.value(field.value, row) for field in named}
             case Known(value=value):
                 return value
-            case ast.Call(function="rrf"):
+            case ast.CallExpr(function="rrf"):
                 return self.fused[node_key(row[ranked_variable(expr)])]
-            case ast.Call(function="why"):
+            case ast.CallExpr(function="why"):
                 return self.reasons[node_key(row[self.ranked])]
-            case ast.Var(name=name):
+            case ast.VarExpr(name=name):
                 return self.params[name] if name in self.params else row[name]
-            case ast.PropertyOf(var=var, property=prop):
+            case ast.PropertyExpr(var=var, property=prop):
                 entity = row[var.text]
                 return None if entity is None else self.world.props(entity).get(prop.text)
-            case ast.Call(function="now"):
+            case ast.CallExpr(function="now"):
                 return self.now_ms
-            case ast.Call(function="coalesce"):
+            case ast.CallExpr(function="coalesce"):
                 values = [self.value(argument, row) for argument in expr.arguments]
                 first = next((value for value in values if value is not None), None)
                 floats = self.scalar(expr, row) in ("F32", "F64")
                 return float(first) if floats and first is not None else first
-            case ast.Call(function="nodes" | "edges" | "weight"):
+            case ast.CallExpr(function="nodes" | "edges" | "weight"):
                 route = self.value(expr.arguments[0], row)
                 if route is None or expr.function == "weight":
                     return route and route.weight
                 found = self.paths.nodes(route) if expr.function == "nodes" else self.paths.edges(route)
                 if len(expr.arguments) == 2:
-                    assert isinstance(expr.arguments[1], ast.Word)
+                    assert isinstance(expr.arguments[1], ast.WordExpr)
                     return [one[expr.arguments[1].name] for one in found]
                 return found
-            case ast.Call(function=name) if name in oracle_functions.NAMES:
+            case ast.CallExpr(function=name) if name in oracle_functions.NAMES:
                 given = expr.arguments[:-1] if name in oracle_functions.WITH_UNIT else expr.arguments
                 values = [self.value(argument, row) for argument in given]
                 if name == "length" and isinstance(values[0], Route):
@@ -136,38 +136,38 @@ class Expressions(Planning):
                 if len(given) < len(expr.arguments):
                     values.append(expr.arguments[-1].name)
                 return oracle_functions.result(name, values, [self.scalar(argument, row) for argument in given])
-            case ast.Case(subject=subject, branches=branches, otherwise=otherwise):
+            case ast.CaseExpr(subject=subject, branches=branches, otherwise=otherwise):
                 taken = otherwise
                 for branch in branches:
-                    test = branch.condition if subject is None else ast.Compare("=", subject, branch.condition)
+                    test = branch.condition if subject is None else ast.CompareExpr("=", subject, branch.condition)
                     if self.value(test, row) is True:
                         taken = branch.value
                         break
                 chosen = None if taken is None else self.value(taken, row)
                 floats = self.scalar(expr, row) in ("F32", "F64")
                 return float(chosen) if floats and type(chosen) is int else chosen
-            case ast.Call(function="id" | "type", arguments=(ast.Var(name=name),)):
+            case ast.CallExpr(function="id" | "type", arguments=(ast.VarExpr(name=name),)):
                 entity = row[name]
                 return None if entity is None else entity.id if expr.function == "id" else entity.type
-            case ast.Call():
+            case ast.CallExpr():
                 return self.function(expr, row)
-            case ast.Word(name=name):
+            case ast.WordExpr(name=name):
                 named = self.meant(expr)
                 assert named is not expr or name == "null", name
                 return self.value(named, row) if named is not expr else None
-            case ast.Compare():
+            case ast.CompareExpr():
                 return self.compared(expr, row)
-            case ast.Logic(op=op, parts=parts):
+            case ast.LogicExpr(op=op, parts=parts):
                 values = [self.value(part, row) for part in parts]
                 return any_of(values) if op == "or" else all_of(values)
-            case ast.Not(expr=inner):
+            case ast.NotExpr(expr=inner):
                 known = self.value(inner, row)
                 return None if known is None else not known
-            case ast.IsNull(expr=inner, negated=negated):
+            case ast.IsNullExpr(expr=inner, negated=negated):
                 return (self.value(inner, row) is None) != negated
-            case ast.Arithmetic(op=op, left=left, right=right):
+            case ast.ArithmeticExpr(op=op, left=left, right=right):
                 return self.arithmetic(op, left, right, row)
-            case ast.Negative(expr=inner):
+            case ast.NegativeExpr(expr=inner):
                 number = self.value(inner, row)
                 return None if number is None else within(-number, "I64")
             case _:
@@ -175,7 +175,7 @@ class Expressions(Planning):
 
     def of_one_type(self, items: Sequence[ast.Expr], values: list[Any], row: Row) -> list[Any]:
         """The values of a list: if one is a float, all numbers become floats, also field by field in objects."""
-        objects = [(item, at) for at, item in enumerate(items) if isinstance(item, ast.ObjectLiteral)]
+        objects = [(item, at) for at, item in enumerate(items) if isinstance(item, ast.ObjectExpr)]
         for place, named in enumerate(objects[0][0].fields if objects else ()):
             column = [item.fields[place].value for item, _ in objects]
             given = [values[at][named.name.text] for _, at in objects]
@@ -200,44 +200,44 @@ class Expressions(Planning):
             return result if math.isfinite(result) else None
         whole = {"+": a + b, "-": a - b, "*": a * b}
         number = whole[op] if op in whole else int(math.copysign(1, a)) * (abs(a) % abs(b))
-        return within(number, self.scalar(ast.Arithmetic(op, left, right), row))
+        return within(number, self.scalar(ast.ArithmeticExpr(op, left, right), row))
 
     def scalar(self, expr: ast.Expr, row: Row) -> str:
         """The integer type of an expression: U64 only if no operand is signed."""
         match expr:
-            case ast.PropertyOf(var=var, property=prop):
+            case ast.PropertyExpr(var=var, property=prop):
                 entity = row[var.text] or self.missing[var.text]
                 types = self.catalog.nodes if entity.kind == "node" else self.catalog.edges
                 of = types.get(entity.type)  # an interface without implementations has no rows
                 return of.properties[prop.text].type.scalar if of is not None else "I64"
-            case ast.Var(name=name):
+            case ast.VarExpr(name=name):
                 return self.declared.get(name, "I64")
-            case ast.Literal(kind="date") | ast.Call(function="date"):
+            case ast.LiteralExpr(kind="date") | ast.CallExpr(function="date"):
                 return "Date"
-            case ast.Literal(kind="datetime") | ast.Call(function="now"):
+            case ast.LiteralExpr(kind="datetime") | ast.CallExpr(function="now"):
                 return "DateTime"
-            case ast.Literal(kind="string"):
+            case ast.LiteralExpr(kind="string"):
                 return "String"
-            case ast.Literal(value=bool()):
+            case ast.LiteralExpr(value=bool()):
                 return "Bool"
-            case ast.Call(function=name) if name in oracle_functions.NAMES:
+            case ast.CallExpr(function=name) if name in oracle_functions.NAMES:
                 return oracle_functions.scalar_of(expr, lambda argument: self.scalar(argument, row))
-            case ast.Case():
+            case ast.CaseExpr():
                 kinds = [self.scalar(value, row) for value in case_values(expr)]
                 return oracle_functions.common(kinds)
-            case ast.Literal(value=int() as number):
+            case ast.LiteralExpr(value=int() as number):
                 return "U32" if 0 <= number < 2**63 else "U64" if number >= 0 else "I64"
-            case ast.Literal(kind="decimal") | ast.Call(function="weight" | "nearest" | "bm25" | "rrf"):
+            case ast.LiteralExpr(kind="decimal") | ast.CallExpr(function="weight" | "nearest" | "bm25" | "rrf"):
                 return "F64"
             case Known(scalar=scalar):
                 return scalar
-            case ast.Negative(expr=inner):
+            case ast.NegativeExpr(expr=inner):
                 return "F64" if self.scalar(inner, row) in ("F32", "F64") else "I64"
-            case ast.Call(function="coalesce", arguments=arguments):
+            case ast.CallExpr(function="coalesce", arguments=arguments):
                 kinds = {self.scalar(argument, row) for argument in arguments}
                 floats = kinds & {"F32", "F64"}
                 return "F64" if floats else "U64" if kinds <= {"U32", "U64"} and "U64" in kinds else "I64"
-            case ast.Arithmetic(left=left, right=right):
+            case ast.ArithmeticExpr(left=left, right=right):
                 kinds = {self.scalar(left, row), self.scalar(right, row)}
                 if expr.op == "/" or kinds & {"F32", "F64"}:
                     return "F64"
@@ -245,9 +245,9 @@ class Expressions(Planning):
             case _:
                 return "I64"
 
-    def function(self, call: ast.Call, row: Row) -> Any:
+    def function(self, call: ast.CallExpr, row: Row) -> Any:
         of, query = call.arguments[0], self.value(call.arguments[1], row)
-        assert isinstance(of, ast.PropertyOf)
+        assert isinstance(of, ast.PropertyExpr)
         stored = self.value(of, row)
         match call.function:
             case "search" | "match_text":
@@ -265,7 +265,7 @@ class Expressions(Planning):
             case _:
                 raise AssertionError(call.function)
 
-    def corpus(self, of: ast.PropertyOf) -> dict[Key, list[str]]:
+    def corpus(self, of: ast.PropertyExpr) -> dict[Key, list[str]]:
         """Node → tokens of every non-null text of the types of the variable."""
         types, prop = self.block.types[of.var.text][1], of.property.text
         if (types, prop) not in self.world.corpora:
@@ -276,7 +276,7 @@ class Expressions(Planning):
 
     def meant(self, expr: ast.Expr) -> ast.Expr:
         """A bare word refers to the returned item with that alias."""
-        if isinstance(expr, ast.Word):
+        if isinstance(expr, ast.WordExpr):
             named = [item.expr for item in self.items if item.alias and item.alias.text == expr.name]
             return self.meant(named[0]) if named else expr
         return expr

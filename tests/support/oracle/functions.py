@@ -50,7 +50,7 @@ def common(kinds: Sequence[str]) -> str:
     return "F64" if some & {*_FLOATS} else "U64" if some <= {"U32", "U64"} and "U64" in some else "I64"
 
 
-def scalar_of(call: ast.Call, scalar: Callable[[ast.Expr], str]) -> str:
+def scalar_of(call: ast.CallExpr, scalar: Callable[[ast.Expr], str]) -> str:
     """The scalar type of a call or of the items of its list."""
     name = call.function
     if name in _GIVEN:

@@ -41,9 +41,9 @@ class Known:
     scalar: str
 
 
-def inside(expr: Any) -> Iterator[ast.Call]:
+def inside(expr: Any) -> Iterator[ast.CallExpr]:
     """Every call in an expression, itself included."""
-    if isinstance(expr, ast.Call):
+    if isinstance(expr, ast.CallExpr):
         yield expr
     for part in _parts(expr):
         yield from inside(part)
@@ -57,7 +57,7 @@ def _parts(expr: Any) -> Iterator[Any]:
 
 
 def is_aggregate(expr: Any) -> bool:
-    return isinstance(expr, ast.Call) and expr.function in AGGREGATES
+    return isinstance(expr, ast.CallExpr) and expr.function in AGGREGATES
 
 
 def aggregates(expr: Any) -> bool:
@@ -76,15 +76,15 @@ def keys_of(expr: Any, depends: Callable[[Any], bool]) -> list[Any]:
 
 def _expressions(expr: Any) -> list[Any]:
     match expr:
-        case ast.Compare(left=a, right=b) | ast.Arithmetic(left=a, right=b):
+        case ast.CompareExpr(left=a, right=b) | ast.ArithmeticExpr(left=a, right=b):
             return [a, b]
-        case ast.Logic(parts=parts) | ast.Call(arguments=parts) | ast.ListLiteral(items=parts):
+        case ast.LogicExpr(parts=parts) | ast.CallExpr(arguments=parts) | ast.ListExpr(items=parts):
             return list(parts)
-        case ast.Not(expr=inner) | ast.IsNull(expr=inner) | ast.Negative(expr=inner):
+        case ast.NotExpr(expr=inner) | ast.IsNullExpr(expr=inner) | ast.NegativeExpr(expr=inner):
             return [inner]
-        case ast.ObjectLiteral(fields=named):
+        case ast.ObjectExpr(fields=named):
             return [field.value for field in named]
-        case ast.Case(subject=subject, branches=branches, otherwise=otherwise):
+        case ast.CaseExpr(subject=subject, branches=branches, otherwise=otherwise):
             tested = [part for branch in branches for part in (branch.condition, branch.value)]
             return [part for part in (subject, *tested, otherwise) if part is not None]
         case _:

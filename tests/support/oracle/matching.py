@@ -28,7 +28,7 @@ class Matching(Expressions):
         optionals = list(block.optionals)
         while steps or optionals:
             step = next((s for s in steps if self.ready(s, bound, block)), None) or next(
-                (s for s in steps if isinstance(s, ast.Binding)), None
+                (s for s in steps if isinstance(s, ast.BindingClause)), None
             )
             if step is None and not any(isinstance(s, Leap | Trail) for s in steps):
                 inner, given = optionals.pop(0)
@@ -43,9 +43,9 @@ class Matching(Expressions):
                 bound.add(left)
                 continue
             steps.remove(step)
-            if isinstance(step, ast.Condition):
+            if isinstance(step, ast.FilterClause):
                 rows = [r for r in rows if self.holds(step.expr, r)]
-            elif isinstance(step, ast.Binding):
+            elif isinstance(step, ast.BindingClause):
                 if step.var.text not in bound:
                     rows = list(self.scan(rows, step.var.text, block))
                 rows = [r for r in rows if self.fits(step, r)]
@@ -72,7 +72,7 @@ class Matching(Expressions):
         return {name: entity for name, entity in row.items() if name in block.outer}
 
     def ready(self, step: Step, bound: set[str], block: Block) -> bool:
-        if isinstance(step, ast.Binding):
+        if isinstance(step, ast.BindingClause):
             return step.var.text in bound
         if isinstance(step, Leap):
             return step.left in bound or step.right in bound
@@ -86,11 +86,11 @@ class Matching(Expressions):
                 for id in self.world.nodes[type_]:
                     yield {**row, name: Entity("node", type_, id)}
 
-    def fits(self, binding: ast.Binding, row: Row) -> bool:
+    def fits(self, binding: ast.BindingClause, row: Row) -> bool:
         for match in binding.matches:
-            of = ast.PropertyOf(binding.var, match.property)
+            of = ast.PropertyExpr(binding.var, match.property)
             prop = self.catalog.nodes[row[binding.var.text].type].properties[match.property.text]
-            if not self.holds(ast.Compare("contains" if prop.type.is_list else "=", of, match.value), row):
+            if not self.holds(ast.CompareExpr("contains" if prop.type.is_list else "=", of, match.value), row):
                 return False
         return True
 

@@ -20,10 +20,10 @@ from support.oracle.unions import (
 )
 
 
-def reason(arm: ast.Call, score: float | None, place: int | None, share: float | None) -> dict[str, Any]:
+def reason(arm: ast.CallExpr, score: float | None, place: int | None, share: float | None) -> dict[str, Any]:
     """The explanation of a candidate for one ranking; scores are negated for sorting."""
     of = arm.arguments[0]
-    assert isinstance(of, ast.PropertyOf)
+    assert isinstance(of, ast.PropertyExpr)
     value = -score if arm.function == "bm25" and score is not None else score
     return {"by": f"{arm.function}({of.property.text})", "rank": place, "score": value, "share": share}
 
@@ -36,17 +36,17 @@ class Ordering(Matching):
         match expr:
             case _ if value is None:
                 return None
-            case ast.ObjectLiteral(fields=named):
+            case ast.ObjectExpr(fields=named):
                 return {part.name.text: self.presented(part.value, value[part.name.text]) for part in named}
-            case ast.ListLiteral(items=items):
+            case ast.ListExpr(items=items):
                 return [self.presented(item, part) for item, part in zip(items, value, strict=True)]
-            case ast.Call(function="collect", arguments=(inner,)):
+            case ast.CallExpr(function="collect", arguments=(inner,)):
                 return [self.presented(inner, part) for part in value]
         if isinstance(value, Route):
             return self.paths.shown(value)
         if not isinstance(value, Entity):
             return value
-        assert isinstance(expr, ast.Var)
+        assert isinstance(expr, ast.VarExpr)
         types = self.block.types[expr.name][1]
         return shown_fields(self.catalog, types, value.type, value.id, self.world.props(value))
 
@@ -61,7 +61,7 @@ class Ordering(Matching):
         ranked: str | None = None
         place: dict[Key, Any] = {}
         if is_rank(first):
-            assert isinstance(first, ast.Call)
+            assert isinstance(first, ast.CallExpr)
             place, self.fused = self.rank(first, rows, limit)
             ranked = self.ranked = ranked_variable(first)
             rows = [row for row in rows if node_key(row[ranked]) in place]
@@ -76,7 +76,7 @@ class Ordering(Matching):
             rows.sort(key=lambda row: place[node_key(row[ranked])])
         return rows
 
-    def rank(self, call: ast.Call, rows: list[Row], limit: int | None) -> tuple[dict[Key, Any], dict[Key, float]]:
+    def rank(self, call: ast.CallExpr, rows: list[Row], limit: int | None) -> tuple[dict[Key, Any], dict[Key, float]]:
         """Candidate → sort position and fused score; other rows are dropped."""
         if call.function != "rrf":
             scores = self.arm(call, rows)
@@ -87,12 +87,12 @@ class Ordering(Matching):
         weights = []
         arguments = list(call.arguments)
         last = arguments[-1]
-        k = 60 if isinstance(last, ast.Arithmetic) or is_rank(last) else self.value(arguments.pop(), {})
-        arms: list[tuple[ast.Call, dict[Key, float]]] = []
+        k = 60 if isinstance(last, ast.ArithmeticExpr) or is_rank(last) else self.value(arguments.pop(), {})
+        arms: list[tuple[ast.CallExpr, dict[Key, float]]] = []
         for arm in arguments:
-            weights.append(Fraction(self.value(arm.right, {})) if isinstance(arm, ast.Arithmetic) else Fraction(1))
-            arm = arm.left if isinstance(arm, ast.Arithmetic) else arm
-            assert isinstance(arm, ast.Call)
+            weights.append(Fraction(self.value(arm.right, {})) if isinstance(arm, ast.ArithmeticExpr) else Fraction(1))
+            arm = arm.left if isinstance(arm, ast.ArithmeticExpr) else arm
+            assert isinstance(arm, ast.CallExpr)
             scores = self.arm(arm, rows)
             arms.append((arm, scores))
             best = sorted(scores, key=lambda id: (scores[id], id))
@@ -112,7 +112,7 @@ class Ordering(Matching):
         place = {id: (-score, *(arm.get(id, math.inf) for arm in positions)) for id, score in fused.items()}
         return place, {id: float(score) for id, score in fused.items()}
 
-    def arm(self, call: ast.Call, rows: list[Row]) -> dict[Key, float]:
+    def arm(self, call: ast.CallExpr, rows: list[Row]) -> dict[Key, float]:
         """Candidate → distance or negated score; null vectors and scores of 0 are not candidates."""
         one_of = {node_key(row[ranked_variable(call)]): row for row in rows}
         scores = {id: self.function(call, row) for id, row in one_of.items()}

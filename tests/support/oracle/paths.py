@@ -50,7 +50,7 @@ class Route:
 class Trail:
     """A path clause whose anonymous ends have unique names."""
 
-    clause: ast.Path
+    clause: ast.PathClause
     leaps: list[Leap]
     types: Mapping[str, tuple[str, Types]]
     """The types of the variables after all hops are resolved."""

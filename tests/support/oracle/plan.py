@@ -40,13 +40,13 @@ class Leap:
 
     left: str
     right: str
-    hop: ast.Hop
+    hop: ast.HopClause
     edge: str | None
     forward: bool
     """The left end is the source."""
 
 
-Step = ast.Binding | Leap | Trail | ast.Condition
+Step = ast.BindingClause | Leap | Trail | ast.FilterClause
 
 
 def name_like(like: Name, text: str) -> Name:
@@ -55,23 +55,23 @@ def name_like(like: Name, text: str) -> Name:
 
 def variables_of(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
     match expr:
-        case ast.Var(name=name):
+        case ast.VarExpr(name=name):
             # A parameter hides a variable of the same name.
             yield from () if name in params else (name,)
-        case ast.PropertyOf(var=var):
+        case ast.PropertyExpr(var=var):
             yield var.text
-        case ast.Compare(left=left, right=right) | ast.Arithmetic(left=left, right=right):
+        case ast.CompareExpr(left=left, right=right) | ast.ArithmeticExpr(left=left, right=right):
             yield from variables_of(left, params)
             yield from variables_of(right, params)
-        case ast.Not(expr=inner) | ast.IsNull(expr=inner) | ast.Negative(expr=inner):
+        case ast.NotExpr(expr=inner) | ast.IsNullExpr(expr=inner) | ast.NegativeExpr(expr=inner):
             yield from variables_of(inner, params)
-        case ast.Call(arguments=parts) | ast.Logic(parts=parts) | ast.ListLiteral(items=parts):
+        case ast.CallExpr(arguments=parts) | ast.LogicExpr(parts=parts) | ast.ListExpr(items=parts):
             for part in parts:
                 yield from variables_of(part, params)
-        case ast.ObjectLiteral(fields=named):
+        case ast.ObjectExpr(fields=named):
             for part in named:
                 yield from variables_of(part.value, params)
-        case ast.Case(subject=subject, branches=branches, otherwise=otherwise):
+        case ast.CaseExpr(subject=subject, branches=branches, otherwise=otherwise):
             tested = [part for branch in branches for part in (branch.condition, branch.value)]
             for part in (subject, *tested, otherwise):
                 yield from () if part is None else variables_of(part, params)
@@ -103,23 +103,23 @@ class Planning:
         steps: list[Step] = []
         hops: list[Leap] = []
         for clause in clauses:
-            if isinstance(clause, ast.Binding):
+            if isinstance(clause, ast.BindingClause):
                 name = self.named(clause.var.text)
                 types[name] = ("node", bound_types(self.catalog, clause))
-                steps.append(ast.Binding(name_like(clause.var, name), clause.type, clause.matches))
-            elif isinstance(clause, ast.Hop):
+                steps.append(ast.BindingClause(name_like(clause.var, name), clause.type, clause.matches))
+            elif isinstance(clause, ast.HopClause):
                 edge = clause.edge_var.text if clause.edge_var and clause.edge_var.text != ast.ANONYMOUS else None
                 leap = Leap(self.named(clause.left.text), self.named(clause.right.text), clause, edge, True)
                 hops.append(leap)
                 steps.append(leap)
-            elif isinstance(clause, ast.Path):
+            elif isinstance(clause, ast.PathClause):
                 leaps = [
                     Leap(self.named(hop.left.text), self.named(hop.right.text), hop, None, True) for hop in clause.hops
                 ]
                 hops += leaps
                 types[clause.var.text] = ("path", frozenset())
                 steps.append(Trail(clause, leaps, types))
-            elif isinstance(clause, ast.Condition):
+            elif isinstance(clause, ast.FilterClause):
                 steps.append(clause)
         while hops:
             hops.sort(key=lambda leap: is_any(leap.hop))
@@ -130,21 +130,21 @@ class Planning:
         optionals: list[tuple[Block, list[str]]] = []
         seen = set(outer)
         for clause in clauses:
-            if isinstance(clause, ast.Negation):
+            if isinstance(clause, ast.NotClause):
                 known = {name: types[name] for name in seen}
                 negations.append(self.plan(clause.clauses, known))
-            elif isinstance(clause, ast.Optional):
+            elif isinstance(clause, ast.OptionalClause):
                 inner = self.plan(clause.clauses, {name: types[name] for name in seen})
                 given = [name for name in inner.types if name not in seen and not name.startswith("_ ")]
                 types |= {name: inner.types[name] for name in given}
                 seen |= set(given)
                 optionals.append((inner, given))
-            elif isinstance(clause, ast.Binding):
+            elif isinstance(clause, ast.BindingClause):
                 seen.add(clause.var.text)
-            elif isinstance(clause, ast.Hop):
+            elif isinstance(clause, ast.HopClause):
                 used = [clause.left, clause.right, *([clause.edge_var] if clause.edge_var else [])]
                 seen |= {name.text for name in used}
-            elif isinstance(clause, ast.Path):
+            elif isinstance(clause, ast.PathClause):
                 seen |= {clause.var.text, *(end.text for hop in clause.hops for end in (hop.left, hop.right))}
             seen.discard(ast.ANONYMOUS)
         return Block(types, steps, negations, frozenset(outer), optionals)

@@ -20,23 +20,23 @@ def column_name(item: ast.ReturnItem) -> str:
     if item.alias:
         return item.alias.text
     match item.expr:
-        case ast.PropertyOf(var=var, property=prop):
+        case ast.PropertyExpr(var=var, property=prop):
             return f"{var.text}.{prop.text}"
-        case ast.Var(name=name) | ast.Word(name=name):
+        case ast.VarExpr(name=name) | ast.WordExpr(name=name):
             return name
-        case ast.Call(function=function):
+        case ast.CallExpr(function=function):
             return function
-        case ast.ObjectLiteral():
+        case ast.ObjectExpr():
             return "object"
-        case ast.ListLiteral(items=items) if not all(isinstance(item, ast.Literal) for item in items):
+        case ast.ListExpr(items=items) if not all(isinstance(item, ast.LiteralExpr) for item in items):
             return "list"
-        case ast.Literal() | ast.ListLiteral():
+        case ast.LiteralExpr() | ast.ListExpr():
             return "literal"
         case _:
             return "value"
 
 
-def answer(query: ast.Query, world: World, params: Mapping[str, Any], now_ms: int) -> Answer:
+def answer(query: ast.QueryDefinition, world: World, params: Mapping[str, Any], now_ms: int) -> Answer:
     """The result of a read that compiles; `params` are JSON values."""
     assert isinstance(query.body, ast.Read)
     values = {param.name.text: read_param(params.get(param.name.text), param) for param in query.params}
@@ -52,8 +52,8 @@ class Reading(Aggregation):
         rows = self.match(self.block, {})
         self.items = read.items
         columns = [column_name(item) for item in read.items]
-        limit = self.params[read.limit.name] if isinstance(read.limit, ast.Var) else read.limit
-        skip = (self.params[read.skip.name] if isinstance(read.skip, ast.Var) else read.skip) or 0
+        limit = self.params[read.limit.name] if isinstance(read.limit, ast.VarExpr) else read.limit
+        skip = (self.params[read.skip.name] if isinstance(read.skip, ast.VarExpr) else read.skip) or 0
         exprs = [self.meant(item.expr) for item in read.items]
         if read.distinct or any(aggregates(expr) for expr in exprs):
             out, doubt, ordered = self.aggregate(rows, exprs, read)

@@ -17,7 +17,7 @@ Key = tuple[str, str]
 Pairs = set[tuple[Key, Key]]
 
 
-def bound_types(catalog: Catalog, binding: ast.Binding) -> Types:
+def bound_types(catalog: Catalog, binding: ast.BindingClause) -> Types:
     """The node type itself, or the implementations of an interface."""
     found: set[str] = set()
     for name in (binding.type.text, *(other.text for other in binding.also)):
@@ -28,11 +28,11 @@ def bound_types(catalog: Catalog, binding: ast.Binding) -> Types:
     return frozenset(found)
 
 
-def is_any(hop: ast.Hop) -> bool:
+def is_any(hop: ast.HopClause) -> bool:
     return hop.edge.text == "->"
 
 
-def named_edges(catalog: Catalog, hop: ast.Hop) -> list[EdgeType]:
+def named_edges(catalog: Catalog, hop: ast.HopClause) -> list[EdgeType]:
     """The edge types of a hop; all edge types for a hop over any edge."""
     if is_any(hop):
         return list(catalog.edges.values())
@@ -47,7 +47,7 @@ def is_forward(edge: EdgeType, left: Types | None, right: Types | None) -> bool:
     return edge.from_type == edge.to_type or (from_left and to_right)
 
 
-def any_ends(catalog: Catalog, hop: ast.Hop, left: Types | None, right: Types | None) -> tuple[Types, Types]:
+def any_ends(catalog: Catalog, hop: ast.HopClause, left: Types | None, right: Types | None) -> tuple[Types, Types]:
     """The types of the ends of a hop over any edge: as bound, else those connected by some walk over types."""
     ways = {(edge.from_type, edge.to_type) for edge in catalog.edges.values()}
     if hop.undirected:

@@ -64,7 +64,7 @@ class Changed:
 
 
 def change(
-    query: ast.Query, world: World, params: Mapping[str, Any], now_ms: int, new_id: Callable[[], str]
+    query: ast.QueryDefinition, world: World, params: Mapping[str, Any], now_ms: int, new_id: Callable[[], str]
 ) -> Changed:
     """The graph, counts and rows after a write that compiles; raises `Refused` for a write without effect."""
     assert isinstance(query.body, ast.Write)
@@ -86,16 +86,16 @@ class _Statement(Reading):
     strict = False
 
     def meant(self, expr: ast.Expr) -> ast.Expr:
-        if not isinstance(expr, ast.Word) or self.row_type is None:
+        if not isinstance(expr, ast.WordExpr) or self.row_type is None:
             return expr
         ends = _ENDS if isinstance(self.row_type, EdgeType) else {}
         if expr.name in self.row_type.properties or expr.name in ends:
-            return ast.PropertyOf(Name(_ROW), Name(ends.get(expr.name, expr.name)))
+            return ast.PropertyExpr(Name(_ROW), Name(ends.get(expr.name, expr.name)))
         return expr
 
     def is_f32(self, expr: ast.Expr, row: Row) -> bool:
         expr = self.meant(expr)
-        is_end = isinstance(expr, ast.PropertyOf) and expr.property.text in _ENDS.values()
+        is_end = isinstance(expr, ast.PropertyExpr) and expr.property.text in _ENDS.values()
         return not is_end and super().is_f32(expr, row)
 
     def scalar(self, expr: ast.Expr, row: Row) -> str:
@@ -105,9 +105,9 @@ class _Statement(Reading):
         """A stored value must be defined: an operation without a result is an error."""
         found = super().value(expr, row)
         if self.strict and found is None:
-            parts = [expr.left, expr.right] if isinstance(expr, ast.Arithmetic) else []
-            parts = [expr.expr] if isinstance(expr, ast.Negative) else parts
-            if isinstance(expr, ast.Call) and expr.function in oracle_functions.NAMES:
+            parts = [expr.left, expr.right] if isinstance(expr, ast.ArithmeticExpr) else []
+            parts = [expr.expr] if isinstance(expr, ast.NegativeExpr) else parts
+            if isinstance(expr, ast.CallExpr) and expr.function in oracle_functions.NAMES:
                 parts = list(expr.arguments[: -1 if expr.function in oracle_functions.WITH_UNIT else None])
             if parts and all(self.value(part, row) is not None for part in parts):
                 raise Refused("no_result")
@@ -137,15 +137,15 @@ class _Writing:
         name = statement.type.text
         type_ = self.catalog.nodes.get(name) or self.catalog.edges[name]
         match statement:
-            case ast.Insert() if isinstance(type_, NodeType):
+            case ast.InsertStatement() if isinstance(type_, NodeType):
                 rows = [self.insert_node(type_, statement.assigns)]
-            case ast.Insert():
+            case ast.InsertStatement():
                 rows = [self.insert_edge(type_, statement.assigns)]
-            case ast.Update():
+            case ast.UpdateStatement():
                 rows = self.update(type_, self.matching(type_, statement.where), statement.assigns)
-            case ast.Upsert():
+            case ast.UpsertStatement():
                 rows = self.upsert(type_, statement)
-            case ast.Delete():
+            case ast.DeleteStatement():
                 rows = self.delete(type_, statement.where)
         if statement.name is not None:
             self.named[statement.name.text] = sorted(rows, key=lambda row: row.id)
@@ -175,7 +175,7 @@ class _Writing:
         return self.kept(type_, id_)
 
     def end(self, value: ast.Expr) -> Any:
-        if isinstance(value, ast.Var) and value.name not in self.params:
+        if isinstance(value, ast.VarExpr) and value.name not in self.params:
             (node,) = self.named[value.name]
             return node.id
         return self.expressions.value(value, {})
@@ -197,7 +197,7 @@ class _Writing:
             self.edges += len(ids)
         return [self.kept(type_, id_) for id_ in ids]
 
-    def upsert(self, type_: NodeType, statement: ast.Upsert) -> list[Kept]:
+    def upsert(self, type_: NodeType, statement: ast.UpsertStatement) -> list[Kept]:
         key = [assign for assign in statement.key if assign.property.text in type_.key]
         both = [assign for assign in statement.key if assign.property.text not in type_.key]
         id_ = key_id(type_, self.assigned(type_, key))
@@ -254,7 +254,7 @@ class _Writing:
 
     def fitted(self, assign: ast.Assign, type_: NodeType | EdgeType, value: Any) -> Any:
         """The stored form of an assigned value."""
-        given = isinstance(assign.value, ast.Var | ast.Literal)
+        given = isinstance(assign.value, ast.VarExpr | ast.LiteralExpr)
         return stored(value, type_.properties[assign.property.text].type, given)
 
     def required(self, type_: NodeType | EdgeType, values: Props) -> None:

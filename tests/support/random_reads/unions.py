@@ -53,7 +53,7 @@ def any_hop(asking: ReadGenerator, scope: Scope, near: str, far: str, bounds: Se
     (query,) = parse_queries(f"query q() {{ match {{ {text} }} return {{ 1 }} }}").queries
     assert isinstance(query.body, ast.Read)
     (hop,) = query.body.clauses
-    assert isinstance(hop, ast.Hop)
+    assert isinstance(hop, ast.HopClause)
     ends = any_ends(asking.catalog, hop, members(asking, scope, left), members(asking, scope, right))
     for name, types in zip((left, right), ends, strict=True):
         if name != "_" and name not in scope and types:

@@ -22,7 +22,7 @@ from omnigraph.errors import InputError, ParameterError
 from omnigraph.suggestions import closest, listing
 
 if TYPE_CHECKING:
-    from omnigraph.query.syntax.ast import Query
+    from omnigraph.query.syntax.ast import QueryDefinition
 
 QueryFile = Annotated[
     str | None, typer.Option("--query", "-q", metavar="FILE", help="A file of queries (.gq); '-' reads stdin.")
@@ -75,7 +75,7 @@ class QueryOptions:
 class QueryRequest:
     """A parsed query, its parameters and the address of its graph."""
 
-    query: Query
+    query: QueryDefinition
     source: str | Path
     params: dict[str, Any]
     address: Address
@@ -139,7 +139,7 @@ def _is_assignment(word: str) -> bool:
 
 def _pick_query(
     run: Invocation, file: str | None, text: str | None, name: str | None, changes: bool
-) -> tuple[str | Path, Query]:
+) -> tuple[str | Path, QueryDefinition]:
     from omnigraph.query.compile import pick_query
     from omnigraph.query.syntax.parser import parse_queries
 
@@ -164,7 +164,7 @@ def _pick_query(
     return source, query
 
 
-def _warn_of_unused(query: Query, text: str, declared: Mapping[str, str], given: Mapping[str, Any]) -> None:
+def _warn_of_unused(query: QueryDefinition, text: str, declared: Mapping[str, str], given: Mapping[str, Any]) -> None:
     """Warn of parameters that the query does not declare or, without a head, does not use."""
     from omnigraph.query.inline import is_bare
 
@@ -202,7 +202,7 @@ def parameter_hints() -> Iterator[None]:
         raise
 
 
-def declared_types(query: Query) -> dict[str, str]:
+def declared_types(query: QueryDefinition) -> dict[str, str]:
     """Return the parameters of a query and their types as written."""
     return {param.name.text: _written_type(param) for param in query.params}
 

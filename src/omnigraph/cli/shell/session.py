@@ -24,7 +24,7 @@ from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
 from omnigraph.query.compile import pick_query
 from omnigraph.query.inline import is_bare
-from omnigraph.query.syntax.ast import Query
+from omnigraph.query.syntax.ast import QueryDefinition
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.suggestions import did_you_mean
@@ -118,7 +118,7 @@ class Session:
         if result.commit_id:
             yield f"commit {result.commit_id}"
 
-    def _bound(self, query: Query, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _bound(self, query: QueryDefinition, given: Mapping[str, Any]) -> dict[str, Any]:
         declared = {param.name.text for param in query.params}
         return {name: value for name, value in {**self.params, **given}.items() if name in declared}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.query.check.expressions import ExpressionChecker
 
 
-def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Aggregate:
+def check_aggregate(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Aggregate:
     """Return the typed call of an aggregate of `query.aggregates`."""
     (inner,) = expr.arguments
     argument = checker.check(inner, scope.rows)
@@ -37,7 +37,7 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.Call, scope: Scope) ->
     return _of_value(checker, expr, argument)
 
 
-def _of_value(checker: ExpressionChecker, expr: ast.Call, argument: ir.Value) -> ir.Aggregate:
+def _of_value(checker: ExpressionChecker, expr: ast.CallExpr, argument: ir.Value) -> ir.Aggregate:
     """An aggregate of plain values, typed by its entry in the registry."""
     (inner,) = expr.arguments
     checker.refuse_blob(inner, argument)
@@ -50,21 +50,21 @@ def _of_value(checker: ExpressionChecker, expr: ast.Call, argument: ir.Value) ->
     return ir.Aggregate(spec.name, argument, spec.gives(argument.type), expr.distinct)
 
 
-def _of_node(expr: ast.Call, node: ir.Entity, scope: Scope) -> ir.Aggregate:
+def _of_node(expr: ast.CallExpr, node: ir.Entity, scope: Scope) -> ir.Aggregate:
     """Nodes can be counted and collected."""
     (inner,) = expr.arguments
     if expr.function == "collect":
         return ir.Aggregate("collect", node, ListType(replace(node.type, nullable=False)), expr.distinct)
     if expr.function != "count":
         raise type_fault("T8", f"'{expr.function}' needs a value, not a whole node", inner.span, "name a property")
-    variable = scope.find(inner.name) if isinstance(inner, ast.Var) else None
+    variable = scope.find(inner.name) if isinstance(inner, ast.VarExpr) else None
     if variable is not None and variable.optional and not expr.distinct:
         # The id is null in the rows in which the optional node is absent, so these are not counted.
         return ir.Aggregate("count", ir.Prop(node.var, "id", ir.NULL), ir.I64, expr.distinct)
     return ir.Aggregate("count", node, ir.I64, expr.distinct)
 
 
-def _of_path(checker: ExpressionChecker, expr: ast.Call, path: ir.PathPart) -> ir.Aggregate:
+def _of_path(checker: ExpressionChecker, expr: ast.CallExpr, path: ir.PathPart) -> ir.Aggregate:
     """Paths can be counted."""
     (inner,) = expr.arguments
     if expr.function != "count" or expr.distinct or path.part != "path":
@@ -76,7 +76,7 @@ def _of_path(checker: ExpressionChecker, expr: ast.Call, path: ir.PathPart) -> i
     return ir.Aggregate("count", path, ir.I64)
 
 
-def _of_made(checker: ExpressionChecker, expr: ast.Call, argument: ir.Made) -> ir.Aggregate:
+def _of_made(checker: ExpressionChecker, expr: ast.CallExpr, argument: ir.Made) -> ir.Aggregate:
     """Objects and lists built by the query can be collected."""
     (inner,) = expr.arguments
     why = next((part for part in ir.walk(argument) if isinstance(part, ir.Why)), None)

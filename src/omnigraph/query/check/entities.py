@@ -24,10 +24,10 @@ def node_object(node: NodeType, *, nullable: bool = False) -> ObjectType:
     return ObjectType((("id", ir.STRING), *shown), nullable, node.name)
 
 
-def check_entity_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Expr:
+def check_entity_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Expr:
     """`id($x)` and `type($x)` of a node or an edge."""
     (inner,) = expr.arguments
-    if not isinstance(inner, ast.Var) or inner.name in checker.params or scope.row is not None:
+    if not isinstance(inner, ast.VarExpr) or inner.name in checker.params or scope.row is not None:
         message = f"'{expr.function}' takes a variable of a node or an edge, not {checker.text(inner)}"
         raise type_fault("T26", message, inner.span, f"write {expr.function}($x)")
     variable = scope.get(Name(inner.name, inner.span))

@@ -94,54 +94,54 @@ class ExpressionChecker:
         """Type one expression."""
         checkpoint()
         match expr:
-            case ast.Literal() | ast.ListLiteral() | ast.ObjectLiteral():
+            case ast.LiteralExpr() | ast.ListExpr() | ast.ObjectExpr():
                 return self.literal(expr, scope)
-            case ast.PropertyOf():
+            case ast.PropertyExpr():
                 return self.property(expr, scope)
-            case ast.Var():
+            case ast.VarExpr():
                 return self.variable(expr, scope)
-            case ast.Word():
+            case ast.WordExpr():
                 return self.word(expr, scope)
-            case ast.Call():
+            case ast.CallExpr():
                 return self.call(expr, scope)
-            case ast.Case():
+            case ast.CaseExpr():
                 return check_case(self, expr, scope)
-            case ast.Arithmetic():
+            case ast.ArithmeticExpr():
                 return check_arithmetic(self, expr, scope)
-            case ast.Negative():
+            case ast.NegativeExpr():
                 return check_negative(self, expr, scope)
-            case ast.Compare() | ast.Logic() | ast.Not() | ast.IsNull():
+            case ast.CompareExpr() | ast.LogicExpr() | ast.NotExpr() | ast.IsNullExpr():
                 return self.predicate(expr, scope)
             case _:
                 assert_never(expr)
 
-    def literal(self, expr: ast.Literal | ast.ListLiteral | ast.ObjectLiteral, scope: Scope) -> ir.Expr:
+    def literal(self, expr: ast.LiteralExpr | ast.ListExpr | ast.ObjectExpr, scope: Scope) -> ir.Expr:
         """A constant, a list or an object."""
         match expr:
-            case ast.ListLiteral() if any(not isinstance(item, ast.Literal) for item in expr.items):
+            case ast.ListExpr() if any(not isinstance(item, ast.LiteralExpr) for item in expr.items):
                 return check_list(self, expr, scope)
-            case ast.Literal() | ast.ListLiteral():
+            case ast.LiteralExpr() | ast.ListExpr():
                 return literal(expr)
-            case ast.ObjectLiteral():
+            case ast.ObjectExpr():
                 return check_object(self, expr, scope)
             case _:
                 assert_never(expr)
 
-    def predicate(self, expr: ast.Compare | ast.Logic | ast.Not | ast.IsNull, scope: Scope) -> ir.Expr:
+    def predicate(self, expr: ast.CompareExpr | ast.LogicExpr | ast.NotExpr | ast.IsNullExpr, scope: Scope) -> ir.Expr:
         """A comparison, `and`, `or`, `not` or `is null`."""
         match expr:
-            case ast.Compare():
+            case ast.CompareExpr():
                 return self.compare(expr, scope)
-            case ast.Logic():
+            case ast.LogicExpr():
                 return check_logic(self, expr, scope)
-            case ast.Not():
+            case ast.NotExpr():
                 return check_not(self, expr, scope)
-            case ast.IsNull():
+            case ast.IsNullExpr():
                 return check_is_null(self, expr, scope)
             case _:
                 assert_never(expr)
 
-    def word(self, word: ast.Word, scope: Scope) -> ir.Expr:
+    def word(self, word: ast.WordExpr, scope: Scope) -> ir.Expr:
         """A bare name: what the scope says it means, else `null`."""
         if word.name in scope.words:
             meant = scope.words[word.name]
@@ -157,18 +157,18 @@ class ExpressionChecker:
             raise self.unknown_property(word, scope.row, scope.words)
         raise self.unknown_word(word, scope)
 
-    def unknown_property(self, word: ast.Word, type_: NodeType | EdgeType, known: Iterable[str]) -> Fault:
+    def unknown_property(self, word: ast.WordExpr, type_: NodeType | EdgeType, known: Iterable[str]) -> Fault:
         """T11: a bare name in a mutation that is no property of the row."""
         known = [*known]
         hint = did_you_mean(word.name, known) or (f"it has {listing(known)}" if known else None)
         return type_fault("T11", f"'{type_.name}' has no property '{word.name}'", word.span, hint)
 
-    def unknown_word(self, word: ast.Word, scope: Scope) -> Fault:
+    def unknown_word(self, word: ast.WordExpr, scope: Scope) -> Fault:
         """The error for a bare name that means nothing here."""
         hint = self.about_word(word, scope) or f'text is written in double quotes: "{word.name}"'
         return type_fault(None, f"'{word.name}' is not a value", word.span, hint)
 
-    def about_word(self, word: ast.Word, scope: Scope) -> str | None:
+    def about_word(self, word: ast.WordExpr, scope: Scope) -> str | None:
         """What a bare name was probably meant to be: a variable, a parameter, or a property of a variable."""
         known = [*self.params, *scope.names()]
         if word.name in known:
@@ -179,7 +179,7 @@ class ExpressionChecker:
                 return f"a property is read from a variable: '${name}.{word.name}'"
         return did_you_mean(word.name, known, prefix="$") if len(word.name) > 1 else None
 
-    def property(self, expr: ast.PropertyOf, scope: Scope) -> ir.Prop:
+    def property(self, expr: ast.PropertyExpr, scope: Scope) -> ir.Prop:
         """`$x.p`."""
         if scope.row is not None:
             alone = f"name the property alone: '{expr.property}'"
@@ -207,7 +207,7 @@ class ExpressionChecker:
         type_ir = found.type.with_nullable(True) if variable.optional else found.type
         return ir.Prop(variable.ir_name, found.name, type_ir)
 
-    def unbound(self, expr: ast.PropertyOf, scope: Scope) -> Fault:
+    def unbound(self, expr: ast.PropertyExpr, scope: Scope) -> Fault:
         """The error for a property of a variable that is not visible; the name can be that of an edge."""
         fault = scope.unbound(expr.var)
         edge = self.catalog.find_edge(expr.var.text)
@@ -224,7 +224,7 @@ class ExpressionChecker:
             return self.catalog.node(variable.type_name)
         return self.catalog.edges[variable.type_name]
 
-    def variable(self, expr: ast.Var, scope: Scope) -> ir.Expr:
+    def variable(self, expr: ast.VarExpr, scope: Scope) -> ir.Expr:
         """`$x` alone: a parameter first, else the node."""
         if expr.name in self.params:
             return self.param(expr)
@@ -252,7 +252,7 @@ class ExpressionChecker:
         shown = node_object(self.catalog.node(variable.type_name), nullable=variable.optional)
         return ir.Entity(variable.ir_name, variable.type_name, shown)
 
-    def param(self, expr: ast.Var) -> ir.ParamRef:
+    def param(self, expr: ast.VarExpr) -> ir.ParamRef:
         """`$p` as a parameter; it must be declared."""
         type_ = self.params[expr.name]
         if type_ is None:
@@ -261,7 +261,7 @@ class ExpressionChecker:
 
     # -- comparisons -----------------------------------------------------------------------------
 
-    def compare(self, expr: ast.Compare, scope: Scope) -> ir.Condition:
+    def compare(self, expr: ast.CompareExpr, scope: Scope) -> ir.Condition:
         """`left op right`."""
         if "null" not in scope.words:
             refuse_null(self, expr)
@@ -282,9 +282,9 @@ class ExpressionChecker:
             raise self.whole_node(expr.right)
         return ir.Compare(self.comparison(expr, left, right), left, right)
 
-    def undeclared_beside_property(self, expr: ast.Compare, scope: Scope) -> None:
+    def undeclared_beside_property(self, expr: ast.CompareExpr, scope: Scope) -> None:
         """T14 with the type it should have: in `where p = $x`, the type of `p`."""
-        if not isinstance(expr.left, ast.Word) or not isinstance(expr.right, ast.Var):
+        if not isinstance(expr.left, ast.WordExpr) or not isinstance(expr.right, ast.VarExpr):
             return
         known = scope.words.get(expr.left.name)
         if scope.row is not None and isinstance(known, ir.Prop) and expr.right.name not in self.params:
@@ -325,7 +325,7 @@ class ExpressionChecker:
         known = scope.returned(expr)
         return known or scope.of_group(self.check(expr, scope.within(expr)), self.text(expr), expr.span)
 
-    def comparison(self, expr: ast.Compare, left: ir.Value, right: ir.Value) -> ir.CompareOp:
+    def comparison(self, expr: ast.CompareExpr, left: ir.Value, right: ir.Value) -> ir.CompareOp:
         """Which comparison `expr.op` means for these operands; T7 when there is none."""
         a, b = left.type, right.type
         if expr.op == "contains":
@@ -342,14 +342,14 @@ class ExpressionChecker:
             return cast(ir.CompareOp, expr.op)
         raise self.t7(expr, left, right)
 
-    def t7(self, expr: ast.Compare, left: ir.Value, right: ir.Value, hint: str | None = None) -> Fault:
+    def t7(self, expr: ast.CompareExpr, left: ir.Value, right: ir.Value, hint: str | None = None) -> Fault:
         """The error for operands that cannot be compared."""
         for side, other in ((expr.left, right), (expr.right, left)):
-            if hint is None and isinstance(side, ast.Literal):
+            if hint is None and isinstance(side, ast.LiteralExpr):
                 hint = literal_hint(side, other.type)
             if hint is None and left.type.is_list == right.type.is_list:
                 hint = self.other_value(side, other.type)
-        in_match = not isinstance(expr.left, ast.Word)
+        in_match = not isinstance(expr.left, ast.WordExpr)
         if hint is None and in_match and left.type.is_list != right.type.is_list:
             whole, item = (expr.left, expr.right) if left.type.is_list else (expr.right, expr.left)
             hint = f"ask for one item: '{self.text(whole)} contains {self.text(item)}'"
@@ -360,7 +360,7 @@ class ExpressionChecker:
 
     # -- functions -------------------------------------------------------------------------------
 
-    def call(self, expr: ast.Call, scope: Scope) -> ir.Expr:
+    def call(self, expr: ast.CallExpr, scope: Scope) -> ir.Expr:
         """A function call."""
         if expr.function == "now":
             return ir.ParamRef(ir.NOW, ir.DATETIME)
@@ -392,7 +392,7 @@ class ExpressionChecker:
 
     def other_value(self, expr: ast.Expr, wanted: PropertyType) -> str | None:
         """What to do about a parameter of a query without a head whose value is not of the type that is wanted."""
-        if not self.bare or not isinstance(expr, ast.Var) or expr.name not in self.params:
+        if not self.bare or not isinstance(expr, ast.VarExpr) or expr.name not in self.params:
             return None
         return f"pass a value of type {replace(wanted, nullable=False, enum_values=None)} for '${expr.name}'"
 
@@ -411,7 +411,7 @@ class ExpressionChecker:
     def shown(self, expr: ast.Expr, checked: ir.Expr | None = None) -> str:
         """The expression and its type."""
         if checked is None:
-            assert isinstance(expr, ast.Literal | ast.ListLiteral)
+            assert isinstance(expr, ast.LiteralExpr | ast.ListExpr)
             checked = literal(expr)
         if isinstance(checked, ir.Entity):
             return f"{self.text(expr)} (a {checked.type_name} node)"

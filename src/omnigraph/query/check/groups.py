@@ -39,7 +39,7 @@ class Grouping:
             self.exprs.append(expr)
         return ir.group_column(self.exprs.index(expr), expr)
 
-    def is_shown(self, columns: Sequence[ir.Column]) -> bool:
+    def is_shown(self, columns: Sequence[ir.ReturnColumn]) -> bool:
         """Whether there are keys and aggregates, and every key is a column by itself."""
         shown = {ir.column_number(column.expr) for column in columns}
         keys = {index for index, expr in enumerate(self.exprs) if not isinstance(expr, ir.Aggregate)}

@@ -37,17 +37,17 @@ def _is_number(type_: PropertyType) -> bool:
     return type_.scalar in INTEGER_RANGES or type_.kind.is_float
 
 
-def literal(expr: ast.Literal | ast.ListLiteral) -> ir.Const:
+def literal(expr: ast.LiteralExpr | ast.ListExpr) -> ir.Const:
     """A constant with the type it has by itself."""
-    if isinstance(expr, ast.Literal):
+    if isinstance(expr, ast.LiteralExpr):
         return ir.Const(_stored(expr), literal_type(expr))
     if not expr.items:
         return ir.Const([], PropertyType("String", is_list=True))
     consts: list[ir.Const] = []
     for item in expr.items:
-        if isinstance(item, ast.ListLiteral):
+        if isinstance(item, ast.ListExpr):
             raise type_fault(None, "a list cannot hold lists", item.span)
-        if not isinstance(item, ast.Literal):
+        if not isinstance(item, ast.LiteralExpr):
             hint = "pass the whole list as a parameter instead"
             raise type_fault(None, "a list holds literals only", item.span, hint)
         const = literal(item)
@@ -63,7 +63,7 @@ def literal(expr: ast.Literal | ast.ListLiteral) -> ir.Const:
 
 
 def fit_literal(
-    checker: ExpressionChecker, expr: ast.Literal | ast.ListLiteral, type_: PropertyType, what: str
+    checker: ExpressionChecker, expr: ast.LiteralExpr | ast.ListExpr, type_: PropertyType, what: str
 ) -> ir.Const:
     """A literal as a value of `type_`, in stored form; T3 when it is none."""
 
@@ -71,16 +71,16 @@ def fit_literal(
         raise type_fault("T3", f"{what} is {type_}, but {checker.shown(expr)} is not", expr.span, hint)
 
     values: object
-    if isinstance(expr, ast.ListLiteral):
+    if isinstance(expr, ast.ListExpr):
         literal(expr)  # mixed and nested lists are refused, whatever they are for
         if not type_.is_list and type_.scalar != "Vector":
             wrong()
         if type_.scalar != "Vector":
-            items = cast(tuple[ast.Literal, ...], expr.items)
+            items = cast(tuple[ast.LiteralExpr, ...], expr.items)
             return ir.Const([fit_literal(checker, i, type_.item, f"an item of {what}").value for i in items], type_)
-        if any(not isinstance(item, ast.Literal) or item.kind not in ("int", "decimal") for item in expr.items):
+        if any(not isinstance(item, ast.LiteralExpr) or item.kind not in ("int", "decimal") for item in expr.items):
             wrong("a vector holds numbers")
-        values = [cast(ast.Literal, item).value for item in expr.items]
+        values = [cast(ast.LiteralExpr, item).value for item in expr.items]
     elif type_.is_list or type_.scalar == "Vector":
         wrong()
     elif literal_type(expr).scalar != type_.scalar and not _widens(expr, type_):
@@ -96,19 +96,19 @@ def fit_literal(
         raise type_fault("T3", f"{what}: {error.message}", expr.span) from None
 
 
-def literal_type(expr: ast.Literal) -> PropertyType:
+def literal_type(expr: ast.LiteralExpr) -> PropertyType:
     """The type a literal has by itself."""
     if expr.kind == "int":
         return ir.I64 if cast(int, expr.value) <= INTEGER_RANGES["I64"][1] else PropertyType("U64")
     return _LITERAL_TYPES[expr.kind]
 
 
-def _stored(expr: ast.Literal) -> object:
+def _stored(expr: ast.LiteralExpr) -> object:
     kind = LITERAL_CALLS.get(expr.kind)
     return expr.value if kind is None else kind.read(expr.value)
 
 
-def _widens(expr: ast.Literal, type_: PropertyType) -> bool:
+def _widens(expr: ast.LiteralExpr, type_: PropertyType) -> bool:
     """Whether a literal of another scalar is still a value of `type_`."""
     if type_.scalar == "Blob":
         return expr.kind == "string"
@@ -124,7 +124,7 @@ def _call_hint(text: str, kind: ScalarKind) -> str:
     return f'write {kind.literal_call}("{text}")'
 
 
-def literal_hint(expr: ast.Literal, type_: PropertyType) -> str | None:
+def literal_hint(expr: ast.LiteralExpr, type_: PropertyType) -> str | None:
     """How a literal is written that was probably meant as a value of `type_`."""
     call = type_.kind.literal_call
     if expr.kind == "string" and call is not None:

@@ -62,7 +62,7 @@ class _HopQueue:
     has a known end, the first remaining hop comes next.
     """
 
-    def __init__(self, hops: Mapping[_Position, ast.Hop]) -> None:
+    def __init__(self, hops: Mapping[_Position, ast.HopClause]) -> None:
         self._hops = hops
         self._priority = {position: (hop.edge.text == ast.ANY_EDGE, position) for position, hop in hops.items()}
         self._waiting = iter(sorted(self._priority.values()))
@@ -73,7 +73,7 @@ class _HopQueue:
             for end in {hop.left.text, hop.right.text} - {ast.ANONYMOUS}:
                 self._at_end.setdefault(end, []).append(position)
 
-    def __iter__(self) -> Iterator[tuple[_Position, ast.Hop]]:
+    def __iter__(self) -> Iterator[tuple[_Position, ast.HopClause]]:
         while len(self._done) < len(self._hops):
             _, position = heapq.heappop(self._ready) if self._ready else next(self._waiting)
             if position not in self._done:
@@ -84,7 +84,7 @@ class _HopQueue:
         """Mark a hop as having an end of known type."""
         heapq.heappush(self._ready, self._priority[position])
 
-    def push_neighbours(self, hop: ast.Hop) -> None:
+    def push_neighbours(self, hop: ast.HopClause) -> None:
         """Mark the hops that share an end with a resolved hop."""
         for end in (hop.left.text, hop.right.text):
             for position in self._at_end.pop(end, ()):
@@ -108,17 +108,17 @@ class MatchChecker:
         self.all_hops(block, clauses)
         for number, clause in enumerate(clauses):
             match clause:
-                case ast.Binding():
+                case ast.BindingClause():
                     self.expressions.attempt(self.pattern, block, clause)
-                case ast.Condition():
+                case ast.FilterClause():
                     self.expressions.attempt(self.condition, block, clause, number)
-                case ast.Path():
+                case ast.PathClause():
                     self.expressions.attempt(self.path, block, clause, number)
-                case ast.Negation():
+                case ast.NotClause():
                     self.expressions.attempt(self.negation, block, clause, number)
-                case ast.Optional():
+                case ast.OptionalClause():
                     self.expressions.attempt(self.optional, block, clause, number)
-                case ast.Hop():
+                case ast.HopClause():
                     pass  # resolved by `all_hops`
                 case _:
                     assert_never(clause)
@@ -155,10 +155,10 @@ class MatchChecker:
 
     def bindings(self, block: _Block, clauses: Sequence[ast.Clause]) -> None:
         for number, clause in enumerate(clauses):
-            if isinstance(clause, ast.Binding):
+            if isinstance(clause, ast.BindingClause):
                 self.expressions.attempt(self.binding, block, clause, number)
 
-    def binding(self, block: _Block, clause: ast.Binding, number: int) -> None:
+    def binding(self, block: _Block, clause: ast.BindingClause, number: int) -> None:
         name = clause.var.text
         known = block.find(name) if name != ast.ANONYMOUS else None
         try:
@@ -181,7 +181,7 @@ class MatchChecker:
         else:
             block.touch(known)
 
-    def pattern(self, block: _Block, clause: ast.Binding) -> None:
+    def pattern(self, block: _Block, clause: ast.BindingClause) -> None:
         """The `{ p: value }` part of a binding."""
         if not clause.matches:
             return
@@ -221,27 +221,27 @@ class MatchChecker:
                 self.give_up(block, hop, position[0])
             queue.push_neighbours(hop)
 
-    def collect_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> dict[_Position, ast.Hop]:
+    def collect_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> dict[_Position, ast.HopClause]:
         """Return the hops of all clauses, and introduce the variables of paths."""
-        hops: dict[_Position, ast.Hop] = {}
+        hops: dict[_Position, ast.HopClause] = {}
         for number, clause in enumerate(clauses):
-            if isinstance(clause, ast.Hop):
+            if isinstance(clause, ast.HopClause):
                 hops[number, 0] = clause
-            elif isinstance(clause, ast.Path):
+            elif isinstance(clause, ast.PathClause):
                 self.expressions.attempt(self.path_early, block, clause, number)
                 hops |= {(number, at): hop for at, hop in enumerate(clause.hops)}
         return hops
 
-    def known_end(self, block: _Block, hop: ast.Hop) -> bool:
+    def known_end(self, block: _Block, hop: ast.HopClause) -> bool:
         return any(block.find(end.text) is not None for end in (hop.left, hop.right) if end.text != ast.ANONYMOUS)
 
-    def give_up(self, block: _Block, hop: ast.Hop, number: int) -> None:
+    def give_up(self, block: _Block, hop: ast.HopClause, number: int) -> None:
         """After a mistake: the ends are bound, to nothing in particular."""
         for end in (hop.left.text, hop.right.text):
             if end != ast.ANONYMOUS:
                 block.touch(block.find(end) or self.introduce(block, end, None, number))
 
-    def edge_variable_early(self, block: _Block, hop: ast.Hop, number: int) -> None:
+    def edge_variable_early(self, block: _Block, hop: ast.HopClause, number: int) -> None:
         """Introduce a hop's edge variable, so that no other clause takes its name for a node."""
         name = hop.edge_var
         if name is None or name.text == ast.ANONYMOUS:
@@ -258,7 +258,7 @@ class MatchChecker:
             edge = self.catalog.find_edge(hop.edge.text)
             self.introduce(block, name.text, edge.name if edge else None, number, "edge")
 
-    def path_early(self, block: _Block, path: ast.Path, number: int) -> None:
+    def path_early(self, block: _Block, path: ast.PathClause, number: int) -> None:
         """Introduce a path's variable, so that no hop takes its name for a node."""
         name = path.var
         if name.text == ast.ANONYMOUS:
@@ -267,14 +267,14 @@ class MatchChecker:
             raise type_fault("T36", f"'${name}' is bound already and cannot be a path", name.span, "choose a new name")
         self.introduce(block, name.text, None, number, "path")
 
-    def path(self, block: _Block, path: ast.Path, number: int) -> None:
+    def path(self, block: _Block, path: ast.PathClause, number: int) -> None:
         positions = [(number, at) for at in range(len(path.hops))]
         hops = [block.hops.pop(position) for position in positions if position in block.hops]
         variable = block.own.get(path.var.text)
         if len(hops) == len(positions) and variable is not None and variable.kind == "path":
             block.paths.append(check_path(self.catalog, path, hops, variable))
 
-    def hop(self, block: _Block, hop: ast.Hop, number: int) -> ResolvedHop:
+    def hop(self, block: _Block, hop: ast.HopClause, number: int) -> ResolvedHop:
         if hop.edge.text == ast.ANY_EDGE:
             least, most = self.hop_bounds(hop, several=True)
             ends = (self.end_type(block, hop.left), self.end_type(block, hop.right))
@@ -303,7 +303,7 @@ class MatchChecker:
             across=not route.leads_between(left.type_name, right.type_name, undirected=hop.undirected),
         )
 
-    def named_edges(self, block: _Block, hop: ast.Hop) -> Route:
+    def named_edges(self, block: _Block, hop: ast.HopClause) -> Route:
         """Where the edges lead that a hop names."""
         edge = self.known_edge(hop.edge)
         if hop.undirected and edge.from_type != edge.to_type:
@@ -325,7 +325,7 @@ class MatchChecker:
         return Route(tuple(found.values()), left_is_source)
 
     def alternative(
-        self, block: _Block, hop: ast.Hop, edge: EdgeType, other: EdgeType, left_is_source: bool, name: Name
+        self, block: _Block, hop: ast.HopClause, edge: EdgeType, other: EdgeType, left_is_source: bool, name: Name
     ) -> None:
         """T33: alternatives between other types are followed one edge far, from the same side."""
         if (other.from_type, other.to_type) == (edge.from_type, edge.to_type):
@@ -350,7 +350,7 @@ class MatchChecker:
             raise type_fault("T4", f"there is no edge '{name}'", name.span, hint)
         return edge
 
-    def hop_bounds(self, hop: ast.Hop, *, several: bool) -> tuple[int, int]:
+    def hop_bounds(self, hop: ast.HopClause, *, several: bool) -> tuple[int, int]:
         """How long a path may be; without `several`, a second edge has nowhere to go."""
         bounds = hop.bounds
         if bounds is None:
@@ -372,7 +372,7 @@ class MatchChecker:
             )
         return bounds.min, bounds.max if several else min(bounds.max, 1)
 
-    def orient(self, block: _Block, hop: ast.Hop, edge: EdgeType) -> bool:
+    def orient(self, block: _Block, hop: ast.HopClause, edge: EdgeType) -> bool:
         """Whether the left end is the edge's source; T5 when the ends do not fit."""
         left, right = (self.end_type(block, end) for end in (hop.left, hop.right))
         forward = self.can_be(left, edge.from_type) and self.can_be(right, edge.to_type)
@@ -424,11 +424,11 @@ class MatchChecker:
 
     # -- conditions ------------------------------------------------------------------------------
 
-    def condition(self, block: _Block, clause: ast.Condition, number: int) -> None:
+    def condition(self, block: _Block, clause: ast.FilterClause, number: int) -> None:
         condition = check_condition(self.expressions, clause.expr, block.scope_at(number))
         block.conditions += ir.conjuncts_of(condition)
 
-    def optional(self, block: _Block, clause: ast.Optional, number: int) -> None:
+    def optional(self, block: _Block, clause: ast.OptionalClause, number: int) -> None:
         """What the block introduces is known below it, and may be missing there."""
         faults = self.expressions.faults
         inner, scope = self.check(clause.clauses, block.scope_at(number))
@@ -445,7 +445,7 @@ class MatchChecker:
             block.since[name] = number
         block.optionals.append(ResolvedOptional(inner, tuple(v.ir_name for v in scope.own.values())))
 
-    def negation(self, block: _Block, clause: ast.Negation, number: int) -> None:
+    def negation(self, block: _Block, clause: ast.NotClause, number: int) -> None:
         faults = self.expressions.faults
         inner, scope = self.check(clause.clauses, block.scope_at(number))
         block.hidden.update(scope.own)

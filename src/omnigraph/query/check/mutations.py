@@ -40,7 +40,7 @@ class MutationChecker:
         self.report = expressions.report
         self.named = NamedRows(expressions.params, ())
 
-    def check(self, query: ast.Query, write: ast.Write) -> tuple[ir.MutationOp, ...]:
+    def check(self, query: ast.QueryDefinition, write: ast.Write) -> tuple[ir.MutationOp, ...]:
         """Return the operations; mistakes are reported, and then the result means nothing."""
         statements = write.statements
         ops: list[ir.MutationOp] = []
@@ -54,11 +54,11 @@ class MutationChecker:
             self.one_kind(query, statements)
         return tuple(ops)
 
-    def one_kind(self, query: ast.Query, statements: Sequence[ast.Statement]) -> None:
+    def one_kind(self, query: ast.QueryDefinition, statements: Sequence[ast.Statement]) -> None:
         """D2: inserts and updates, or deletes, never both."""
-        deletes = isinstance(statements[0], ast.Delete)
+        deletes = isinstance(statements[0], ast.DeleteStatement)
         for statement in statements:
-            if isinstance(statement, ast.Delete) != deletes:
+            if isinstance(statement, ast.DeleteStatement) != deletes:
                 self.report(
                     type_fault(
                         "D2",
@@ -72,13 +72,13 @@ class MutationChecker:
     def statement(self, statement: ast.Statement) -> ir.MutationOp:
         type_ = self.type(statement.type)
         match statement:
-            case ast.Insert():
+            case ast.InsertStatement():
                 return self.insert(statement, type_)
-            case ast.Update():
+            case ast.UpdateStatement():
                 return self.update(statement, type_)
-            case ast.Upsert():
+            case ast.UpsertStatement():
                 return self.upsert(statement, type_)
-            case ast.Delete():
+            case ast.DeleteStatement():
                 where = self.where(statement.where, type_)
                 return (ir.DeleteNodes if isinstance(type_, NodeType) else ir.DeleteEdges)(type_.name, where)
             case _:
@@ -99,7 +99,7 @@ class MutationChecker:
 
     # -- insert and update -----------------------------------------------------------------------
 
-    def insert(self, statement: ast.Insert, type_: NodeType | EdgeType) -> ir.MutationOp:
+    def insert(self, statement: ast.InsertStatement, type_: NodeType | EdgeType) -> ir.MutationOp:
         is_edge = isinstance(type_, EdgeType)
         given = self.assigns(statement.assigns, statement.type, type_, ends=is_edge, scope=no_row_scope(type_))
         if isinstance(type_, EdgeType):
@@ -121,7 +121,7 @@ class MutationChecker:
             return f"the id of a {type_.from_type if name == 'from' else type_.to_type}"
         return str(type_.properties[name].type)
 
-    def update(self, statement: ast.Update, type_: NodeType | EdgeType) -> ir.UpdateNodes | ir.UpdateEdges:
+    def update(self, statement: ast.UpdateStatement, type_: NodeType | EdgeType) -> ir.UpdateNodes | ir.UpdateEdges:
         given = self.expressions.attempt(
             self.assigns,
             statement.assigns,
@@ -138,7 +138,7 @@ class MutationChecker:
             type_.name, tuple(given.items()), where
         )
 
-    def upsert(self, statement: ast.Upsert, type_: NodeType | EdgeType) -> ir.UpsertNode:
+    def upsert(self, statement: ast.UpsertStatement, type_: NodeType | EdgeType) -> ir.UpsertNode:
         """T32: the first braces give the whole key. What else they assign applies to new and existing rows."""
         if isinstance(type_, EdgeType) or not type_.key:
             what = "an edge type" if isinstance(type_, EdgeType) else "a node type without @key"
@@ -171,7 +171,7 @@ class MutationChecker:
             raise type_fault("T12", message, statement.type.span, f"add new {{ {wanted} }}")
         return ir.UpsertNode(type_.name, tuple(key.items()), tuple(new.items()), tuple(existing.items()))
 
-    def once(self, statement: ast.Upsert) -> None:
+    def once(self, statement: ast.UpsertStatement) -> None:
         """T13: a property is assigned beside the key or in a branch, not in both places."""
         first = {assign.property.text for assign in statement.key}
         twice = [
@@ -244,9 +244,9 @@ class MutationChecker:
         node = self.catalog.nodes[node_type]
         if len(node.key) != 1 or not node.properties[node.key[0]].type.is_integer:
             return None
-        if isinstance(expr, ast.Literal):
+        if isinstance(expr, ast.LiteralExpr):
             return ir.Const(str(expr.value), _ID) if expr.kind == "int" else None
-        if not isinstance(expr, ast.Var) or expr.name not in self.expressions.params:
+        if not isinstance(expr, ast.VarExpr) or expr.name not in self.expressions.params:
             return None
         value = self.expressions.plain_operand(expr, scope)
         return ir.Function("to_string", (value,), _ID) if value.type.is_integer else None
@@ -261,9 +261,9 @@ class MutationChecker:
 
     def value(self, expr: ast.Expr, type_: PropertyType, what: str, scope: Scope) -> ir.Expr:
         """An assigned value: T3 for a literal that does not fit, T7 for anything else that does not."""
-        if isinstance(expr, ast.Literal | ast.ListLiteral):
+        if isinstance(expr, ast.LiteralExpr | ast.ListExpr):
             return fit_literal(self.expressions, expr, type_.with_nullable(False), what)
-        if isinstance(expr, ast.Var) and expr.name not in self.expressions.params:
+        if isinstance(expr, ast.VarExpr) and expr.name not in self.expressions.params:
             hint = self.expressions.undeclared(expr.name, type_)
             raise type_fault("T14", f"'${expr.name}' is not a parameter of this query", expr.span, hint)
         checked = self.expressions.plain_operand(expr, scope)

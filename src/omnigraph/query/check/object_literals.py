@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.query.check.expressions import ExpressionChecker
 
 
-def check_object(checker: ExpressionChecker, expr: ast.ObjectLiteral, scope: Scope) -> ir.Object:
+def check_object(checker: ExpressionChecker, expr: ast.ObjectExpr, scope: Scope) -> ir.Object:
     """`{ name: value, … }`."""
     if not expr.fields:
         raise type_fault("T38", "an object needs a field", expr.span, "write { name: value }")
@@ -38,7 +38,7 @@ def check_object(checker: ExpressionChecker, expr: ast.ObjectLiteral, scope: Sco
     return ir.Object(tuple((field.name.text, value) for field, value in zip(expr.fields, values, strict=True)))
 
 
-def check_list(checker: ExpressionChecker, expr: ast.ListLiteral, scope: Scope) -> ir.ListOf:
+def check_list(checker: ExpressionChecker, expr: ast.ListExpr, scope: Scope) -> ir.ListOf:
     """`[a, b, …]` of anything but constants alone: values of one type, numbers of several widths in the widest."""
     items = _parts(checker, expr.items, scope)
     known = [item for item in items if not is_null(item)]

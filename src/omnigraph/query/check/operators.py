@@ -49,7 +49,7 @@ def check_condition(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) ->
     return checked
 
 
-def check_logic(checker: ExpressionChecker, expr: ast.Logic, scope: Scope) -> ir.Logic:
+def check_logic(checker: ExpressionChecker, expr: ast.LogicExpr, scope: Scope) -> ir.Logic:
     """`a and b`, `a or b`."""
     parts = [checker.attempt(check_condition, checker, part, scope) for part in expr.parts]
     sound = [part for part in parts if part is not None]
@@ -58,12 +58,12 @@ def check_logic(checker: ExpressionChecker, expr: ast.Logic, scope: Scope) -> ir
     return ir.Logic(expr.op, tuple(sound))
 
 
-def check_not(checker: ExpressionChecker, expr: ast.Not, scope: Scope) -> ir.Not:
+def check_not(checker: ExpressionChecker, expr: ast.NotExpr, scope: Scope) -> ir.Not:
     """`not a`."""
     return ir.Not(check_condition(checker, expr.expr, scope))
 
 
-def check_is_null(checker: ExpressionChecker, expr: ast.IsNull, scope: Scope) -> ir.Condition:
+def check_is_null(checker: ExpressionChecker, expr: ast.IsNullExpr, scope: Scope) -> ir.Condition:
     """`a is null`, `a is not null`."""
     path = path_variable(checker, expr.expr, scope)
     if path is not None:
@@ -75,17 +75,17 @@ def check_is_null(checker: ExpressionChecker, expr: ast.IsNull, scope: Scope) ->
     return ir.Not(test) if expr.negated else test
 
 
-def check_in(checker: ExpressionChecker, expr: ast.Compare, scope: Scope) -> ir.Condition:
+def check_in(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Condition:
     """`a in [b, c]`, `a in $list`, `a in $x.list`, and the same with `not`."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
-    if isinstance(expr.right, ast.ListLiteral) and not all_literals(expr.right):
+    if isinstance(expr.right, ast.ListExpr) and not all_literals(expr.right):
         items = [checker.attempt(checker.plain_operand, item, scope) for item in expr.right.items]
         if left is None or any(item is None for item in items):
             raise Silenced
         tests: list[ir.Condition] = []
         for item, written in zip(items, expr.right.items, strict=True):
             assert item is not None
-            equal = ast.Compare("=", expr.left, written, expr.span)
+            equal = ast.CompareExpr("=", expr.left, written, expr.span)
             tests.append(ir.Compare(checker.comparison(equal, left, item), left, item))
         test: ir.Condition = ir.Logic("or", tuple(tests)) if len(tests) > 1 else tests[0]
     else:
@@ -104,7 +104,7 @@ def check_in(checker: ExpressionChecker, expr: ast.Compare, scope: Scope) -> ir.
     return ir.Not(test) if expr.op == "not in" else test
 
 
-def check_matches(checker: ExpressionChecker, expr: ast.Compare, scope: Scope) -> ir.Compare:
+def check_matches(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Compare:
     """`a matches "pattern"`: the text holds a match; the pattern is constant, and RE2."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     right = checker.attempt(checker.plain_operand, expr.right, scope)
@@ -123,7 +123,7 @@ def check_matches(checker: ExpressionChecker, expr: ast.Compare, scope: Scope) -
     return ir.Compare("matches", left, right)
 
 
-def check_caseless(checker: ExpressionChecker, expr: ast.Compare, scope: Scope) -> ir.Compare:
+def check_caseless(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Compare:
     """`icontains` and its kin: the plain test on both texts in lower case."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     right = checker.attempt(checker.plain_operand, expr.right, scope)
@@ -132,7 +132,7 @@ def check_caseless(checker: ExpressionChecker, expr: ast.Compare, scope: Scope) 
     if not left.type.is_text or not right.type.is_text:
         one, other = checker.shown(expr.left, left), checker.shown(expr.right, right)
         raise type_fault("T7", f"cannot apply '{expr.op}' to {one} and {other}", expr.span)
-    plain = ast.Compare(CASELESS[expr.op], expr.left, expr.right, expr.span)
+    plain = ast.CompareExpr(CASELESS[expr.op], expr.left, expr.right, expr.span)
     return ir.Compare(checker.comparison(plain, left, right), _lower(left), _lower(right))
 
 
@@ -140,10 +140,10 @@ def _lower(value: ir.Value) -> ir.Function:
     return ir.Function("lower", (value,), ir.STRING.with_nullable(value.type.nullable))
 
 
-def refuse_null(checker: ExpressionChecker, expr: ast.Compare) -> None:
+def refuse_null(checker: ExpressionChecker, expr: ast.CompareExpr) -> None:
     """T28: a comparison with `null` is never true, so it is not what was meant."""
     for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
-        if isinstance(side, ast.Word) and side.name == "null":
+        if isinstance(side, ast.WordExpr) and side.name == "null":
             word = "is not null" if expr.op == "!=" else "is null"
             raise type_fault(
                 "T28",
@@ -156,7 +156,7 @@ def refuse_null(checker: ExpressionChecker, expr: ast.Compare) -> None:
 # -- values ------------------------------------------------------------------------------------------
 
 
-def check_arithmetic(checker: ExpressionChecker, expr: ast.Arithmetic, scope: Scope) -> ir.Value:
+def check_arithmetic(checker: ExpressionChecker, expr: ast.ArithmeticExpr, scope: Scope) -> ir.Value:
     """`a + b` and its kin."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     right = checker.attempt(checker.plain_operand, expr.right, scope)
@@ -185,7 +185,7 @@ def arithmetic_type(op: ir.ArithmeticOp, left: ir.Value, right: ir.Value) -> Pro
     return PropertyType("U64") if wide and is_unsigned(left) and is_unsigned(right) else ir.I64
 
 
-def check_negative(checker: ExpressionChecker, expr: ast.Negative, scope: Scope) -> ir.Negative:
+def check_negative(checker: ExpressionChecker, expr: ast.NegativeExpr, scope: Scope) -> ir.Negative:
     """`-a`."""
     value = checker.plain_operand(expr.expr, scope)
     if not value.type.is_numeric:
@@ -194,7 +194,7 @@ def check_negative(checker: ExpressionChecker, expr: ast.Negative, scope: Scope)
     return ir.Negative(value, (ir.F64 if value.type.is_float else ir.I64).with_nullable(True))
 
 
-def _t26(checker: ExpressionChecker, expr: ast.Arithmetic, left: ir.Value, right: ir.Value) -> Fault:
+def _t26(checker: ExpressionChecker, expr: ast.ArithmeticExpr, left: ir.Value, right: ir.Value) -> Fault:
     hint = None
     if expr.op == "%" and left.type.is_numeric and right.type.is_numeric:
         hint = "'%' takes whole numbers"
@@ -206,7 +206,7 @@ def _t26(checker: ExpressionChecker, expr: ast.Arithmetic, left: ir.Value, right
     return type_fault("T26", f"cannot compute '{expr.op}' of {shown}", expr.span, hint)
 
 
-def check_value_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Function:
+def check_value_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Function:
     """A call of a scalar function."""
     scalar = SCALARS[expr.function]
     found = [
@@ -228,9 +228,9 @@ def _argument(checker: ExpressionChecker, scalar: Scalar, place: int, expr: ast.
     """An argument of a scalar function; T26 when it is of another kind."""
     kind = scalar.kind(place)
     if kind.units:
-        if isinstance(expr, ast.Word) and expr.name in kind.units:
+        if isinstance(expr, ast.WordExpr) and expr.name in kind.units:
             return ir.Const(expr.name, ir.STRING)
-        near = did_you_mean(expr.name, kind.units) if isinstance(expr, ast.Word) else None
+        near = did_you_mean(expr.name, kind.units) if isinstance(expr, ast.WordExpr) else None
         message = f"'{scalar.name}' needs {kind.words}, which {checker.text(expr)} is not"
         raise type_fault("T26", message, expr.span, near or f"the units are {listing(kind.units[1::2])}")
     value = checker.plain_operand(expr, scope)
@@ -247,14 +247,14 @@ def _type_words(scalar: Scalar, place: int, value: ir.Value) -> str:
     return "null" if is_null(value) else str(value.type)
 
 
-def check_case(checker: ExpressionChecker, expr: ast.Case, scope: Scope) -> ir.Function:
+def check_case(checker: ExpressionChecker, expr: ast.CaseExpr, scope: Scope) -> ir.Function:
     """`case when a then b else c end`, and `case x when a then b end`, which compares."""
     conditions: list[ir.Condition | None] = []
     values: list[ir.Value | None] = []
     for branch in expr.branches:
         test = branch.condition
         if expr.subject is not None:
-            test = ast.Compare("=", expr.subject, test, Span(test.span.start, test.span.end))
+            test = ast.CompareExpr("=", expr.subject, test, Span(test.span.start, test.span.end))
         conditions.append(checker.attempt(check_condition, checker, test, scope))
         values.append(checker.attempt(checker.plain_operand, branch.value, scope))
     if expr.otherwise is not None:
@@ -274,6 +274,6 @@ def check_case(checker: ExpressionChecker, expr: ast.Case, scope: Scope) -> ir.F
     return ir.Function("case", (*arguments, sound[-1]), type_.with_nullable(nullable))
 
 
-def all_literals(expr: ast.ListLiteral) -> bool:
+def all_literals(expr: ast.ListExpr) -> bool:
     """Whether a list holds nothing but constants."""
-    return all(isinstance(item, ast.Literal | ast.ListLiteral) for item in expr.items)
+    return all(isinstance(item, ast.LiteralExpr | ast.ListExpr) for item in expr.items)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # -- the clause --------------------------------------------------------------------------------------
 
 
-def check_path(catalog: Catalog, path: ast.Path, hops: Sequence[ResolvedHop], variable: Variable) -> ResolvedPath:
+def check_path(catalog: Catalog, path: ast.PathClause, hops: Sequence[ResolvedHop], variable: Variable) -> ResolvedPath:
     """A path whose hops are sound by themselves; says in the variable what it can hold."""
     _refuse_edge_variables(path)
     _connect(path)
@@ -43,14 +43,14 @@ def check_path(catalog: Catalog, path: ast.Path, hops: Sequence[ResolvedHop], va
     return ResolvedPath(variable.ir_name, path.kind, tuple(hops), path.by.text if path.by else None)
 
 
-def _refuse_edge_variables(path: ast.Path) -> None:
+def _refuse_edge_variables(path: ast.PathClause) -> None:
     for hop in path.hops:
         if hop.edge_var is not None:
             hint = f"'edges(${path.var})' has the edges of the path"
             raise type_fault("T36", "a hop of a path names no edge", hop.edge_var.span, hint)
 
 
-def _connect(path: ast.Path) -> None:
+def _connect(path: ast.PathClause) -> None:
     """Hops go on where the one before ended, and no node comes twice."""
     for one, other in pairwise(path.hops):
         if one.right.text != other.left.text:
@@ -67,7 +67,7 @@ def _connect(path: ast.Path) -> None:
         seen.add(hop.right.text)
 
 
-def _one_hop(path: ast.Path, hops: Sequence[ResolvedHop]) -> None:
+def _one_hop(path: ast.PathClause, hops: Sequence[ResolvedHop]) -> None:
     if len(hops) > 1:
         hint = "find the path over one of them, or 'path' over all"
         raise type_fault("T36", f"'{path.kind}' takes one hop, not {len(hops)}", path.hops[1].span, hint)
@@ -77,7 +77,7 @@ def _one_hop(path: ast.Path, hops: Sequence[ResolvedHop]) -> None:
         raise type_fault("T36", "the shortest path may have any length from 1", hop.bounds.span, hint)
 
 
-def _weigh(path: ast.Path, by: Name, edges: Sequence[EdgeType]) -> None:
+def _weigh(path: ast.PathClause, by: Name, edges: Sequence[EdgeType]) -> None:
     if path.kind == "path":
         hint = "drop 'by', or write 'shortest'"
         raise type_fault("T37", "'path' finds every path, so nothing is weighed", by.span, hint)
@@ -129,7 +129,7 @@ def _shared(types: Sequence[PropertyType]) -> PropertyType | None:
 
 def path_variable(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> Variable | None:
     """The path a bare variable names; None when the expression is anything else."""
-    if not isinstance(expr, ast.Var) or expr.name in checker.params or scope.row is not None:
+    if not isinstance(expr, ast.VarExpr) or expr.name in checker.params or scope.row is not None:
         return None
     variable = scope.find(expr.name)
     if variable is None or variable.kind != "path":
@@ -150,7 +150,7 @@ def path_value(variable: Variable) -> ir.PathPart:
     return ir.PathPart(variable.ir_name, "path", ObjectType(tuple(fields), variable.optional, "path"))
 
 
-def check_path_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Expr:
+def check_path_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Expr:
     """`length`, `weight`, `nodes` and `edges` of a path."""
     argument = expr.arguments[0]
     variable = path_variable(checker, argument, scope)
@@ -177,12 +177,12 @@ def check_path_function(checker: ExpressionChecker, expr: ast.Call, scope: Scope
             return ir.PathPart(variable.ir_name, "edges", ListType(path.edges, variable.optional))
 
 
-def _listed(checker: ExpressionChecker, expr: ast.Call, variable: Variable, item: ObjectType) -> ir.Prop:
+def _listed(checker: ExpressionChecker, expr: ast.CallExpr, variable: Variable, item: ObjectType) -> ir.Prop:
     """A property of each node or edge of a path, as a list."""
     wanted = expr.arguments[1]
     fields = {name: type_ for name, type_ in item.fields if isinstance(type_, PropertyType)}
     plain = [name for name, type_ in fields.items() if not type_.is_list and type_.scalar != "Vector"]
-    if not isinstance(wanted, ast.Word):
+    if not isinstance(wanted, ast.WordExpr):
         message = f"'{expr.function}' takes the name of a property, which {checker.text(wanted)} is not"
         raise type_fault("T36", message, wanted.span, f"write {expr.function}(${variable.name}, property)")
     if wanted.name not in plain:

@@ -33,7 +33,7 @@ def check_match(
         raise type_fault("T2", f"node type '{type_.name}' has no property '{name}'", name.span, hint)
     prop = ir.Prop(variable.ir_name, property_.name, property_.type)
     value = match.value
-    if isinstance(value, ast.Var) and value.name not in checker.params:
+    if isinstance(value, ast.VarExpr) and value.name not in checker.params:
         if known(value.name):
             hint = f"to compare two nodes, write a clause: '${variable.name}.{name} = ${value.name}.{name}'"
         else:
@@ -50,12 +50,12 @@ def _value(checker: ExpressionChecker, owner: NodeType, property_: Property, mat
     wanted = type_.item if type_.is_list else type_.with_nullable(False)
     if type_.scalar == "Blob":
         raise type_fault("T3", f"{what} is Blob and cannot be matched", match.span)
-    if type_.scalar == "Vector" and isinstance(value, ast.Literal | ast.ListLiteral):
+    if type_.scalar == "Vector" and isinstance(value, ast.LiteralExpr | ast.ListExpr):
         raise type_fault("T3", f"{what} is {type_} and cannot be matched", value.span, "rank by nearest(…) instead")
-    if isinstance(value, ast.ListLiteral):
+    if isinstance(value, ast.ListExpr):
         hint = "a list property is matched by one item it holds" if type_.is_list else None
         raise type_fault("T3", f"{what} is {type_} and cannot be matched with a list", value.span, hint)
-    if isinstance(value, ast.Literal):
+    if isinstance(value, ast.LiteralExpr):
         if wanted.is_numeric and value.kind in ("int", "decimal"):
             # By mathematical value: 2.7, or a number too wide for the column, equals nothing, and is no mistake.
             return literal(value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.query.plan.ir import Column, Condition, Expr, ParamDecl, ParamRef, PathKind, SortKey
+from omnigraph.query.plan.ir import Condition, Expr, ParamDecl, ParamRef, PathKind, ReturnColumn, SortKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ResolvedRead:
     name: str
     params: tuple[ParamDecl, ...]
     block: ResolvedBlock
-    columns: tuple[Column, ...]
+    columns: tuple[ReturnColumn, ...]
     order_by: tuple[SortKey, ...]
     limit: int | ParamRef | None
     skip: int | ParamRef | None = None

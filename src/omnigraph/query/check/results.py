@@ -39,7 +39,7 @@ class Results:
         self.grouping = Grouping()
         self.sound: list[ast.ReturnItem] = []
         """The items without a mistake, as `found` has their columns."""
-        self.found: list[ir.Column] = []
+        self.found: list[ir.ReturnColumn] = []
         self.aliases: dict[str, int | None] = {}
         """Alias → the column it names; None when that item had a mistake."""
 
@@ -58,7 +58,7 @@ class Results:
 
     # -- return ----------------------------------------------------------------------------------
 
-    def columns(self) -> list[ir.Column]:
+    def columns(self) -> list[ir.ReturnColumn]:
         """The returned columns, in order."""
         on_groups = ItemScope(self.scope, self.grouping)
         for item in self.read.items:
@@ -91,18 +91,18 @@ class Results:
         """Whether rows are put together."""
         return self.read.distinct or self.aggregates
 
-    def column(self, item: ast.ReturnItem, scope: Scope) -> ir.Column:
+    def column(self, item: ast.ReturnItem, scope: Scope) -> ir.ReturnColumn:
         """One item."""
         expr = self.alias(item.expr) if self.is_alias(item.expr) else self.expressions.check(item.expr, scope)
         self.expressions.refuse_blob(item.expr, expr)
         name = item.alias.text if item.alias else _column_name(item.expr)
-        return ir.Column(name, expr, expr.type)
+        return ir.ReturnColumn(name, expr, expr.type)
 
-    def is_alias(self, expr: ast.Expr) -> TypeGuard[ast.Word]:
+    def is_alias(self, expr: ast.Expr) -> TypeGuard[ast.WordExpr]:
         """Whether a bare name stands here that is not `null`."""
-        return isinstance(expr, ast.Word) and (expr.name != "null" or "null" in self.aliases)
+        return isinstance(expr, ast.WordExpr) and (expr.name != "null" or "null" in self.aliases)
 
-    def alias(self, word: ast.Word) -> ir.Expr:
+    def alias(self, word: ast.WordExpr) -> ir.Expr:
         """A bare name among the items: an earlier one again."""
         if word.name not in self.aliases:
             hint = did_you_mean(word.name, self.aliases)
@@ -205,7 +205,7 @@ class Results:
         descending = item.direction == "desc"
         if self.is_alias(item.expr):
             expr = self.sort_alias(item.expr)
-        elif isinstance(item.expr, ast.Literal | ast.ListLiteral | ast.Var | ast.Word):
+        elif isinstance(item.expr, ast.LiteralExpr | ast.ListExpr | ast.VarExpr | ast.WordExpr):
             raise self.unsupported(item)
         else:
             expr = self.ordering(item, scope)
@@ -234,7 +234,7 @@ class Results:
         except Fault as fault:
             if fault.code != "T29":
                 raise
-            if not isinstance(item.expr, ast.Call):
+            if not isinstance(item.expr, ast.CallExpr):
                 hint = "groups are ordered by what the query returns: return it, or use an alias"
             raise self.unsupported(item, hint) from None
         for index, column in enumerate(self.found):
@@ -256,12 +256,12 @@ class Results:
             expr = self.found[expr.index].expr
         return expr
 
-    def sort_alias(self, word: ast.Word) -> ir.Expr:
+    def sort_alias(self, word: ast.WordExpr) -> ir.Expr:
         """A bare name as a key: the item with this alias."""
         if word.name not in self.aliases:
             hint = did_you_mean(word.name, self.aliases) or self.expressions.about_word(word, self.scope)
             raise type_fault(None, f"'{word.name}' is not the alias of a returned item", word.span, hint)
-        if any(isinstance(sort.expr, ast.Call) and sort.expr.function == "nearest" for sort in self.read.order):
+        if any(isinstance(sort.expr, ast.CallExpr) and sort.expr.function == "nearest" for sort in self.read.order):
             raise type_fault(
                 "T18",
                 f"the alias '{word.name}' cannot be a sort key beside 'nearest'",
@@ -296,9 +296,9 @@ class Results:
 
     # -- how many --------------------------------------------------------------------------------
 
-    def row_count(self, count: int | ast.Var | None) -> int | ir.ParamRef | None:
+    def row_count(self, count: int | ast.VarExpr | None) -> int | ir.ParamRef | None:
         """T30: how many rows, as a number or a parameter."""
-        if not isinstance(count, ast.Var):
+        if not isinstance(count, ast.VarExpr):
             return count
         if count.name not in self.expressions.params:
             hint = self.expressions.undeclared(count.name, ir.I64)
@@ -310,7 +310,7 @@ class Results:
 
     def always_limited(self) -> bool:
         """Whether there is a limit, and no null can take it away."""
-        if not isinstance(self.read.limit, ast.Var):
+        if not isinstance(self.read.limit, ast.VarExpr):
             return self.read.limit is not None
         type_ = self.expressions.params.get(self.read.limit.name)
         return type_ is None or not type_.nullable
@@ -318,19 +318,27 @@ class Results:
 
 def _column_name(expr: ast.Expr) -> str:
     match expr:
-        case ast.PropertyOf():
+        case ast.PropertyExpr():
             return f"{expr.var}.{expr.property}"
-        case ast.Var() | ast.Word():
+        case ast.VarExpr() | ast.WordExpr():
             return expr.name
-        case ast.Call():
+        case ast.CallExpr():
             return expr.function
-        case ast.ObjectLiteral():
+        case ast.ObjectExpr():
             return "object"
-        case ast.ListLiteral() if any(not isinstance(item, ast.Literal) for item in expr.items):
+        case ast.ListExpr() if any(not isinstance(item, ast.LiteralExpr) for item in expr.items):
             return "list"
-        case ast.Literal() | ast.ListLiteral():
+        case ast.LiteralExpr() | ast.ListExpr():
             return "literal"
-        case ast.Case() | ast.Compare() | ast.Logic() | ast.Not() | ast.IsNull() | ast.Arithmetic() | ast.Negative():
+        case (
+            ast.CaseExpr()
+            | ast.CompareExpr()
+            | ast.LogicExpr()
+            | ast.NotExpr()
+            | ast.IsNullExpr()
+            | ast.ArithmeticExpr()
+            | ast.NegativeExpr()
+        ):
             return "value"
         case _:
             assert_never(expr)

@@ -51,13 +51,13 @@ class NamedRows:
             raise type_fault("T40", f"'${name}' names the rows of an earlier statement", name.span, hint)
         kind = type_.kind if type_ is not None else "node"
         self._variables[name.text] = Variable(name.text, name.text, kind, type_.name if type_ is not None else None)
-        if isinstance(statement, ast.Insert | ast.Upsert):
+        if isinstance(statement, ast.InsertStatement | ast.UpsertStatement):
             self._single.add(name.text)
         return name.text
 
     def find_end(self, value: ast.Expr, wanted: str) -> ir.Prop | None:
         """A variable as the end of an edge at a `wanted` node, T41 if it cannot be one; None if it is no such."""
-        if not isinstance(value, ast.Var) or value.name in self._params or value.name not in self._every:
+        if not isinstance(value, ast.VarExpr) or value.name in self._params or value.name not in self._every:
             return None
         variable = self._variables.get(value.name)
         if variable is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.query.check.expressions import ExpressionChecker
 
 
-def check_text_match(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.TextMatch:
+def check_text_match(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.TextMatch:
     """`search`, `match_text`, `fuzzy`."""
     code = "T20" if expr.function == "match_text" else "T19"
     prop, query = _text_arguments(checker, expr, scope, code)
@@ -31,21 +31,21 @@ def check_text_match(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -
     return ir.TextMatch(cast(ir.TextFunction, expr.function), prop, query, edits, every)
 
 
-def _asks_for_all(expr: ast.Call, code: str) -> bool:
+def _asks_for_all(expr: ast.CallExpr, code: str) -> bool:
     """Whether the third argument is the word `all`: nothing else can be written there."""
     word = expr.arguments[2]
-    if not isinstance(word, ast.Word) or word.name != "all":
+    if not isinstance(word, ast.WordExpr) or word.name != "all":
         hint = "write 'all' to ask for every word, or leave it out: any word suffices"
         raise type_fault(code, f"the third argument of '{expr.function}' is the word 'all'", word.span, hint)
     return True
 
 
-def check_bm25(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Bm25:
+def check_bm25(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Bm25:
     """`bm25(text, query)`."""
     return ir.Bm25(*_text_arguments(checker, expr, scope, "T20"))
 
 
-def _text_arguments(checker: ExpressionChecker, expr: ast.Call, scope: Scope, code: str) -> tuple[ir.Prop, ir.Expr]:
+def _text_arguments(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope, code: str) -> tuple[ir.Prop, ir.Expr]:
     prop = checker.attempt(_text_field, checker, expr, scope, code)
     query = checker.attempt(_text_query, checker, expr, scope, code)
     if prop is None or query is None:
@@ -53,9 +53,9 @@ def _text_arguments(checker: ExpressionChecker, expr: ast.Call, scope: Scope, co
     return prop, query
 
 
-def _text_field(checker: ExpressionChecker, expr: ast.Call, scope: Scope, code: str) -> ir.Prop:
+def _text_field(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope, code: str) -> ir.Prop:
     field = expr.arguments[0]
-    if not isinstance(field, ast.PropertyOf):
+    if not isinstance(field, ast.PropertyExpr):
         raise type_fault(code, f"'{expr.function}' searches a text property", field.span, "write $x.property")
     prop = _node_field(checker, expr, field, scope)
     if not prop.type.is_text:
@@ -63,7 +63,7 @@ def _text_field(checker: ExpressionChecker, expr: ast.Call, scope: Scope, code: 
     return prop
 
 
-def _node_field(checker: ExpressionChecker, expr: ast.Call, field: ast.PropertyOf, scope: Scope) -> ir.Prop:
+def _node_field(checker: ExpressionChecker, expr: ast.CallExpr, field: ast.PropertyExpr, scope: Scope) -> ir.Prop:
     """The property a search or rank function works on; edges are not searched."""
     if scope.get(field.var).optional:
         message = f"'{expr.function}' works on nodes that are there, and '${field.var}' comes from 'optional'"
@@ -78,7 +78,7 @@ def _node_field(checker: ExpressionChecker, expr: ast.Call, field: ast.PropertyO
     return checker.property(field, scope)
 
 
-def _text_query(checker: ExpressionChecker, expr: ast.Call, scope: Scope, code: str) -> ir.Expr:
+def _text_query(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope, code: str) -> ir.Expr:
     argument = expr.arguments[1]
     query = checker.check(argument, scope)
     if not isinstance(query, ir.Const | ir.ParamRef) or not query.type.is_text:
@@ -100,10 +100,10 @@ def _count_argument(
     return checked
 
 
-def check_nearest(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Nearest:
+def check_nearest(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Nearest:
     """`nearest($x.vector, query)`."""
     field, argument = expr.arguments
-    assert isinstance(field, ast.PropertyOf), "the parser lets nothing else through"
+    assert isinstance(field, ast.PropertyExpr), "the parser lets nothing else through"
     try:
         prop = _node_field(checker, expr, field, scope)
     except Fault as fault:
@@ -111,8 +111,10 @@ def check_nearest(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> i
         raise type_fault("T15" if fault.code == "T6" else fault.code, fault.message, fault.span, fault.hint) from None
     if prop.type.scalar != "Vector":
         raise type_fault("T15", f"'nearest' needs a Vector, but {checker.typed(field, prop)}", field.span)
-    if isinstance(argument, ast.ListLiteral):
-        numbers = [item for item in argument.items if isinstance(item, ast.Literal) and item.kind in ("int", "decimal")]
+    if isinstance(argument, ast.ListExpr):
+        numbers = [
+            item for item in argument.items if isinstance(item, ast.LiteralExpr) and item.kind in ("int", "decimal")
+        ]
         if len(numbers) != len(argument.items):
             raise type_fault("T15", "a vector holds numbers only", argument.span)
         if len(numbers) != prop.type.dim:
@@ -138,7 +140,7 @@ def check_nearest(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> i
     return ir.Nearest(prop, query)
 
 
-def check_rrf(checker: ExpressionChecker, expr: ast.Call, scope: Scope) -> ir.Rrf:
+def check_rrf(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Rrf:
     """`rrf(arm, arm * weight, …, k)`: two rankings at least; `k` ranks nothing and comes last."""
     arguments = list(expr.arguments)
     last = arguments.pop() if len(arguments) > 2 and not _ranks(arguments[-1]) else None
@@ -159,7 +161,7 @@ def _weighted_arm(
     checker: ExpressionChecker, expr: ast.Expr, scope: Scope
 ) -> tuple[ir.Nearest | ir.Bm25, ir.Expr | None]:
     """`ranking` or `ranking * weight`; a weight is a number above 0."""
-    if not isinstance(expr, ast.Arithmetic) or not _ranks(expr):
+    if not isinstance(expr, ast.ArithmeticExpr) or not _ranks(expr):
         return _arm(checker, expr, scope), None
     weight = checker.check(expr.right, scope)
     constant = isinstance(weight, ir.Const | ir.ParamRef) and weight.type.is_numeric
@@ -177,5 +179,5 @@ def _arm(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> ir.Nearest
 
 def _ranks(expr: ast.Expr) -> bool:
     """Whether an argument of `rrf` is a ranking, weighed or not."""
-    inner = expr.left if isinstance(expr, ast.Arithmetic) else expr
-    return isinstance(inner, ast.Call) and inner.function in RANK
+    inner = expr.left if isinstance(expr, ast.ArithmeticExpr) else expr
+    return isinstance(inner, ast.CallExpr) and inner.function in RANK

@@ -22,7 +22,7 @@ from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
 
-def check_query(catalog: Catalog, query: ast.Query, source: Source) -> ResolvedRead | ir.MutationIR:
+def check_query(catalog: Catalog, query: ast.QueryDefinition, source: Source) -> ResolvedRead | ir.MutationIR:
     """Return the checked query, or raise `TypeCheckError` with every mistake found."""
     reporter = Reporter(source)
 
@@ -48,7 +48,7 @@ def check_query(catalog: Catalog, query: ast.Query, source: Source) -> ResolvedR
     return checked
 
 
-def _params(query: ast.Query, report: Report) -> dict[str, PropertyType | None]:
+def _params(query: ast.QueryDefinition, report: Report) -> dict[str, PropertyType | None]:
     """Parameter → type; None for one whose declaration is wrong."""
     params: dict[str, PropertyType | None] = {}
     for param in query.params:

@@ -93,7 +93,7 @@ class Route:
         return ends if self.left_is_source else {(to, from_) for from_, to in ends}
 
 
-def any_edge(catalog: Catalog, hop: ast.Hop, left: str | None, right: str | None, least: int, most: int) -> Route:
+def any_edge(catalog: Catalog, hop: ast.HopClause, left: str | None, right: str | None, least: int, most: int) -> Route:
     """The edge types that fit the ends; an end without a type is of whatever types the edges lead to."""
     if hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
         message = f"'${hop.edge_var}' would be an edge of any type"
@@ -137,7 +137,7 @@ def _reached(ways: set[tuple[str, str]], starts: frozenset[str], least: int, mos
     return frozenset[str]().union(*found)
 
 
-def _leads_nowhere(catalog: Catalog, hop: ast.Hop, left: str | None, right: str | None) -> Fault:
+def _leads_nowhere(catalog: Catalog, hop: ast.HopClause, left: str | None, right: str | None) -> Fault:
     if hop.left.text == hop.right.text:
         message = f"no edge can lead from '${hop.left}' to itself"
     else:

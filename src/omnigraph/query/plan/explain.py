@@ -166,7 +166,7 @@ def _assignments(values: Iterable[tuple[str, ir.Expr]]) -> str:
     return f"{{ {', '.join(texts)} }}" if texts else ""
 
 
-def _column(column: ir.Column, groups: Sequence[ir.Expr] = ()) -> str:
+def _column(column: ir.ReturnColumn, groups: Sequence[ir.Expr] = ()) -> str:
     text = _expr(_spoken(column.expr, groups))
     named = text if text == f"${column.name}" else f"{text} as {column.name}"
     return f"{named}: {column.type}"

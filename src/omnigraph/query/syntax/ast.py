@@ -1,8 +1,10 @@
-"""The tree of a `.gq` file, as written: nothing resolved, spans kept, equality blind to spans.
+"""Syntax tree of a `.gq` file: names are not resolved, spans are kept, and equality ignores spans.
 
-Expressions are one family. Conditions are expressions too (`Compare`, `Logic`, a text `Call`): what can
-be asked of a row can also be returned for it. Parentheses are not kept; the printer puts them where the
-tree needs them.
+The suffix of a class is its category in the grammar: `…Expr` for expressions, `…Clause` for clauses of a match block,
+`…Statement` for statements of a mutation. Nodes of a plan (`query.plan.ir`) have no suffix.
+
+Conditions are expressions (`CompareExpr`, `LogicExpr`, a text `CallExpr`), so a condition can also be returned.
+Parentheses are not kept; the formatter inserts those that the tree needs.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ ANY_EDGE = "->"
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LiteralExpr:
     """A constant; a date or datetime keeps the text it was written with."""
 
     kind: LiteralKind
@@ -41,7 +43,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class ListLiteral:
+class ListExpr:
     """`[a, b, …]`; where only constants make sense, the type checker says so."""
 
     items: tuple[Expr, ...]
@@ -58,7 +60,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectLiteral:
+class ObjectExpr:
     """`{ name: value, … }` as a value."""
 
     fields: tuple[Field, ...]
@@ -66,7 +68,7 @@ class ObjectLiteral:
 
 
 @dataclass(frozen=True, slots=True)
-class Var:
+class VarExpr:
     """`$x` alone: a parameter, or the whole entity."""
 
     name: str
@@ -74,7 +76,7 @@ class Var:
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyOf:
+class PropertyExpr:
     """`$x.p`."""
 
     var: Name
@@ -83,7 +85,7 @@ class PropertyOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpr:
     """`function(argument, …)`."""
 
     function: str
@@ -103,7 +105,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CaseExpr:
     """`case when a then b … else c end`, or `case x when a then b … end`."""
 
     subject: Expr | None
@@ -113,7 +115,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class WordExpr:
     """A bare name: an alias of a returned item, or a property where the context supplies the entity."""
 
     name: str
@@ -121,7 +123,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class CompareExpr:
     """`left op right`."""
 
     op: CompareOp
@@ -131,7 +133,7 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
-class Logic:
+class LogicExpr:
     """`a and b and …`, or the same with `or`: at least two parts."""
 
     op: OneOf["and", "or"]
@@ -140,15 +142,15 @@ class Logic:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
-    """`not condition`; with braces it is a `Negation` instead."""
+class NotExpr:
+    """`not condition`; with braces it is a `NotClause`."""
 
     expr: Expr
     span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNullExpr:
     """`expr is null` or `expr is not null`."""
 
     expr: Expr
@@ -157,7 +159,7 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class ArithmeticExpr:
     """`left op right` that computes a value."""
 
     op: ArithmeticOp
@@ -167,34 +169,34 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Negative:
-    """`-expr`; a number written with a sign is a `Literal`."""
+class NegativeExpr:
+    """`-expr`; a signed number is a `LiteralExpr`."""
 
     expr: Expr
     span: Span = field(default=NOWHERE, compare=False)
 
 
 Expr = (
-    Literal
-    | ListLiteral
-    | ObjectLiteral
-    | Var
-    | PropertyOf
-    | Call
-    | Case
-    | Word
-    | Compare
-    | Logic
-    | Not
-    | IsNull
-    | Arithmetic
-    | Negative
+    LiteralExpr
+    | ListExpr
+    | ObjectExpr
+    | VarExpr
+    | PropertyExpr
+    | CallExpr
+    | CaseExpr
+    | WordExpr
+    | CompareExpr
+    | LogicExpr
+    | NotExpr
+    | IsNullExpr
+    | ArithmeticExpr
+    | NegativeExpr
 )
 
 
-def calls_in(node: object) -> Iterator[Call]:
+def calls_in(node: object) -> Iterator[CallExpr]:
     """Every call in an expression, the outer ones first."""
-    if isinstance(node, Call):
+    if isinstance(node, CallExpr):
         yield node
     if isinstance(node, tuple):
         for part in node:
@@ -217,7 +219,7 @@ class PropertyMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class BindingClause:
     """`$x: Type { p: value, … }`, or with alternatives `$x: Type|Other`."""
 
     var: Name
@@ -237,7 +239,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class HopClause:
     """`$a $w:edge{1,3} $b`, `$a <edge> $b`, with alternatives `$a edge|other $b`, or over any edge `$a -> $b`."""
 
     left: Name
@@ -254,19 +256,19 @@ PathKind = OneOf["path", "shortest", "all shortest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PathClause:
     """`$p: path { hops }`, `$p: shortest { hop } by property`; `body` spans the braces."""
 
     var: Name
     kind: PathKind
-    hops: tuple[Hop, ...]
+    hops: tuple[HopClause, ...]
     by: Name | None = None
     body: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
+class NotClause:
     """`not { clauses }`; `body` spans the braces."""
 
     clauses: tuple[Clause, ...]
@@ -275,7 +277,7 @@ class Negation:
 
 
 @dataclass(frozen=True, slots=True)
-class Optional:
+class OptionalClause:
     """`optional { clauses }`; `body` spans the braces."""
 
     clauses: tuple[Clause, ...]
@@ -284,14 +286,14 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FilterClause:
     """A filter: an expression that is true, false or unknown in a row."""
 
     expr: Expr
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Clause = Binding | Hop | Path | Negation | Optional | Condition
+Clause = BindingClause | HopClause | PathClause | NotClause | OptionalClause | FilterClause
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,14 +321,14 @@ class Read:
     clauses: tuple[Clause, ...]
     items: tuple[ReturnItem, ...]
     order: tuple[SortItem, ...] = ()
-    limit: int | Var | None = None
+    limit: int | VarExpr | None = None
     match_body: Span = field(default=NOWHERE, compare=False)
     return_body: Span = field(default=NOWHERE, compare=False)
     order_body: Span = field(default=NOWHERE, compare=False)
     limit_span: Span = field(default=NOWHERE, compare=False)
     distinct: bool = False
-    having: tuple[Condition, ...] = ()
-    skip: int | Var | None = None
+    having: tuple[FilterClause, ...] = ()
+    skip: int | VarExpr | None = None
     having_body: Span = field(default=NOWHERE, compare=False)
     skip_span: Span = field(default=NOWHERE, compare=False)
 
@@ -344,7 +346,7 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class InsertStatement:
     """`insert Type { p: value, … } as $x`."""
 
     type: Name
@@ -355,7 +357,7 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateStatement:
     """`update Type set { p: value, … } where condition as $x`."""
 
     type: Name
@@ -367,7 +369,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteStatement:
     """`delete Type where condition as $x`."""
 
     type: Name
@@ -377,7 +379,7 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Upsert:
+class UpsertStatement:
     """`upsert Type { key: value, … } new { … } existing { … } as $x`; a branch that is not written is None.
 
     `key` holds the whole key and the assignments that apply to new and existing rows alike.
@@ -394,7 +396,7 @@ class Upsert:
     name: Name | None = None
 
 
-Statement = Insert | Update | Delete | Upsert
+Statement = InsertStatement | UpdateStatement | DeleteStatement | UpsertStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +441,7 @@ class Meta:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryDefinition:
     """`query name($p: T, …) @description("…") { … }`; `body` spans the braces."""
 
     name: Name
@@ -465,4 +467,4 @@ class Query:
 class QueryFile:
     """The queries of a text, in order."""
 
-    queries: tuple[Query, ...]
+    queries: tuple[QueryDefinition, ...]

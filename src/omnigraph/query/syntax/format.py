@@ -15,42 +15,42 @@ from omnigraph.lang.comment_printer import Printer, quote
 from omnigraph.lang.spans import NOWHERE, Source, Span
 from omnigraph.query.syntax.ast import (
     ANY_EDGE,
-    Arithmetic,
+    ArithmeticExpr,
     Assign,
-    Binding,
-    Call,
-    Case,
+    BindingClause,
+    CallExpr,
+    CaseExpr,
     Clause,
-    Compare,
-    Condition,
-    Delete,
+    CompareExpr,
+    DeleteStatement,
     Expr,
     Field,
-    Hop,
-    Insert,
-    IsNull,
-    ListLiteral,
-    Literal,
-    Logic,
+    FilterClause,
+    HopClause,
+    InsertStatement,
+    IsNullExpr,
+    ListExpr,
+    LiteralExpr,
+    LogicExpr,
     Meta,
-    Negation,
-    Negative,
-    Not,
-    ObjectLiteral,
-    Optional,
+    NegativeExpr,
+    NotClause,
+    NotExpr,
+    ObjectExpr,
+    OptionalClause,
     Param,
-    Path,
-    PropertyOf,
-    Query,
+    PathClause,
+    PropertyExpr,
+    QueryDefinition,
     QueryFile,
     Read,
     ReturnItem,
     SortItem,
     Statement,
-    Update,
-    Upsert,
-    Var,
-    Word,
+    UpdateStatement,
+    UpsertStatement,
+    VarExpr,
+    WordExpr,
     Write,
 )
 from omnigraph.query.syntax.parse_expressions import OPERATOR_WORDS
@@ -63,15 +63,15 @@ def format_queries(text: str, name: str = "<query>") -> str:
     """Return `text` in canonical layout, or raise `ParseError`."""
     source = Source(text, name)
     tree, comments = parse_source(source)
-    return _Formatter(Printer(source, comments)).file(tree)
+    return _QueryFormatter(Printer(source, comments)).file(tree)
 
 
 def print_queries(tree: QueryFile) -> str:
     """Return the text of a tree that need not come from any source."""
-    return _Formatter(Printer()).file(tree)
+    return _QueryFormatter(Printer()).file(tree)
 
 
-class _Formatter:
+class _QueryFormatter:
     def __init__(self, printer: Printer) -> None:
         self.printer = printer
 
@@ -82,7 +82,7 @@ class _Formatter:
 
     # -- queries ---------------------------------------------------------------------------------
 
-    def query(self, query: Query, *, apart: bool) -> None:
+    def query(self, query: QueryDefinition, *, apart: bool) -> None:
         printer = self.printer
         params = [self.param(param) for param in query.params]
         metas = [self.meta(meta) for meta in query.metas]
@@ -101,7 +101,9 @@ class _Formatter:
             self.write(query.body)
         printer.close(query.span.end)
 
-    def long_header(self, query: Query, head: str, params: list[str], metas: list[str], *, apart: bool) -> None:
+    def long_header(
+        self, query: QueryDefinition, head: str, params: list[str], metas: list[str], *, apart: bool
+    ) -> None:
         """Parameters and annotations on lines of their own, where the header is too long for one."""
         printer = self.printer
         if printer.fits(f"{head} {{", query.params_span) or not params:
@@ -137,7 +139,7 @@ class _Formatter:
         self.block("match", read.clauses, read.match_body.start, read.match_body)
         items = [self.return_item(item) for item in read.items]
         word = "return distinct" if read.distinct else "return"
-        objects = [item.expr if isinstance(item.expr, ObjectLiteral) else None for item in read.items]
+        objects = [item.expr if isinstance(item.expr, ObjectExpr) else None for item in read.items]
         self.list(word, items, [item.span for item in read.items], read.return_body, commas=False, objects=objects)
         if read.having:
             self.block("having", read.having, read.having_body.start, read.having_body)
@@ -146,7 +148,7 @@ class _Formatter:
             self.list("order", keys, [item.span for item in read.order], read.order_body, commas=True)
         for part, count, span in (("skip", read.skip, read.skip_span), ("limit", read.limit, read.limit_span)):
             if count is not None:
-                self.printer.item(f"{part} {f'${count.name}' if isinstance(count, Var) else count}", span)
+                self.printer.item(f"{part} {f'${count.name}' if isinstance(count, VarExpr) else count}", span)
 
     def list(
         self,
@@ -156,7 +158,7 @@ class _Formatter:
         body: Span,
         *,
         commas: bool,
-        objects: Sequence[ObjectLiteral | None] = (),
+        objects: Sequence[ObjectExpr | None] = (),
     ) -> None:
         """`word { a, b }` if it fits, else one to a line, with commas only where they are needed.
 
@@ -178,7 +180,7 @@ class _Formatter:
         """One line, or where that is an object too long for it, a line for each of its fields."""
         printer = self.printer
         # A comment behind the object does not break it: the comment gets a line of its own.
-        if not isinstance(object_, ObjectLiteral) or not object_.fields or printer.fits(text, object_.span):
+        if not isinstance(object_, ObjectExpr) or not object_.fields or printer.fits(text, object_.span):
             printer.item(text, span)
             return
         tail = text.removeprefix(head + self.expr(object_))
@@ -191,23 +193,23 @@ class _Formatter:
     def block(self, word: str, clauses: Sequence[Clause], start: int, body: Span) -> None:
         """`word { clause }` if it is one clause that fits, else one to a line."""
         printer = self.printer
-        if len(clauses) == 1 and not isinstance(clauses[0], Negation | Optional | Path):
+        if len(clauses) == 1 and not isinstance(clauses[0], NotClause | OptionalClause | PathClause):
             line = f"{word} {{ {self.clause(clauses[0])} }}"
             if printer.fits(line, body):
                 printer.item(line, Span(start, body.end))
                 return
         printer.open(f"{word} {{", start, body.start)
         for clause in clauses:
-            if isinstance(clause, Path):
+            if isinstance(clause, PathClause):
                 self.path(clause)
-            elif isinstance(clause, Negation | Optional):
-                nested = "not" if isinstance(clause, Negation) else "optional"
+            elif isinstance(clause, NotClause | OptionalClause):
+                nested = "not" if isinstance(clause, NotClause) else "optional"
                 self.block(nested, clause.clauses, clause.span.start, clause.body)
             else:
                 printer.item(self.clause(clause), clause.span)
         printer.close(body.end)
 
-    def path(self, path: Path) -> None:
+    def path(self, path: PathClause) -> None:
         """`$p: path { hop }` if it is one hop that fits, else one to a line."""
         printer = self.printer
         head, tail = f"${path.var}: {path.kind} {{", f"}} by {path.by}" if path.by else "}"
@@ -220,13 +222,13 @@ class _Formatter:
             printer.item(self.clause(hop), hop.span)
         printer.close(path.body.end, tail, last=path.span.end)
 
-    def clause(self, clause: Binding | Hop | Condition) -> str:
+    def clause(self, clause: BindingClause | HopClause | FilterClause) -> str:
         match clause:
-            case Binding():
+            case BindingClause():
                 matches = ", ".join(f"{match.property}: {self.expr(match.value)}" for match in clause.matches)
                 types = "|".join(name.text for name in (clause.type, *clause.also))
                 return f"${clause.var}: {types}{f' {{ {matches} }}' if matches else ''}"
-            case Hop():
+            case HopClause():
                 edge = "|".join(name.text for name in (clause.edge, *clause.also))
                 if clause.undirected:
                     edge = f"<{edge}" if clause.edge.text == ANY_EDGE else f"<{edge}>"
@@ -236,7 +238,7 @@ class _Formatter:
                     most = "" if clause.bounds.max is None else clause.bounds.max
                     bounds = f"{{{clause.bounds.min},{most}}}"
                 return f"${clause.left} {edge}{bounds} ${clause.right}"
-            case Condition():
+            case FilterClause():
                 return self.expr(clause.expr)
             case _:
                 assert_never(clause)
@@ -260,7 +262,7 @@ class _Formatter:
             items = [self.return_item(item) for item in write.items]
             self.list("return", items, [item.span for item in write.items], write.return_body, commas=False)
 
-    def upsert(self, statement: Upsert, name: str) -> None:
+    def upsert(self, statement: UpsertStatement, name: str) -> None:
         """All on one line if it fits, else each branch by itself."""
         branches = [
             ("new", statement.new, statement.new_body),
@@ -289,15 +291,15 @@ class _Formatter:
     def statement(self, statement: Statement) -> None:
         name = f" as ${statement.name}" if statement.name else ""
         match statement:
-            case Insert():
+            case InsertStatement():
                 self.assigns(f"insert {statement.type}", statement.assigns, name, statement.body, statement.span)
-            case Update():
+            case UpdateStatement():
                 tail = f" where {self.expr(statement.where)}{name}"
                 head = f"update {statement.type} set"
                 self.assigns(head, statement.assigns, tail, statement.body, statement.span)
-            case Delete():
+            case DeleteStatement():
                 self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}{name}", statement.span)
-            case Upsert():
+            case UpsertStatement():
                 self.upsert(statement, name)
             case _:
                 assert_never(statement)
@@ -325,60 +327,60 @@ class _Formatter:
     def bare(self, expr: Expr, own: int) -> str:
         """The text of an expression without parentheses around it; `own` is its precedence."""
         match expr:
-            case Literal() | ListLiteral() | ObjectLiteral():
+            case LiteralExpr() | ListExpr() | ObjectExpr():
                 return self.constructed(expr)
-            case PropertyOf():
+            case PropertyExpr():
                 return f"${expr.var}.{expr.property}"
-            case Var():
+            case VarExpr():
                 return f"${expr.name}"
-            case Word():
+            case WordExpr():
                 return expr.name
-            case Call():
+            case CallExpr():
                 distinct = "distinct " if expr.distinct else ""
                 return f"{expr.function}({distinct}{self.exprs(expr.arguments)})"
-            case Case():
+            case CaseExpr():
                 return self.case(expr)
-            case Arithmetic() | Negative():
+            case ArithmeticExpr() | NegativeExpr():
                 return self.arithmetic(expr, own)
-            case Compare() | Logic() | Not() | IsNull():
+            case CompareExpr() | LogicExpr() | NotExpr() | IsNullExpr():
                 return self.predicate(expr, own)
             case _:
                 assert_never(expr)
 
-    def constructed(self, expr: Literal | ListLiteral | ObjectLiteral) -> str:
+    def constructed(self, expr: LiteralExpr | ListExpr | ObjectExpr) -> str:
         match expr:
-            case ObjectLiteral():
+            case ObjectExpr():
                 return f"{{ {', '.join(self.field(field) for field in expr.fields)} }}" if expr.fields else "{}"
-            case ListLiteral():
+            case ListExpr():
                 return f"[{self.exprs(expr.items)}]"
-            case Literal():
+            case LiteralExpr():
                 return self.literal(expr)
             case _:
                 assert_never(expr)
 
-    def case(self, expr: Case) -> str:
+    def case(self, expr: CaseExpr) -> str:
         parts = [] if expr.subject is None else [self.expr(expr.subject)]
         parts += [f"when {self.expr(b.condition)} then {self.expr(b.value)}" for b in expr.branches]
         parts += [] if expr.otherwise is None else [f"else {self.expr(expr.otherwise)}"]
         return f"case {' '.join(parts)} end"
 
-    def arithmetic(self, expr: Arithmetic | Negative, own: int) -> str:
-        if isinstance(expr, Arithmetic):
+    def arithmetic(self, expr: ArithmeticExpr | NegativeExpr, own: int) -> str:
+        if isinstance(expr, ArithmeticExpr):
             return f"{self.expr(expr.left, own)} {expr.op} {self.expr(expr.right, own + 1)}"
         # `-5` parses as a literal, so the negation of the literal 5 needs parentheses.
         return f"-({self.bare(expr.expr, own)})" if _is_number(expr.expr) else f"-{self.expr(expr.expr, own)}"
 
-    def predicate(self, expr: Compare | Logic | Not | IsNull, own: int) -> str:
+    def predicate(self, expr: CompareExpr | LogicExpr | NotExpr | IsNullExpr, own: int) -> str:
         match expr:
-            case Compare():
+            case CompareExpr():
                 return f"{self.expr(expr.left, own + 1)} {expr.op} {self.expr(expr.right, own + 1)}"
-            case Logic():
+            case LogicExpr():
                 return f" {expr.op} ".join(self.expr(part, own + 1) for part in expr.parts)
-            case Not():
+            case NotExpr():
                 inner = self.expr(expr.expr, own)
                 # Without parentheses, `not -x` parses as a subtraction from the name `not`.
                 return f"not ({inner})" if inner.startswith("-") else f"not {inner}"
-            case IsNull():
+            case IsNullExpr():
                 return f"{self.expr(expr.expr, own + 1)} is {'not ' if expr.negated else ''}null"
             case _:
                 assert_never(expr)
@@ -389,7 +391,7 @@ class _Formatter:
     def field(self, field: Field) -> str:
         return f"{field.name}: {self.expr(field.value)}"
 
-    def literal(self, literal: Literal) -> str:
+    def literal(self, literal: LiteralExpr) -> str:
         match literal.kind:
             case "bool":
                 return "true" if literal.value else "false"
@@ -424,21 +426,30 @@ _ALONE = 8
 def _level(expr: Expr) -> int:
     """How tightly an expression holds together; see the grammar."""
     match expr:
-        case Logic():
+        case LogicExpr():
             return 1 if expr.op == "or" else 2
-        case Not():
+        case NotExpr():
             return 3
-        case Compare() | IsNull():
+        case CompareExpr() | IsNullExpr():
             return 4
-        case Arithmetic():
+        case ArithmeticExpr():
             return 5 if expr.op in ("+", "-") else 6
-        case Negative():
+        case NegativeExpr():
             return 7
-        case Literal() | ListLiteral() | ObjectLiteral() | Var() | PropertyOf() | Word() | Call() | Case():
+        case (
+            LiteralExpr()
+            | ListExpr()
+            | ObjectExpr()
+            | VarExpr()
+            | PropertyExpr()
+            | WordExpr()
+            | CallExpr()
+            | CaseExpr()
+        ):
             return _ALONE
         case _:
             assert_never(expr)
 
 
 def _is_number(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.kind in ("int", "decimal")
+    return isinstance(expr, LiteralExpr) and expr.kind in ("int", "decimal")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, VAR, Token
-from omnigraph.query.syntax.ast import Branch, Case, Expr
+from omnigraph.query.syntax.ast import Branch, CaseExpr, Expr
 
 if TYPE_CHECKING:
     from omnigraph.query.syntax.parse_expressions import ExpressionParser
@@ -48,7 +48,7 @@ def _can_follow(token: Token) -> bool:
     return token.kind in (VAR, STRING, DIGITS, DECIMAL) or token.text in ("(", "[", "-")
 
 
-def parse_case(parser: ExpressionParser, start: int) -> Case:
+def parse_case(parser: ExpressionParser, start: int) -> CaseExpr:
     """The expression behind the word `case`."""
     cursor = parser.cursor
     cursor.enter()
@@ -63,4 +63,4 @@ def parse_case(parser: ExpressionParser, start: int) -> Case:
     otherwise: Expr | None = parser.expression("a value") if cursor.accept("else") else None
     cursor.expect("end", " to close 'case'")
     cursor.leave()
-    return Case(subject, tuple(branches), otherwise, cursor.since(start))
+    return CaseExpr(subject, tuple(branches), otherwise, cursor.since(start))

@@ -20,24 +20,24 @@ from omnigraph.lang.spans import Name, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, END, LOWER, PUNCT, STRING, UPPER, VAR, Token
 from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.syntax.ast import (
-    Arithmetic,
+    ArithmeticExpr,
     ArithmeticOp,
-    Call,
-    Compare,
+    CallExpr,
+    CompareExpr,
     CompareOp,
     Expr,
     Field,
-    IsNull,
-    ListLiteral,
-    Literal,
-    Logic,
-    Negative,
-    Not,
-    ObjectLiteral,
-    PropertyOf,
-    Query,
-    Var,
-    Word,
+    IsNullExpr,
+    ListExpr,
+    LiteralExpr,
+    LogicExpr,
+    NegativeExpr,
+    NotExpr,
+    ObjectExpr,
+    PropertyExpr,
+    QueryDefinition,
+    VarExpr,
+    WordExpr,
 )
 from omnigraph.query.syntax.foreign import about_function
 from omnigraph.query.syntax.parse_cases import case_starts, parse_case
@@ -69,7 +69,7 @@ _FOREIGN_OPERATORS = {
 }
 
 
-class ExpressionParser(FileParser[Query]):
+class ExpressionParser(FileParser[QueryDefinition]):
     """The part of the parser that reads expressions."""
 
     @cached_property
@@ -91,7 +91,7 @@ class ExpressionParser(FileParser[Query]):
             parts.append(self.joined("and", "a condition") if op == "or" else self.denied("a condition"))
         if len(parts) == 1:
             return parts[0]
-        return Logic("or" if op == "or" else "and", tuple(parts), cursor.since(mark))
+        return LogicExpr("or" if op == "or" else "and", tuple(parts), cursor.since(mark))
 
     def denied(self, expected: str) -> Expr:
         """`not a`; a name `not` is told by what stands behind it."""
@@ -108,7 +108,7 @@ class ExpressionParser(FileParser[Query]):
         cursor.take()
         expr = self.denied("a condition behind 'not'")
         cursor.leave()
-        return Not(expr, cursor.since(mark))
+        return NotExpr(expr, cursor.since(mark))
 
     def comparison(self, expected: str) -> Expr:
         """`a = b` and its kin, `a is null`, or just `a`."""
@@ -119,17 +119,17 @@ class ExpressionParser(FileParser[Query]):
             cursor.take()
             negated = cursor.accept("not")
             cursor.take()
-            return IsNull(left, negated, cursor.since(mark))
+            return IsNullExpr(left, negated, cursor.since(mark))
         op = self.comparison_operator()
         if op is None:
             return left
         self.refuse_foreign_operator(op)
-        if op == "<" and isinstance(left, Var) and cursor.at("-") and cursor.ahead().kind in (LOWER, UPPER, PUNCT):
+        if op == "<" and isinstance(left, VarExpr) and cursor.at("-") and cursor.ahead().kind in (LOWER, UPPER, PUNCT):
             raise cursor.fault("a value to compare with", hint=NO_ARROWS)
         right = self.sum("a value to compare with")
         if cursor.token.text in SYMBOLS:
             raise cursor.fault("one comparison", hint="compare two values at a time: a < b and b < c")
-        return Compare(op, left, right, cursor.since(mark))
+        return CompareExpr(op, left, right, cursor.since(mark))
 
     def comparison_operator(self) -> CompareOp | None:
         """Step over a comparison, if one stands here."""
@@ -187,7 +187,7 @@ class ExpressionParser(FileParser[Query]):
             right = self.signed("a value")
             if operators is _SUMS:
                 right = self.chain(_PRODUCTS, right, start)
-            left = Arithmetic(op, left, right, cursor.since(mark))
+            left = ArithmeticExpr(op, left, right, cursor.since(mark))
         for _ in range(levels):
             cursor.leave()
         return left
@@ -213,7 +213,7 @@ class ExpressionParser(FileParser[Query]):
         cursor.take()
         expr = self.signed("a value")
         cursor.leave()
-        return Negative(expr, cursor.since(mark))
+        return NegativeExpr(expr, cursor.since(mark))
 
     # -- what stands alone -----------------------------------------------------------------------
 
@@ -225,10 +225,10 @@ class ExpressionParser(FileParser[Query]):
         if kind == VAR:
             cursor.take()
             if not cursor.at("."):
-                return Var(token.text[1:], Span(token.start, token.end))
+                return VarExpr(token.text[1:], Span(token.start, token.end))
             cursor.take()
             property_ = name_of(cursor.expect_lower("a property name"))
-            return PropertyOf(
+            return PropertyExpr(
                 Name(token.text[1:], Span(token.start, token.end)), property_, Span(token.start, property_.span.end)
             )
         if kind == LOWER:
@@ -266,18 +266,18 @@ class ExpressionParser(FileParser[Query]):
         token = cursor.take()
         span = Span(token.start, token.end)
         if token.text in ("true", "false"):
-            return Literal("bool", token.text == "true", span)
+            return LiteralExpr("bool", token.text == "true", span)
         if cursor.at(".") and cursor.ahead().kind == LOWER:
             raise no_dollar(token.text, span, f"{token.text}.{cursor.ahead().text}")
         if token.text == "case" and token.start in self.case_starts:
             return parse_case(self, token.start)
         if not cursor.at("("):
-            return Word(token.text, span)
+            return WordExpr(token.text, span)
         if token.text in LITERAL_CALLS:
             return self.literal_call(token)
         return self.call(token)
 
-    def call(self, token: Token) -> Call:
+    def call(self, token: Token) -> CallExpr:
         """`function(argument, …)`, behind its name."""
         cursor = self.cursor
         function = FUNCTIONS.get(token.text)
@@ -304,9 +304,9 @@ class ExpressionParser(FileParser[Query]):
             plural = "argument" if function.wanted == "1" else "arguments"
             message = f"'{token.text}' takes {function.wanted} {plural}, not {len(arguments)}"
             raise Fault(message, span, hint=f"write {function.usage}")
-        if token.text == "nearest" and not isinstance(arguments[0], PropertyOf):
+        if token.text == "nearest" and not isinstance(arguments[0], PropertyExpr):
             raise Fault("'nearest' ranks a vector property", arguments[0].span, hint=f"write {function.usage}")
-        return Call(token.text, tuple(arguments), span, distinct)
+        return CallExpr(token.text, tuple(arguments), span, distinct)
 
     # -- literals --------------------------------------------------------------------------------
 
@@ -314,21 +314,23 @@ class ExpressionParser(FileParser[Query]):
         """A value that can stand in a pattern: a literal, a parameter or `now()`."""
         token = self.cursor.token
         expr = self.signed("a value (a literal, '$param' or now())")
-        if isinstance(expr, Literal | ListLiteral | Var) or (isinstance(expr, Call) and expr.function == "now"):
+        if isinstance(expr, LiteralExpr | ListExpr | VarExpr) or (
+            isinstance(expr, CallExpr) and expr.function == "now"
+        ):
             return expr
         hint = "compute the value beforehand and pass it as a parameter"
-        if isinstance(expr, Word):
+        if isinstance(expr, WordExpr):
             hint = f'text is written in double quotes: "{expr.name}"'
             if expr.name == "null":
                 hint = "what has no value is found by a clause: '$x.property is null'"
         raise Fault("only a literal, a '$param' or now() can stand here", self.cursor.since(token.start), hint=hint)
 
-    def scalar_literal(self, mark: int) -> Literal:
+    def scalar_literal(self, mark: int) -> LiteralExpr:
         """A string or a number; `mark` is where its sign stands, if it has one."""
         cursor = self.cursor
         token = cursor.take()
         if token.kind == STRING:
-            return Literal("string", decode_string(token), Span(token.start, token.end))
+            return LiteralExpr("string", decode_string(token), Span(token.start, token.end))
         exponent = self.exponent(token.end)
         span = cursor.since(mark)
         sign = -1 if mark < token.start else 1
@@ -336,11 +338,11 @@ class ExpressionParser(FileParser[Query]):
             value = sign * whole_number(token)
             if value < _I64_MIN:
                 raise Fault("the number does not fit 64 bits", span)
-            return Literal("int", value, span)
+            return LiteralExpr("int", value, span)
         number = sign * float(token.text + exponent)
         if abs(number) == float("inf"):
             raise Fault("the number is too large for a 64-bit float", span)
-        return Literal("decimal", number, span)
+        return LiteralExpr("decimal", number, span)
 
     def exponent(self, end: int) -> str:
         """The exponent glued to a number that ended at `end`, stepped over; empty when there is none."""
@@ -356,7 +358,7 @@ class ExpressionParser(FileParser[Query]):
             return ""
         return "".join(cursor.take().text for _ in range(3))
 
-    def literal_call(self, word: Token) -> Literal:
+    def literal_call(self, word: Token) -> LiteralExpr:
         """Parse the rest of `date("…")` and other literals of this form, behind the word."""
         kind = LITERAL_CALLS[word.text]
         assert kind.literal_call is not None
@@ -369,9 +371,9 @@ class ExpressionParser(FileParser[Query]):
             kind.read(text)
         except ValueFormatError as error:
             raise Fault(error.message, text_at, hint=error.hint) from None
-        return Literal(kind.literal_call, text, cursor.since(word.start))
+        return LiteralExpr(kind.literal_call, text, cursor.since(word.start))
 
-    def list_literal(self) -> ListLiteral:
+    def list_literal(self) -> ListExpr:
         """`[a, b, …]`."""
         cursor = self.cursor
         mark = cursor.mark
@@ -384,14 +386,14 @@ class ExpressionParser(FileParser[Query]):
                 break
         cursor.expect("]", " to close the list")
         cursor.leave()
-        return ListLiteral(tuple(items), cursor.since(mark))
+        return ListExpr(tuple(items), cursor.since(mark))
 
     def at_object(self) -> bool:
         """Whether a brace begins an object, and not a block that stands in the wrong place."""
         first, second = self.cursor.ahead(), self.cursor.ahead(2)
         return first.text == "}" or (second.text == ":" and first.kind in (LOWER, STRING))
 
-    def object_literal(self) -> ObjectLiteral:
+    def object_literal(self) -> ObjectExpr:
         """`{ name: value, … }`."""
         cursor = self.cursor
         mark = cursor.mark
@@ -411,7 +413,7 @@ class ExpressionParser(FileParser[Query]):
                 break
         cursor.expect("}", " to close the object")
         cursor.leave()
-        return ObjectLiteral(tuple(fields), cursor.since(mark))
+        return ObjectExpr(tuple(fields), cursor.since(mark))
 
     def integer(self, what: str) -> int:
         """A whole number without a sign."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from omnigraph.lang.cursor import Cursor, name_of
 from omnigraph.lang.tokens import LOWER, VAR
-from omnigraph.query.syntax.ast import Hop, Path, PathKind
+from omnigraph.query.syntax.ast import HopClause, PathClause, PathKind
 from omnigraph.suggestions import did_you_mean
 
 _WORDS = ("path", "shortest", "all")
@@ -18,14 +18,14 @@ def starts_path(cursor: Cursor) -> bool:
     return word.kind == LOWER and (word.text in ("path", "shortest", "all") or after.text == "{")
 
 
-def parse_path(cursor: Cursor, hop: Callable[[], Hop]) -> Path:
+def parse_path(cursor: Cursor, hop: Callable[[], HopClause]) -> PathClause:
     """A path and the hops it is made of; `hop` reads one of these."""
     mark = cursor.mark
     var = name_of(cursor.take())
     cursor.take()
     kind = _kind(cursor)
     start = cursor.expect("{", f" and the hops of the path: {kind} {{ $a edge $b }}").start
-    hops: list[Hop] = []
+    hops: list[HopClause] = []
     while not hops or not cursor.at("}"):
         if cursor.token.kind != VAR or cursor.ahead().text == ".":
             raise cursor.fault("a hop of the path ('$a edge $b')", hint="conditions stand behind the path")
@@ -36,7 +36,7 @@ def parse_path(cursor: Cursor, hop: Callable[[], Hop]) -> Path:
     if cursor.at("by") and cursor.ahead().text not in ("(", "{"):
         cursor.take()
         by = name_of(cursor.expect_lower("the edge property to add up"))
-    return Path(var, kind, tuple(hops), by, body, cursor.since(mark))
+    return PathClause(var, kind, tuple(hops), by, body, cursor.since(mark))
 
 
 def _kind(cursor: Cursor) -> PathKind:

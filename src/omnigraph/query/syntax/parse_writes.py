@@ -10,7 +10,17 @@ from collections.abc import Callable
 from omnigraph.lang.cursor import name_of
 from omnigraph.lang.spans import Name, Span
 from omnigraph.lang.tokens import LOWER, UPPER, VAR
-from omnigraph.query.syntax.ast import Assign, Delete, Expr, Insert, ReturnItem, Statement, Update, Upsert, Write
+from omnigraph.query.syntax.ast import (
+    Assign,
+    DeleteStatement,
+    Expr,
+    InsertStatement,
+    ReturnItem,
+    Statement,
+    UpdateStatement,
+    UpsertStatement,
+    Write,
+)
 from omnigraph.query.syntax.foreign import about_opening, about_start, about_statement
 from omnigraph.query.syntax.parse_expressions import ExpressionParser
 from omnigraph.suggestions import did_you_mean
@@ -94,17 +104,17 @@ class WriteParser(ExpressionParser):
         if word == "insert":
             assigns, body = self.assigns("insert")
             name = self.row_name()
-            return Insert(type_, assigns, body, cursor.since(mark), name)
+            return InsertStatement(type_, assigns, body, cursor.since(mark), name)
         if word == "update":
             if not cursor.accept("set"):
                 raise cursor.fault("'set' and the new values", hint=about_statement(word, type_.text))
             assigns, body = self.assigns("set")
             where, name = self.where(word), self.row_name()
-            return Update(type_, assigns, where, body, cursor.since(mark), name)
+            return UpdateStatement(type_, assigns, where, body, cursor.since(mark), name)
         if word == "upsert":
             return self.upsert(type_, mark)
         where, name = self.where(word), self.row_name()
-        return Delete(type_, where, cursor.since(mark), name)
+        return DeleteStatement(type_, where, cursor.since(mark), name)
 
     def row_name(self) -> Name | None:
         """`as $x`, if it stands here: what to call the rows of the statement."""
@@ -114,14 +124,14 @@ class WriteParser(ExpressionParser):
             else None
         )
 
-    def upsert(self, type_: Name, mark: int) -> Upsert:
+    def upsert(self, type_: Name, mark: int) -> UpsertStatement:
         """`{ key } new { … } existing { … }`."""
         cursor = self.cursor
         key, key_body = self.assigns("upsert")
         new, new_body = self.assigns("new") if cursor.accept("new") else (None, Span(0, 0))
         existing, existing_body = self.assigns("existing") if cursor.accept("existing") else (None, Span(0, 0))
         name = self.row_name()
-        return Upsert(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark), name)
+        return UpsertStatement(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark), name)
 
     def assigns(self, word: str) -> tuple[tuple[Assign, ...], Span]:
         """`{ p: value, … }`; commas may be left out."""

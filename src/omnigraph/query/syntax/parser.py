@@ -16,30 +16,30 @@ from omnigraph.lang.tokens import LOWER, UPPER, VAR, Comment, Token
 from omnigraph.query.functions import TEXT
 from omnigraph.query.syntax.ast import (
     ANY_EDGE,
-    Binding,
+    BindingClause,
     Bounds,
-    Call,
-    Case,
+    CallExpr,
+    CaseExpr,
     Clause,
-    Compare,
-    Condition,
+    CompareExpr,
     Expr,
-    Hop,
-    IsNull,
-    Logic,
+    FilterClause,
+    HopClause,
+    IsNullExpr,
+    LogicExpr,
     Meta,
-    Negation,
-    Not,
-    Optional,
+    NotClause,
+    NotExpr,
+    OptionalClause,
     Param,
+    PropertyExpr,
     PropertyMatch,
-    PropertyOf,
-    Query,
+    QueryDefinition,
     QueryFile,
     Read,
     SortItem,
-    Var,
-    Word,
+    VarExpr,
+    WordExpr,
 )
 from omnigraph.query.syntax.foreign import about_part, about_start
 from omnigraph.query.syntax.parse_expressions import (
@@ -82,17 +82,17 @@ def parse_queries(text: str, name: str = "<query>") -> QueryFile:
 
 def parse_source(source: Source) -> tuple[QueryFile, list[Comment]]:
     """Return the tree and the comments, which only a formatter wants."""
-    parser = _Parser(source)
+    parser = _QueryParser(source)
     queries, comments = parser.parse(parser.query, _at_query)
     return QueryFile(queries), comments
 
 
-class _Parser(WriteParser):
+class _QueryParser(WriteParser):
     _first = True
 
     # -- queries ---------------------------------------------------------------------------------
 
-    def query(self) -> Query:
+    def query(self) -> QueryDefinition:
         cursor = self.cursor
         mark = cursor.mark
         first, self._first = self._first, False
@@ -117,9 +117,9 @@ class _Parser(WriteParser):
         opened = cursor.expect("{", " to open the query").start
         body = self.read() if cursor.at("match") else self.write()
         cursor.expect("}", " to close the query")
-        return Query(name, tuple(params), metas, body, params_span, cursor.since(opened), cursor.since(mark))
+        return QueryDefinition(name, tuple(params), metas, body, params_span, cursor.since(opened), cursor.since(mark))
 
-    def bare_query(self) -> Query:
+    def bare_query(self) -> QueryDefinition:
         """A `match … return …` or statements without a head: a whole text that is one query."""
         cursor = self.cursor
         mark = cursor.mark
@@ -128,7 +128,7 @@ class _Parser(WriteParser):
         if not cursor.at_end():
             raise cursor.fault(self.closing)
         start = Span(mark, mark)
-        return Query(Name(INLINE, start), (), (), body, start, cursor.since(mark), cursor.since(mark))
+        return QueryDefinition(Name(INLINE, start), (), (), body, start, cursor.since(mark), cursor.since(mark))
 
     def param(self) -> Param:
         cursor = self.cursor
@@ -212,7 +212,7 @@ class _Parser(WriteParser):
             skip_span,
         )
 
-    def having(self) -> tuple[tuple[Condition, ...], Span]:
+    def having(self) -> tuple[tuple[FilterClause, ...], Span]:
         """`having { condition … }`, if it stands here."""
         cursor = self.cursor
         if not cursor.accept("having"):
@@ -224,7 +224,7 @@ class _Parser(WriteParser):
         cursor.take()
         return tuple(conditions), cursor.since(start)
 
-    def row_count(self, word: str) -> tuple[int | Var | None, Span]:
+    def row_count(self, word: str) -> tuple[int | VarExpr | None, Span]:
         """`skip n` or `limit n`, if it stands here; n may be a parameter."""
         cursor = self.cursor
         start = cursor.mark
@@ -232,7 +232,7 @@ class _Parser(WriteParser):
             return None, Span(0, 0)
         if cursor.token.kind == VAR:
             token = cursor.take()
-            return Var(token.text[1:], Span(token.start, token.end)), cursor.since(start)
+            return VarExpr(token.text[1:], Span(token.start, token.end)), cursor.since(start)
         return self.integer("a whole number of rows, or a parameter"), cursor.since(start)
 
     def block(self, word: str) -> tuple[list[Clause], Span]:
@@ -260,7 +260,7 @@ class _Parser(WriteParser):
         elif token.text in ("not", "optional") and cursor.ahead().text == "{":
             cursor.take()
             clauses, body = self.block(token.text)
-            kind = Negation if token.text == "not" else Optional
+            kind = NotClause if token.text == "not" else OptionalClause
             return kind(tuple(clauses), body, cursor.since(token.start))
         return self.condition()
 
@@ -281,7 +281,7 @@ class _Parser(WriteParser):
         named = edge.kind in (LOWER, UPPER) and closed.text in (">", "{", "|")
         return after.text == "<" and (named or edge.text == ANY_EDGE)
 
-    def binding(self) -> Binding:
+    def binding(self) -> BindingClause:
         cursor = self.cursor
         mark = cursor.mark
         var = name_of(cursor.take())
@@ -299,9 +299,9 @@ class _Parser(WriteParser):
                 matches.append(PropertyMatch(name, self.atom(), cursor.since(start)))
                 if not cursor.at("}"):
                     cursor.expect(",", " or '}' behind a property")
-        return Binding(var, type_, tuple(matches), cursor.since(mark), tuple(also))
+        return BindingClause(var, type_, tuple(matches), cursor.since(mark), tuple(also))
 
-    def hop(self) -> Hop:
+    def hop(self) -> HopClause:
         cursor = self.cursor
         mark = cursor.mark
         left = name_of(cursor.take())
@@ -335,7 +335,7 @@ class _Parser(WriteParser):
             raise cursor.fault("a variable at the far end of the hop", hint=hint)
         bounds = self.bounds() if cursor.at("{") else None
         right = name_of(cursor.expect_variable("a variable at the far end of the hop"))
-        return Hop(left, edge, right, edge_var, undirected, bounds, cursor.since(mark), tuple(also))
+        return HopClause(left, edge, right, edge_var, undirected, bounds, cursor.since(mark), tuple(also))
 
     def bounds(self) -> Bounds:
         cursor = self.cursor
@@ -349,7 +349,7 @@ class _Parser(WriteParser):
         cursor.expect("}", " to close the hop bounds")
         return Bounds(low, high, cursor.since(mark))
 
-    def condition(self) -> Condition:
+    def condition(self) -> FilterClause:
         """An expression that can be true or false: a comparison, a text predicate, these joined, a Bool."""
         cursor = self.cursor
         mark = cursor.mark
@@ -362,15 +362,15 @@ class _Parser(WriteParser):
         expr = self.expression(CLAUSE)
         if not self.can_stand_alone(expr):
             raise self.no_comparison(expr)
-        return Condition(expr, cursor.since(mark))
+        return FilterClause(expr, cursor.since(mark))
 
     def can_stand_alone(self, expr: Expr) -> bool:
         """Whether an expression is a condition by its form, or may be a Bool because nothing goes on behind it."""
-        if isinstance(expr, PropertyOf):
+        if isinstance(expr, PropertyExpr):
             return self.begins_clause()
-        if isinstance(expr, Call):
+        if isinstance(expr, CallExpr):
             return expr.function in TEXT
-        return isinstance(expr, Compare | Logic | Not | IsNull | Case)
+        return isinstance(expr, CompareExpr | LogicExpr | NotExpr | IsNullExpr | CaseExpr)
 
     def begins_clause(self) -> bool:
         """Whether what stands here can be the next clause, or ends the block."""
@@ -388,7 +388,7 @@ class _Parser(WriteParser):
         cursor = self.cursor
         op = cursor.token.text
         hint = _FOREIGN_WORDS.get(op)
-        if isinstance(left, Word):
+        if isinstance(left, WordExpr):
             if op == ":" or (cursor.token.kind == LOWER and cursor.ahead().kind in (VAR, LOWER)):
                 return no_dollar(left.name, left.span, left.name)
             hint = did_you_mean(left.name, ("not", "search", "match_text", "fuzzy"))
@@ -401,7 +401,7 @@ class _Parser(WriteParser):
         token = cursor.token
         if token.text not in ("asc", "desc"):
             return SortItem(expr, None, cursor.since(mark))
-        if isinstance(expr, Call) and expr.function == "nearest":
+        if isinstance(expr, CallExpr) and expr.function == "nearest":
             raise Fault(
                 f"'nearest' is always best first and takes no '{token.text}'",
                 cursor.here,

@@ -8,33 +8,33 @@ from omnigraph.errors import ParseError
 from omnigraph.lang.spans import Name
 from omnigraph.query.syntax import ast
 from omnigraph.query.syntax.ast import (
-    Arithmetic,
+    ArithmeticExpr,
     Assign,
-    Binding,
+    BindingClause,
     Bounds,
-    Call,
-    Compare,
-    Condition,
-    Delete,
-    Hop,
-    Insert,
-    IsNull,
-    ListLiteral,
-    Literal,
-    Logic,
+    CallExpr,
+    CompareExpr,
+    DeleteStatement,
+    FilterClause,
+    HopClause,
+    InsertStatement,
+    IsNullExpr,
+    ListExpr,
+    LiteralExpr,
+    LogicExpr,
     Meta,
-    Negation,
-    Negative,
-    Not,
+    NegativeExpr,
+    NotClause,
+    NotExpr,
     Param,
+    PropertyExpr,
     PropertyMatch,
-    PropertyOf,
     Read,
     ReturnItem,
     SortItem,
-    Update,
-    Var,
-    Word,
+    UpdateStatement,
+    VarExpr,
+    WordExpr,
     Write,
 )
 from omnigraph.query.syntax.parser import parse_queries
@@ -68,81 +68,81 @@ def name(text):
 
 
 def prop(var, property_):
-    return PropertyOf(Name(var), Name(property_))
+    return PropertyExpr(Name(var), Name(property_))
 
 
 def string(value):
-    return Literal("string", value)
+    return LiteralExpr("string", value)
 
 
 def integer(value):
-    return Literal("int", value)
+    return LiteralExpr("int", value)
 
 
 # -- clauses -----------------------------------------------------------------------------------------
 
 # text: the one clause it is
 CLAUSES = {
-    "$x: A": Binding(name("x"), name("A")),
-    "$x:A": Binding(name("x"), name("A")),
-    "$x : A": Binding(name("x"), name("A")),
-    "$_: A": Binding(name("_"), name("A")),
-    "$_x1: A_b2": Binding(name("_x1"), name("A_b2")),
-    "$x: A {}": Binding(name("x"), name("A")),
-    "$x: A { p: 1 }": Binding(name("x"), name("A"), (PropertyMatch(name("p"), integer(1)),)),
-    "$x: A { p: 1, }": Binding(name("x"), name("A"), (PropertyMatch(name("p"), integer(1)),)),
-    '$x: A { p: $v, q: "a" }': Binding(
-        name("x"), name("A"), (PropertyMatch(name("p"), Var("v")), PropertyMatch(name("q"), string("a")))
+    "$x: A": BindingClause(name("x"), name("A")),
+    "$x:A": BindingClause(name("x"), name("A")),
+    "$x : A": BindingClause(name("x"), name("A")),
+    "$_: A": BindingClause(name("_"), name("A")),
+    "$_x1: A_b2": BindingClause(name("_x1"), name("A_b2")),
+    "$x: A {}": BindingClause(name("x"), name("A")),
+    "$x: A { p: 1 }": BindingClause(name("x"), name("A"), (PropertyMatch(name("p"), integer(1)),)),
+    "$x: A { p: 1, }": BindingClause(name("x"), name("A"), (PropertyMatch(name("p"), integer(1)),)),
+    '$x: A { p: $v, q: "a" }': BindingClause(
+        name("x"), name("A"), (PropertyMatch(name("p"), VarExpr("v")), PropertyMatch(name("q"), string("a")))
     ),
-    "$x: A { p: now() }": Binding(name("x"), name("A"), (PropertyMatch(name("p"), Call("now", ())),)),
-    "$a e $b": Hop(name("a"), name("e"), name("b")),
-    "$a e $a": Hop(name("a"), name("e"), name("a")),
-    "$_ e $_": Hop(name("_"), name("e"), name("_")),
-    "$a _e9 $b": Hop(name("a"), name("_e9"), name("b")),
-    "$a <e> $b": Hop(name("a"), name("e"), name("b"), undirected=True),
-    "$a < e > $b": Hop(name("a"), name("e"), name("b"), undirected=True),
-    "$a $w:e $b": Hop(name("a"), name("e"), name("b"), name("w")),
-    "$a $w: e $b": Hop(name("a"), name("e"), name("b"), name("w")),
-    "$a $_:e $b": Hop(name("a"), name("e"), name("b"), name("_")),
-    "$a $w:<e> $b": Hop(name("a"), name("e"), name("b"), name("w"), undirected=True),
-    "$a e{1,3} $b": Hop(name("a"), name("e"), name("b"), bounds=Bounds(1, 3)),
-    "$a e { 1 , 3 } $b": Hop(name("a"), name("e"), name("b"), bounds=Bounds(1, 3)),
-    "$a e{2,} $b": Hop(name("a"), name("e"), name("b"), bounds=Bounds(2, None)),
-    "$a e{0,0} $b": Hop(name("a"), name("e"), name("b"), bounds=Bounds(0, 0)),
-    "$a <e>{1,2} $b": Hop(name("a"), name("e"), name("b"), undirected=True, bounds=Bounds(1, 2)),
-    "$a contains $b": Hop(name("a"), name("contains"), name("b")),
-    "$a starts_with $b": Hop(name("a"), name("starts_with"), name("b")),
-    "$a contains{1,2} $b": Hop(name("a"), name("contains"), name("b"), bounds=Bounds(1, 2)),
-    "$a $w:contains $b": Hop(name("a"), name("contains"), name("b"), name("w")),
-    "$a contains $b.p": Condition(Compare("contains", Var("a"), prop("b", "p"))),
-    '$a contains "b"': Condition(Compare("contains", Var("a"), string("b"))),
-    "$a.p contains $b": Condition(Compare("contains", prop("a", "p"), Var("b"))),
-    "$a.p starts_with $b.q": Condition(Compare("starts_with", prop("a", "p"), prop("b", "q"))),
-    '"x" contains $b': Condition(Compare("contains", string("x"), Var("b"))),
-    "$a < $b": Condition(Compare("<", Var("a"), Var("b"))),
-    "and = 1": Condition(Compare("=", Word("and"), integer(1))),
-    "where contains $b": Condition(Compare("contains", Word("where"), Var("b"))),
-    "$a < word": Condition(Compare("<", Var("a"), Word("word"))),
-    "$a.p < 1": Condition(Compare("<", prop("a", "p"), integer(1))),
-    "$a.p<=1": Condition(Compare("<=", prop("a", "p"), integer(1))),
-    "$a.p>=1": Condition(Compare(">=", prop("a", "p"), integer(1))),
-    "$a.p!=1": Condition(Compare("!=", prop("a", "p"), integer(1))),
-    "$a.p = $b": Condition(Compare("=", prop("a", "p"), Var("b"))),
-    "1 > $a.p": Condition(Compare(">", integer(1), prop("a", "p"))),
-    "$a . p = 1": Condition(Compare("=", prop("a", "p"), integer(1))),
-    "now() = $a.p": Condition(Compare("=", Call("now", ()), prop("a", "p"))),
-    'search($a.p, "x")': Condition(Call("search", (prop("a", "p"), string("x")))),
-    'match_text($a.p, "x")': Condition(Call("match_text", (prop("a", "p"), string("x")))),
-    'fuzzy($a.p, "x")': Condition(Call("fuzzy", (prop("a", "p"), string("x")))),
-    'fuzzy($a.p, "x", 1)': Condition(Call("fuzzy", (prop("a", "p"), string("x"), integer(1)))),
-    'search($a.p, "x") = true': Condition(
-        Compare("=", Call("search", (prop("a", "p"), string("x"))), Literal("bool", True))
+    "$x: A { p: now() }": BindingClause(name("x"), name("A"), (PropertyMatch(name("p"), CallExpr("now", ())),)),
+    "$a e $b": HopClause(name("a"), name("e"), name("b")),
+    "$a e $a": HopClause(name("a"), name("e"), name("a")),
+    "$_ e $_": HopClause(name("_"), name("e"), name("_")),
+    "$a _e9 $b": HopClause(name("a"), name("_e9"), name("b")),
+    "$a <e> $b": HopClause(name("a"), name("e"), name("b"), undirected=True),
+    "$a < e > $b": HopClause(name("a"), name("e"), name("b"), undirected=True),
+    "$a $w:e $b": HopClause(name("a"), name("e"), name("b"), name("w")),
+    "$a $w: e $b": HopClause(name("a"), name("e"), name("b"), name("w")),
+    "$a $_:e $b": HopClause(name("a"), name("e"), name("b"), name("_")),
+    "$a $w:<e> $b": HopClause(name("a"), name("e"), name("b"), name("w"), undirected=True),
+    "$a e{1,3} $b": HopClause(name("a"), name("e"), name("b"), bounds=Bounds(1, 3)),
+    "$a e { 1 , 3 } $b": HopClause(name("a"), name("e"), name("b"), bounds=Bounds(1, 3)),
+    "$a e{2,} $b": HopClause(name("a"), name("e"), name("b"), bounds=Bounds(2, None)),
+    "$a e{0,0} $b": HopClause(name("a"), name("e"), name("b"), bounds=Bounds(0, 0)),
+    "$a <e>{1,2} $b": HopClause(name("a"), name("e"), name("b"), undirected=True, bounds=Bounds(1, 2)),
+    "$a contains $b": HopClause(name("a"), name("contains"), name("b")),
+    "$a starts_with $b": HopClause(name("a"), name("starts_with"), name("b")),
+    "$a contains{1,2} $b": HopClause(name("a"), name("contains"), name("b"), bounds=Bounds(1, 2)),
+    "$a $w:contains $b": HopClause(name("a"), name("contains"), name("b"), name("w")),
+    "$a contains $b.p": FilterClause(CompareExpr("contains", VarExpr("a"), prop("b", "p"))),
+    '$a contains "b"': FilterClause(CompareExpr("contains", VarExpr("a"), string("b"))),
+    "$a.p contains $b": FilterClause(CompareExpr("contains", prop("a", "p"), VarExpr("b"))),
+    "$a.p starts_with $b.q": FilterClause(CompareExpr("starts_with", prop("a", "p"), prop("b", "q"))),
+    '"x" contains $b': FilterClause(CompareExpr("contains", string("x"), VarExpr("b"))),
+    "$a < $b": FilterClause(CompareExpr("<", VarExpr("a"), VarExpr("b"))),
+    "and = 1": FilterClause(CompareExpr("=", WordExpr("and"), integer(1))),
+    "where contains $b": FilterClause(CompareExpr("contains", WordExpr("where"), VarExpr("b"))),
+    "$a < word": FilterClause(CompareExpr("<", VarExpr("a"), WordExpr("word"))),
+    "$a.p < 1": FilterClause(CompareExpr("<", prop("a", "p"), integer(1))),
+    "$a.p<=1": FilterClause(CompareExpr("<=", prop("a", "p"), integer(1))),
+    "$a.p>=1": FilterClause(CompareExpr(">=", prop("a", "p"), integer(1))),
+    "$a.p!=1": FilterClause(CompareExpr("!=", prop("a", "p"), integer(1))),
+    "$a.p = $b": FilterClause(CompareExpr("=", prop("a", "p"), VarExpr("b"))),
+    "1 > $a.p": FilterClause(CompareExpr(">", integer(1), prop("a", "p"))),
+    "$a . p = 1": FilterClause(CompareExpr("=", prop("a", "p"), integer(1))),
+    "now() = $a.p": FilterClause(CompareExpr("=", CallExpr("now", ()), prop("a", "p"))),
+    'search($a.p, "x")': FilterClause(CallExpr("search", (prop("a", "p"), string("x")))),
+    'match_text($a.p, "x")': FilterClause(CallExpr("match_text", (prop("a", "p"), string("x")))),
+    'fuzzy($a.p, "x")': FilterClause(CallExpr("fuzzy", (prop("a", "p"), string("x")))),
+    'fuzzy($a.p, "x", 1)': FilterClause(CallExpr("fuzzy", (prop("a", "p"), string("x"), integer(1)))),
+    'search($a.p, "x") = true': FilterClause(
+        CompareExpr("=", CallExpr("search", (prop("a", "p"), string("x"))), LiteralExpr("bool", True))
     ),
-    "not { $a e $b }": Negation((Hop(name("a"), name("e"), name("b")),)),
-    "not{$a e $_ $_ e $a}": Negation(
-        (Hop(name("a"), name("e"), name("_")), Hop(name("_"), name("e"), name("a")))
+    "not { $a e $b }": NotClause((HopClause(name("a"), name("e"), name("b")),)),
+    "not{$a e $_ $_ e $a}": NotClause(
+        (HopClause(name("a"), name("e"), name("_")), HopClause(name("_"), name("e"), name("a")))
     ),
-    "not { not { $a: A } }": Negation((Negation((Binding(name("a"), name("A")),)),)),
+    "not { not { $a: A } }": NotClause((NotClause((BindingClause(name("a"), name("A")),)),)),
 }  # fmt: skip
 
 
@@ -153,17 +153,17 @@ def test_clause(text, expected):
 
 def test_clauses_need_nothing_between_them():
     assert clauses('$x:A$x e $y$y.p="a"not{$y e $x}') == (
-        Binding(name("x"), name("A")),
-        Hop(name("x"), name("e"), name("y")),
-        Condition(Compare("=", prop("y", "p"), string("a"))),
-        Negation((Hop(name("y"), name("e"), name("x")),)),
+        BindingClause(name("x"), name("A")),
+        HopClause(name("x"), name("e"), name("y")),
+        FilterClause(CompareExpr("=", prop("y", "p"), string("a"))),
+        NotClause((HopClause(name("y"), name("e"), name("x")),)),
     )
 
 
 def test_a_comparison_with_a_variable_does_not_swallow_the_next_clause():
     assert clauses("$x.p = $v $x e $y") == (
-        Condition(Compare("=", prop("x", "p"), Var("v"))),
-        Hop(name("x"), name("e"), name("y")),
+        FilterClause(CompareExpr("=", prop("x", "p"), VarExpr("v"))),
+        HopClause(name("x"), name("e"), name("y")),
     )
 
 
@@ -189,20 +189,20 @@ def test_a_keyword_may_be_any_name(word):
 
 @pytest.mark.parametrize("word", [word for word in WORDS if word != "not"])
 def test_a_keyword_may_be_an_edge(word):
-    assert clauses(f"$a {word} $b") == (Hop(name("a"), name(word), name("b")),)
+    assert clauses(f"$a {word} $b") == (HopClause(name("a"), name(word), name("b")),)
 
 
 @pytest.mark.parametrize("word", [word for word in WORDS if word not in ("true", "false")])
 def test_a_keyword_may_be_an_alias(word):
     body = reading(f"return {{ 1 as {word}, {word} }} order {{ {word} desc }}")
-    assert body.items[1].expr == Word(word)
-    assert body.order[0].expr == Word(word)
+    assert body.items[1].expr == WordExpr(word)
+    assert body.order[0].expr == WordExpr(word)
 
 
 def test_longest_match():
     assert clauses("$a notify $b  $a containsx $b") == (
-        Hop(name("a"), name("notify"), name("b")),
-        Hop(name("a"), name("containsx"), name("b")),
+        HopClause(name("a"), name("notify"), name("b")),
+        HopClause(name("a"), name("containsx"), name("b")),
     )
 
 
@@ -214,59 +214,65 @@ def test_longest_match():
     ["$x.p, $x, 1", "$x.p $x 1", "$x.p\n$x\n1", "$x.p, $x 1", "$x.p, $x, 1,", "$x.p $x 1,"],
 )
 def test_commas_between_items_are_optional(items):
-    assert [item.expr for item in reading(f"return {{ {items} }}").items] == [prop("x", "p"), Var("x"), integer(1)]
+    assert [item.expr for item in reading(f"return {{ {items} }}").items] == [prop("x", "p"), VarExpr("x"), integer(1)]
 
 
 def test_aliases():
     body = reading("return { $x.p as a $x as b, c as d }")
     assert body.items == (
         ReturnItem(prop("x", "p"), name("a")),
-        ReturnItem(Var("x"), name("b")),
-        ReturnItem(Word("c"), name("d")),
+        ReturnItem(VarExpr("x"), name("b")),
+        ReturnItem(WordExpr("c"), name("d")),
     )
 
 
 # text: the expression it is
 EXPRESSIONS = {
-    "now()": Call("now", ()),
-    "now ( )": Call("now", ()),
-    "count($x)": Call("count", (Var("x"),)),
-    "sum($x.p)": Call("sum", (prop("x", "p"),)),
-    "avg(1)": Call("avg", (integer(1),)),
-    "min(max($x.p))": Call("min", (Call("max", (prop("x", "p"),)),)),
-    "nearest($x.v, $q)": Call("nearest", (prop("x", "v"), Var("q"))),
-    "nearest($x.v, [1, 2.5])": Call("nearest", (prop("x", "v"), ListLiteral((integer(1), Literal("decimal", 2.5))))),
-    'bm25($x.p, "a")': Call("bm25", (prop("x", "p"), string("a"))),
-    "rrf(nearest($x.v, $q), bm25($x.p, $t))": Call(
-        "rrf", (Call("nearest", (prop("x", "v"), Var("q"))), Call("bm25", (prop("x", "p"), Var("t"))))
+    "now()": CallExpr("now", ()),
+    "now ( )": CallExpr("now", ()),
+    "count($x)": CallExpr("count", (VarExpr("x"),)),
+    "sum($x.p)": CallExpr("sum", (prop("x", "p"),)),
+    "avg(1)": CallExpr("avg", (integer(1),)),
+    "min(max($x.p))": CallExpr("min", (CallExpr("max", (prop("x", "p"),)),)),
+    "nearest($x.v, $q)": CallExpr("nearest", (prop("x", "v"), VarExpr("q"))),
+    "nearest($x.v, [1, 2.5])": CallExpr(
+        "nearest", (prop("x", "v"), ListExpr((integer(1), LiteralExpr("decimal", 2.5))))
     ),
-    "rrf(bm25($x.p, $t), bm25($x.q, $t), 10)": Call(
+    'bm25($x.p, "a")': CallExpr("bm25", (prop("x", "p"), string("a"))),
+    "rrf(nearest($x.v, $q), bm25($x.p, $t))": CallExpr(
+        "rrf", (CallExpr("nearest", (prop("x", "v"), VarExpr("q"))), CallExpr("bm25", (prop("x", "p"), VarExpr("t"))))
+    ),
+    "rrf(bm25($x.p, $t), bm25($x.q, $t), 10)": CallExpr(
         "rrf",
-        (Call("bm25", (prop("x", "p"), Var("t"))), Call("bm25", (prop("x", "q"), Var("t"))), integer(10)),
+        (
+            CallExpr("bm25", (prop("x", "p"), VarExpr("t"))),
+            CallExpr("bm25", (prop("x", "q"), VarExpr("t"))),
+            integer(10),
+        ),
     ),
-    "count": Word("count"),
-    "now": Word("now"),
-    "date": Word("date"),
-    "true": Literal("bool", True),
-    "false": Literal("bool", False),
+    "count": WordExpr("count"),
+    "now": WordExpr("now"),
+    "date": WordExpr("date"),
+    "true": LiteralExpr("bool", True),
+    "false": LiteralExpr("bool", False),
     "0": integer(0),
     "007": integer(7),
     "18446744073709551615": integer(2**64 - 1),
-    "0.5": Literal("decimal", 0.5),
-    "1.0": Literal("decimal", 1.0),
+    "0.5": LiteralExpr("decimal", 0.5),
+    "1.0": LiteralExpr("decimal", 1.0),
     '""': string(""),
     r'"a\"b\\c\nd\re\tf"': string('a"b\\c\nd\re\tf'),
     '"two\nlines"': string("two\nlines"),
     '"// no comment /* here */"': string("// no comment /* here */"),
     '"naïve ☃"': string("naïve ☃"),
-    'date("2020-02-29")': Literal("date", "2020-02-29"),
-    'datetime("2020-02-29T10:00:00+02:00")': Literal("datetime", "2020-02-29T10:00:00+02:00"),
-    "[]": ListLiteral(()),
-    "[1]": ListLiteral((integer(1),)),
-    '["a", true, 1.5, date("2020-01-01")]': ListLiteral(
-        (string("a"), Literal("bool", True), Literal("decimal", 1.5), Literal("date", "2020-01-01"))
+    'date("2020-02-29")': LiteralExpr("date", "2020-02-29"),
+    'datetime("2020-02-29T10:00:00+02:00")': LiteralExpr("datetime", "2020-02-29T10:00:00+02:00"),
+    "[]": ListExpr(()),
+    "[1]": ListExpr((integer(1),)),
+    '["a", true, 1.5, date("2020-01-01")]': ListExpr(
+        (string("a"), LiteralExpr("bool", True), LiteralExpr("decimal", 1.5), LiteralExpr("date", "2020-01-01"))
     ),
-    "[[1], []]": ListLiteral((ListLiteral((integer(1),)), ListLiteral(()))),
+    "[[1], []]": ListExpr((ListExpr((integer(1),)), ListExpr(()))),
 }
 
 
@@ -280,7 +286,7 @@ def test_order_and_limit():
     assert body.order == (
         SortItem(prop("x", "p")),
         SortItem(prop("x", "q"), "asc"),
-        SortItem(Word("n"), "desc"),
+        SortItem(WordExpr("n"), "desc"),
     )
     assert body.limit == 10
 
@@ -341,23 +347,23 @@ def test_comments_stand_anywhere():
 # -- writes ------------------------------------------------------------------------------------------
 
 STATEMENTS = {
-    "insert A { p: 1, q: $v }": Insert(
-        name("A"), (Assign(name("p"), integer(1)), Assign(name("q"), Var("v")))
+    "insert A { p: 1, q: $v }": InsertStatement(
+        name("A"), (Assign(name("p"), integer(1)), Assign(name("q"), VarExpr("v")))
     ),
-    "insert A { p: 1 q: $v }": Insert(
-        name("A"), (Assign(name("p"), integer(1)), Assign(name("q"), Var("v")))
+    "insert A { p: 1 q: $v }": InsertStatement(
+        name("A"), (Assign(name("p"), integer(1)), Assign(name("q"), VarExpr("v")))
     ),
-    "insert A { p: [1], q: now(), }": Insert(
-        name("A"), (Assign(name("p"), ListLiteral((integer(1),))), Assign(name("q"), Call("now", ())))
+    "insert A { p: [1], q: now(), }": InsertStatement(
+        name("A"), (Assign(name("p"), ListExpr((integer(1),))), Assign(name("q"), CallExpr("now", ())))
     ),
-    "insert A {}": Insert(name("A"), ()),
-    "update A set { p: 1 } where q = 2": Update(
-        name("A"), (Assign(name("p"), integer(1)),), Compare("=", Word("q"), integer(2))
+    "insert A {}": InsertStatement(name("A"), ()),
+    "update A set { p: 1 } where q = 2": UpdateStatement(
+        name("A"), (Assign(name("p"), integer(1)),), CompareExpr("=", WordExpr("q"), integer(2))
     ),
-    "update A set {} where q >= $v": Update(name("A"), (), Compare(">=", Word("q"), Var("v"))),
-    "delete A where q < now()": Delete(name("A"), Compare("<", Word("q"), Call("now", ()))),
-    'delete A where from = "a"': Delete(name("A"), Compare("=", Word("from"), string("a"))),
-    'delete A where where != "a"': Delete(name("A"), Compare("!=", Word("where"), string("a"))),
+    "update A set {} where q >= $v": UpdateStatement(name("A"), (), CompareExpr(">=", WordExpr("q"), VarExpr("v"))),
+    "delete A where q < now()": DeleteStatement(name("A"), CompareExpr("<", WordExpr("q"), CallExpr("now", ()))),
+    'delete A where from = "a"': DeleteStatement(name("A"), CompareExpr("=", WordExpr("from"), string("a"))),
+    'delete A where where != "a"': DeleteStatement(name("A"), CompareExpr("!=", WordExpr("where"), string("a"))),
 }  # fmt: skip
 
 
@@ -370,9 +376,9 @@ def test_statements_follow_one_another():
     assert [
         type(one) for one in statements("insert A { p: 1 } update A set { p: 1 } where p = 1 delete A where p = 1")
     ] == [
-        Insert,
-        Update,
-        Delete,
+        InsertStatement,
+        UpdateStatement,
+        DeleteStatement,
     ]
 
 
@@ -528,34 +534,34 @@ def test_a_clause_that_is_none(text, expected):
     assert fault(f"query q() {{ match {{ {text} }} return {{ 1 }} }}") == expected
 
 
-A, B, C = (Compare("=", PropertyOf(Name("x"), Name(name)), Literal("int", 1)) for name in "abc")
-P = PropertyOf(Name("x"), Name("p"))
-ONE, TWO, THREE = (Literal("int", number) for number in (1, 2, 3))
+A, B, C = (CompareExpr("=", PropertyExpr(Name("x"), Name(name)), LiteralExpr("int", 1)) for name in "abc")
+P = PropertyExpr(Name("x"), Name("p"))
+ONE, TWO, THREE = (LiteralExpr("int", number) for number in (1, 2, 3))
 CONDITIONS = {
-    "$x.a = 1 or $x.b = 1 and $x.c = 1": Logic("or", (A, Logic("and", (B, C)))),
-    "($x.a = 1 or $x.b = 1) and $x.c = 1": Logic("and", (Logic("or", (A, B)), C)),
-    "not $x.a = 1 and $x.b = 1": Logic("and", (Not(A), B)),
-    "not ($x.a = 1 and $x.b = 1)": Not(Logic("and", (A, B))),
-    "not not $x.a = 1": Not(Not(A)),
-    "$x.p in [1, 2]": Compare("in", P, ListLiteral((ONE, TWO))),
-    "$x.p not in $list": Compare("not in", P, Var("list")),
-    "$x.p in [$x.p, $y]": Compare("in", P, ListLiteral((P, Var("y")))),
-    "$x.p is null": IsNull(P),
-    "$x.p is not null": IsNull(P, True),
-    "$y is null": IsNull(Var("y")),
-    '$x.p ends_with "a"': Compare("ends_with", P, Literal("string", "a")),
-    '$x.p matches "^a"': Compare("matches", P, Literal("string", "^a")),
-    "$x.p = -1": Compare("=", P, Literal("int", -1)),
-    "$x.p = -9223372036854775808": Compare("=", P, Literal("int", -(2**63))),
-    "$x.p = -1.5e3": Compare("=", P, Literal("decimal", -1500.0)),
-    "$x.p = 1E-2": Compare("=", P, Literal("decimal", 0.01)),
-    "$x.p = 1 + 2 * 3": Compare("=", P, Arithmetic("+", ONE, Arithmetic("*", TWO, THREE))),
-    "$x.p = (1 + 2) * 3": Compare("=", P, Arithmetic("*", Arithmetic("+", ONE, TWO), THREE)),
-    "$x.p = 3 - 2 - 1": Compare("=", P, Arithmetic("-", Arithmetic("-", THREE, TWO), ONE)),
-    "$x.p = 3 -2": Compare("=", P, Arithmetic("-", THREE, TWO)),
-    "$x.p = -$x.p": Compare("=", P, Negative(P)),
+    "$x.a = 1 or $x.b = 1 and $x.c = 1": LogicExpr("or", (A, LogicExpr("and", (B, C)))),
+    "($x.a = 1 or $x.b = 1) and $x.c = 1": LogicExpr("and", (LogicExpr("or", (A, B)), C)),
+    "not $x.a = 1 and $x.b = 1": LogicExpr("and", (NotExpr(A), B)),
+    "not ($x.a = 1 and $x.b = 1)": NotExpr(LogicExpr("and", (A, B))),
+    "not not $x.a = 1": NotExpr(NotExpr(A)),
+    "$x.p in [1, 2]": CompareExpr("in", P, ListExpr((ONE, TWO))),
+    "$x.p not in $list": CompareExpr("not in", P, VarExpr("list")),
+    "$x.p in [$x.p, $y]": CompareExpr("in", P, ListExpr((P, VarExpr("y")))),
+    "$x.p is null": IsNullExpr(P),
+    "$x.p is not null": IsNullExpr(P, True),
+    "$y is null": IsNullExpr(VarExpr("y")),
+    '$x.p ends_with "a"': CompareExpr("ends_with", P, LiteralExpr("string", "a")),
+    '$x.p matches "^a"': CompareExpr("matches", P, LiteralExpr("string", "^a")),
+    "$x.p = -1": CompareExpr("=", P, LiteralExpr("int", -1)),
+    "$x.p = -9223372036854775808": CompareExpr("=", P, LiteralExpr("int", -(2**63))),
+    "$x.p = -1.5e3": CompareExpr("=", P, LiteralExpr("decimal", -1500.0)),
+    "$x.p = 1E-2": CompareExpr("=", P, LiteralExpr("decimal", 0.01)),
+    "$x.p = 1 + 2 * 3": CompareExpr("=", P, ArithmeticExpr("+", ONE, ArithmeticExpr("*", TWO, THREE))),
+    "$x.p = (1 + 2) * 3": CompareExpr("=", P, ArithmeticExpr("*", ArithmeticExpr("+", ONE, TWO), THREE)),
+    "$x.p = 3 - 2 - 1": CompareExpr("=", P, ArithmeticExpr("-", ArithmeticExpr("-", THREE, TWO), ONE)),
+    "$x.p = 3 -2": CompareExpr("=", P, ArithmeticExpr("-", THREE, TWO)),
+    "$x.p = -$x.p": CompareExpr("=", P, NegativeExpr(P)),
     "$x.p": P,
-    "$y + 1 > $x.p": Compare(">", Arithmetic("+", Var("y"), ONE), P),
+    "$y + 1 > $x.p": CompareExpr(">", ArithmeticExpr("+", VarExpr("y"), ONE), P),
 }
 
 
@@ -563,7 +569,7 @@ CONDITIONS = {
 def test_condition(text, expected):
     query = parse_queries(f"query q() {{ match {{ {text} $x: A }} return {{ 1 }} }}").queries[0]
     assert isinstance(query.body, Read)
-    assert query.body.clauses[0] == Condition(expected)
+    assert query.body.clauses[0] == FilterClause(expected)
     assert len(query.body.clauses) == 2
 
 
@@ -572,15 +578,15 @@ def test_an_operator_may_still_be_a_name(word):
     text = f"query q() {{ update T set {{ a: 1 {word}: 2 {word}: 3 }} where {word} = 1 }}"
     (statement,) = parse_queries(text).queries[0].body.statements
     assert [assign.property.text for assign in statement.assigns] == ["a", word, word]
-    assert statement.where == Compare("=", Word(word), ONE)
+    assert statement.where == CompareExpr("=", WordExpr(word), ONE)
 
 
 def test_an_edge_may_still_be_called_like_an_operator():
     query = parse_queries("query q() { match { $a in $b $a is{1,2} $b $a or $b } return { $a.x as or, or } }").queries[
         0
     ]
-    assert [type(clause) for clause in query.body.clauses] == [Hop, Hop, Hop]
-    assert query.body.items[1].expr == Word("or")
+    assert [type(clause) for clause in query.body.clauses] == [HopClause, HopClause, HopClause]
+    assert query.body.items[1].expr == WordExpr("or")
 
 
 def test_a_long_chain_of_operators_is_refused_and_not_followed():
@@ -762,7 +768,9 @@ def test_arity(function, least, most):
         return f"{function}({', '.join(['$x.p'] * count)})"
 
     for count in range(least, most + 1):
-        assert reading(f"return {{ {call(count)} }}").items == (ReturnItem(Call(function, (prop("x", "p"),) * count)),)
+        assert reading(f"return {{ {call(count)} }}").items == (
+            ReturnItem(CallExpr(function, (prop("x", "p"),) * count)),
+        )
     for count in {least - 1, most + 1} - {-1}:
         underlined, message, hint = fault(f"query q() {{ match {{ $x: A }} return {{ {call(count)} }} }}")
         assert underlined == call(count)
@@ -825,12 +833,12 @@ def test_spans_cover_what_they_name():
     query = parse_one(TEXT)
     assert isinstance(query.body, Read)
     binding, hop, negation = query.body.clauses
-    assert isinstance(binding, Binding)
-    assert isinstance(hop, Hop)
-    assert isinstance(negation, Negation)
+    assert isinstance(binding, BindingClause)
+    assert isinstance(hop, HopClause)
+    assert isinstance(negation, NotClause)
     (condition,) = negation.clauses
-    assert isinstance(condition, Condition)
-    assert isinstance(condition.expr, Compare)
+    assert isinstance(condition, FilterClause)
+    assert isinstance(condition.expr, CompareExpr)
     assert hop.bounds is not None
     assert hop.edge_var is not None
     assert [
@@ -863,5 +871,5 @@ def test_equality_does_not_look_at_places():
 
 def test_anonymous_is_a_name_like_any_other_in_the_tree():
     (hop,) = clauses("$a e $_")
-    assert isinstance(hop, Hop)
+    assert isinstance(hop, HopClause)
     assert hop.right.text == ast.ANONYMOUS

@@ -149,7 +149,7 @@ Pipeline = tuple[Op, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ReturnColumn:
     """A returned column."""
 
     name: str
@@ -172,7 +172,7 @@ class QueryIR:
     name: str
     params: tuple[ParamDecl, ...]
     pipeline: Pipeline
-    columns: tuple[Column, ...]
+    columns: tuple[ReturnColumn, ...]
     order_by: tuple[SortKey, ...] = ()
     limit: int | None = None
     skip: int = 0

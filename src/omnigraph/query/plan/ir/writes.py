@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.query.plan.ir.expressions import Condition, Expr
-from omnigraph.query.plan.ir.reads import Column, ParamDecl
+from omnigraph.query.plan.ir.reads import ParamDecl, ReturnColumn
 
 #
 # `name` is the variable of the rows an operation touched, if it has one.
@@ -93,5 +93,5 @@ class MutationIR:
     name: str
     params: tuple[ParamDecl, ...]
     ops: tuple[MutationOp, ...]
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ReturnColumn, ...] = ()
     """What it returns of the rows its operations named."""
