@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrays import one_array
-from omnigraph.engine.cache.table_cache import DataCache, Mask, TableData
+from omnigraph.engine.cache.columns import MemoryTable
+from omnigraph.engine.cache.table_cache import Mask
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.search.searcher import Searcher
@@ -103,7 +104,7 @@ class Conditions:
 
     def mask(self, batch: pa.RecordBatch, job: Job) -> Mask:
         """Which rows pass all of them."""
-        rows = _Rows({name: batch.column(name) for name in self.columns}, batch.num_rows)
+        rows = MemoryTable({name: batch.column(name) for name in self.columns}, batch.num_rows)
         frame = Frame(batch.num_rows, {self.var: Bound(rows)})
         evaluator = _evaluator(job.catalog, self.params)
         mask: Mask = np.ones(batch.num_rows, bool)
@@ -150,7 +151,9 @@ class Step:
         seen: dict[str, dict[str, pa.Array]] = {}
         for (var, prop), column in self.columns.items():
             seen.setdefault(var, {})[prop] = from_wire(batch.column(column.name), column.type)
-        return Frame(batch.num_rows, {var: Bound(_Rows(columns, batch.num_rows)) for var, columns in seen.items()})
+        return Frame(
+            batch.num_rows, {var: Bound(MemoryTable(columns, batch.num_rows)) for var, columns in seen.items()}
+        )
 
 
 class StepTasks:
@@ -169,37 +172,3 @@ class StepTasks:
 
 def _evaluator(catalog: Catalog, params: Mapping[str, Any]) -> Evaluator:
     return Evaluator(catalog, params, Searcher(catalog, params, None, {}), {})
-
-
-class _Rows(TableData):
-    """The columns of a batch as the evaluator reads them."""
-
-    def __init__(self, columns: Mapping[str, pa.Array], count: int) -> None:
-        self._columns = columns
-        self._count = count
-        self.cache = DataCache()
-        self.folder = ""
-        self.version = 0
-        self.key = ("", "")
-
-    @cached_property
-    def row_count(self) -> int:
-        """See `TableData`."""
-        return self._count
-
-    @property
-    def fragments(self) -> tuple[()]:
-        """See `TableData`; nothing of a batch is known from before."""
-        return ()
-
-    def field_id(self, name: str) -> int:
-        """See `TableData`."""
-        return list(self._columns).index(name)
-
-    def column(self, name: str) -> pa.Array:
-        """See `TableData`."""
-        return self._columns[name]
-
-    def stream(self, name: str, pieces: Sequence[int] | None = None) -> Iterator[pa.Array]:  # noqa: ARG002
-        """See `TableData`."""
-        yield self._columns[name]

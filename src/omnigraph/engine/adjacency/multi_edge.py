@@ -10,7 +10,8 @@ import numpy as np
 
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.csr import NONE, Csr, build
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint, say
 from omnigraph.query.plan.ir import Direction
 
@@ -18,7 +19,7 @@ from omnigraph.query.plan.ir import Direction
 class _CombinedAdjacency(ABC):
     """The union of several adjacencies as one CSR, cached with the first edge table."""
 
-    def __init__(self, parts: Sequence[EdgeAdjacency], tables: Sequence[TableData]) -> None:
+    def __init__(self, parts: Sequence[EdgeAdjacency], tables: Sequence[ColumnSource]) -> None:
         self._parts = parts
         # The cache key contains the versions of the edge tables and of the node tables.
         self._of = _versions([*(part.edges for part in parts), *tables])
@@ -66,7 +67,7 @@ class MultiEdgeAdjacency(_CombinedAdjacency):
 class UnionAdjacency(_CombinedAdjacency):
     """Edge types between different node types. Both ends are numbered by the union of all their node tables."""
 
-    def __init__(self, parts: Sequence[EdgeAdjacency], starts: Sequence[tuple[int, int]], space: TableData) -> None:
+    def __init__(self, parts: Sequence[EdgeAdjacency], starts: Sequence[tuple[int, int]], space: ColumnSource) -> None:
         super().__init__(parts, [space])
         self._starts = starts
         """For each part, where its source nodes and its target nodes begin in the union."""
@@ -98,5 +99,5 @@ class UnionAdjacency(_CombinedAdjacency):
         return np.unique(np.concatenate([*loops, NONE]))
 
 
-def _versions(tables: Sequence[TableData]) -> str:
-    return ":".join(f"{table.folder}@{table.key[1]}" for table in tables)
+def _versions(tables: Sequence[ColumnSource]) -> str:
+    return ":".join(f"{table.key[0]}@{table.key[1]}" for table in tables)

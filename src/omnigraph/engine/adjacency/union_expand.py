@@ -15,7 +15,8 @@ import numpy as np
 from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
-from omnigraph.engine.cache.table_cache import Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.exec.binding_table import Frame
 from omnigraph.engine.exec.context import Work
@@ -26,7 +27,7 @@ from omnigraph.table_key import TableKey
 
 _NEAR, _FAR = "_#near", "_#far"
 
-Walk = Callable[[ir.Expand, Frame, Adjacency, TableData], Frame]
+Walk = Callable[[ir.Expand, Frame, Adjacency, ColumnSource], Frame]
 """Expands a hop between nodes that are numbered as its edges number them."""
 
 

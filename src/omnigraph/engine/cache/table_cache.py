@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,8 @@ from omnigraph.storage.lance.version_diff import live_offsets
 
 if TYPE_CHECKING:
     from omnigraph.engine.cache.union_table import UnionTable
+    from omnigraph.engine.exec.context import SnapshotTables
+    from omnigraph.versioning.model.snapshot import Snapshot
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -57,26 +60,30 @@ class DictionaryCodes:
 
 
 @dataclass(frozen=True)
-class _Coded:
-    """Dictionary codes, or None if the column has too many distinct values."""
+class EncodedColumn:
+    """Dictionary codes of a text column, or None if it has too many distinct values."""
 
     codes: DictionaryCodes | None
 
     @property
     def nbytes(self) -> int:
+        """The size in memory."""
         return self.codes.nbytes if self.codes is not None else 0
 
 
-def _coded(column: pa.Array) -> _Coded:
+def encode(column: pa.Array) -> EncodedColumn:
+    """Encode a text column if it has few distinct values."""
     sample = column.slice(0, tuning.current.codes_sample_rows)
     few = len(pc.unique(sample)) * 4 <= len(sample)
     if not few:
-        return _Coded(None)
+        return EncodedColumn(None)
     encoded = column.dictionary_encode()
     if len(encoded.dictionary) > tuning.current.codes_max:
-        return _Coded(None)
+        return EncodedColumn(None)
     rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
-    return _Coded(DictionaryCodes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows))
+    return EncodedColumn(
+        DictionaryCodes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows)
+    )
 
 
 @dataclass
@@ -186,7 +193,7 @@ class TableData:
 
     def codes(self, name: str) -> DictionaryCodes | None:
         """Return the dictionary codes of a text column; None if it has too many distinct values."""
-        return self.derived(f"codes:{self.column_key(name)}", lambda: _coded(self.column(name))).codes
+        return self.derived(f"codes:{self.column_key(name)}", lambda: encode(self.column(name))).codes
 
     def read(self, name: str) -> pa.ChunkedArray:
         """Read a complete column in row order without caching it."""
@@ -209,6 +216,8 @@ class DataCache:
         self._bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
+        self.snapshots: WeakKeyDictionary[Snapshot, SnapshotTables] = WeakKeyDictionary()
+        """The tables that were opened of each snapshot; an entry is dropped with its snapshot."""
         self.folder = folder
         """The disk cache to read from; None if there is none."""
         self.keep_in = folder if keep else None

@@ -7,15 +7,16 @@ shifted row numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.cache.columns import ColumnSource, Derived
 from omnigraph.engine.cache.segments import SegmentView
-from omnigraph.engine.cache.table_cache import DataCache, Numbers, TableData
+from omnigraph.engine.cache.table_cache import DataCache, DictionaryCodes, Numbers, TableData, encode
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import UnionType
@@ -23,7 +24,7 @@ from omnigraph.schema.catalog import UnionType
 Body = TypeVar("Body")
 
 
-class UnionTable(TableData):
+class UnionTable:
     """The nodes of several types; empty if no type implements the interface."""
 
     def __init__(self, of: UnionType, members: Sequence[TableData], cache: DataCache) -> None:
@@ -49,6 +50,18 @@ class UnionTable(TableData):
         """Return a complete column, member by member; `TYPE` is the type name of each node."""
         return self.derived(self.column_key(name), lambda: self._joined(name))
 
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """Return the values of some nodes."""
+        return self.column(name).take(pa.array(numbers))
+
+    def codes(self, name: str) -> DictionaryCodes | None:
+        """Return the dictionary codes of a text column; None if it has too many distinct values."""
+        return self.derived(f"codes:{self.column_key(name)}", lambda: encode(self.column(name))).codes
+
+    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """Return a structure computed from these versions of the members; it is computed once."""
+        return self.cache.get((*self.key, name), make)
+
     def column_key(self, name: str) -> str:
         """Return the cache key of a column."""
         if name == ir.TYPE:
@@ -69,7 +82,7 @@ def about_type(expr: ir.Expr) -> bool:
     return (isinstance(expr, ir.Prop) and expr.name == ir.TYPE) or any(map(about_type, ir.parts_of(expr)))
 
 
-def column_of(data: TableData, field: str) -> str:
+def column_of(data: ColumnSource, field: str) -> str:
     """Return the column of a field of a node; the `type` of a union is its `TYPE` column."""
     return ir.TYPE if field == "type" and data.union is not None else field
 

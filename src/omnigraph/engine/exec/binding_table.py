@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.native import gather, in_batches
 from omnigraph.query.syntax.ast import ANONYMOUS
 
@@ -24,7 +25,7 @@ class Bound:
     __slots__ = ("_numbers", "_places", "data", "mask", "once")
 
     def __init__(
-        self, data: TableData, numbers: Numbers | None = None, *, mask: Mask | None = None, once: bool = False
+        self, data: ColumnSource, numbers: Numbers | None = None, *, mask: Mask | None = None, once: bool = False
     ) -> None:
         self.data = data
         self._numbers = numbers
@@ -110,7 +111,7 @@ class Frame:
                 return Frame(passing.count, {name: passing})
         return self.take(np.flatnonzero(mask), once=True)
 
-    def bind(self, name: str, data: TableData, numbers: Numbers, *, once: bool = False) -> Frame:
+    def bind(self, name: str, data: ColumnSource, numbers: Numbers, *, once: bool = False) -> Frame:
         """The same rows with one more variable; `once` says that no number is there twice."""
         return Frame(self.count, {**self.bound, name: Bound(data, numbers, once=once)}, self.weight)
 

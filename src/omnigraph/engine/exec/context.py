@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency
+from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.exec.cancellation import Cancellation, Watch
@@ -67,8 +68,13 @@ class Profile:
         self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))
 
 
-_Known = tuple[dict[str, TableData], dict[str, EdgeAdjacency], dict[tuple[str, ...], MultiEdgeAdjacency]]
-"""Tables and adjacencies of a snapshot that somebody has asked for."""
+class SnapshotTables:
+    """Tables and adjacencies of a snapshot that were opened through one cache."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, ColumnSource] = {}
+        self.adjacencies: dict[str, EdgeAdjacency] = {}
+        self.multi_edge: dict[tuple[str, ...], MultiEdgeAdjacency] = {}
 
 
 class Work:
@@ -81,43 +87,49 @@ class Work:
         self.snapshot = snapshot
         self.limits = limits
         self._cache = cache
-        known: _Known = snapshot.companions.get(cache) or snapshot.companions.setdefault(cache, ({}, {}, {}))
-        self._tables, self._adjacencies, self._several = known
+        self._opened = cache.snapshots.get(snapshot) or cache.snapshots.setdefault(snapshot, SnapshotTables())
         self.watch = watch if watch is not None else limits.watch()
         self.profile = Profile(self.watch)
 
-    def table(self, key: str) -> TableData:
-        """A table of the snapshot, or several of them as one."""
-        found = self._tables.get(key)
+    def table(self, key: str) -> ColumnSource:
+        """Return a table of the snapshot, or the union of several tables."""
+        found = self._opened.tables.get(key)
         if found is None:
-            found = self._tables[key] = self._open(key)
+            found = self._opened.tables[key] = self._open(key)
         return found
 
-    def _open(self, key: str) -> TableData:
+    def stored_table(self, key: str) -> TableData:
+        """Return a table of the snapshot."""
+        found = self.table(key)
+        assert isinstance(found, TableData), key
+        return found
+
+    def _open(self, key: str) -> ColumnSource:
         kind, name = TableKey.parse(key).parts
         if kind == "edge" or name in self.catalog.nodes:
             return self._cache.table(self.snapshot.table(key))
         union = self.catalog.node(name)
         assert isinstance(union, UnionType)
-        return UnionTable(union, [self.table(TableKey.node(member)) for member in union.members], self._cache)
+        return UnionTable(union, [self.stored_table(TableKey.node(member)) for member in union.members], self._cache)
 
     def adjacency(self, edge_type: str) -> EdgeAdjacency:
-        """The edges of a type, by the nodes at their ends."""
-        found = self._adjacencies.get(edge_type)
+        """Return the adjacency of one edge type."""
+        found = self._opened.adjacencies.get(edge_type)
         if found is None:
             edge = self.catalog.edges[edge_type]
-            ends = self.table(TableKey.node(edge.from_type)), self.table(TableKey.node(edge.to_type))
-            found = self._adjacencies[edge_type] = EdgeAdjacency.of(self.table(edge.table_key), *ends, self._cache)
+            sources, targets = (self.stored_table(TableKey.node(name)) for name in (edge.from_type, edge.to_type))
+            found = EdgeAdjacency.of(self.stored_table(edge.table_key), sources, targets, self._cache)
+            self._opened.adjacencies[edge_type] = found
         return found
 
     def hops(self, edge_type: str, also: tuple[str, ...] = ()) -> Adjacency:
-        """The far ends by edges of a type, or of several types between the same ones."""
+        """Return the adjacency of an edge type, or of several types between the same node types."""
         if not also:
             return self.adjacency(edge_type)
         types = (edge_type, *also)
-        found = self._several.get(types)
+        found = self._opened.multi_edge.get(types)
         if found is None:
-            found = self._several[types] = MultiEdgeAdjacency([self.adjacency(one) for one in types])
+            found = self._opened.multi_edge[types] = MultiEdgeAdjacency([self.adjacency(one) for one in types])
         return found
 
     def room(self, rows: int, columns: int = 2) -> None:

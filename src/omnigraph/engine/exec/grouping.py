@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.native import stoppable
@@ -15,7 +16,6 @@ from omnigraph.engine.exec.reducers import reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.engine.expr.structs import dense
-from omnigraph.engine.write.where import RowsData
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 
@@ -114,8 +114,7 @@ class Groups:
         numbers = {ir.column_number(part) for expr in exprs for part in ir.walk(expr)} - {None}
         arrays = {str(number): self._column(number, rows) for number in numbers if number is not None}
         count = self.count if rows is None else len(rows)
-        # A table needs a column to know how many rows it has.
-        return Frame(count, {ir.GROUP: Bound(RowsData(pa.table(arrays or {"": pa.nulls(count)})))})
+        return Frame(count, {ir.GROUP: Bound(MemoryTable(arrays, count))})
 
 
 def over_values(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:

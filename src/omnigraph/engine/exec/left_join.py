@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.adjacency.csr import Room, in_slices
-from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.native import gather, stoppable
 from omnigraph.query.plan import ir
@@ -22,10 +23,10 @@ from omnigraph.query.plan import ir
 Derived = TypeVar("Derived")
 
 
-class WithNone(TableData):
+class NullExtendedTable:
     """A table and the row that is not there."""
 
-    def __init__(self, base: TableData) -> None:
+    def __init__(self, base: ColumnSource) -> None:
         self.base = base
         self.key = base.key
         self.union = base.union
@@ -85,7 +86,7 @@ def joined(
     result = frame.take(positions)
     for name in variables:
         bound = inner.bound[name]
-        data = bound.data if isinstance(bound.data, WithNone) else WithNone(bound.data)
+        data = bound.data if isinstance(bound.data, NullExtendedTable) else NullExtendedTable(bound.data)
         numbers = np.full(len(positions), data.absent, np.int64)
         numbers[found] = gather(bound.numbers, rows)
         result = result.bind(name, data, numbers)
@@ -100,7 +101,7 @@ def present(frame: Frame, op: ir.Expand | ir.FindPaths) -> Frame:
         names = (op.src_var, op.dst_var) if op.dst_bound else (op.src_var,)
     for name in names:
         bound = frame.bound[name]
-        if isinstance(bound.data, WithNone):
+        if isinstance(bound.data, NullExtendedTable):
             frame = frame.take(np.flatnonzero(bound.numbers != bound.data.absent))
             frame = Frame(
                 frame.count,

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.cancellation import say
@@ -26,7 +27,6 @@ from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.paths.path_table import is_of_paths
 from omnigraph.engine.search.rank_explain import reasons
 from omnigraph.engine.search.searcher import Searcher
-from omnigraph.engine.write.where import RowsData
 from omnigraph.query.plan import ir
 
 Keys = list[np.ndarray[Any, Any]]
@@ -59,7 +59,7 @@ class Ordered:
             bound = frame.bound[_variable(rank)]
             told["why"] = reasons(rank, bound, keys, order, self._searcher)
         rows = frame.take(order)
-        return rows.bind(ir.RANKED, RowsData(pa.table(told)), np.arange(len(order))) if told else rows
+        return rows.bind(ir.RANKED, MemoryTable.of(pa.table(told)), np.arange(len(order))) if told else rows
 
     # -- ranks -----------------------------------------------------------------------------------
 

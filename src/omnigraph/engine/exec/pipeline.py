@@ -13,6 +13,7 @@ from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.csr import NONE, Csr, Room
 from omnigraph.engine.adjacency.union_expand import across
+from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
 from omnigraph.engine.cache.id_index import find, spelt
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import UnionTable, about_type
@@ -99,7 +100,7 @@ class Match:
         crossed = frame.take(np.repeat(np.arange(frame.count), len(numbers)))
         return crossed.bind(op.var, data, np.tile(numbers, frame.count))
 
-    def _found(self, op: ir.NodeScan, data: TableData) -> Frame:
+    def _found(self, op: ir.NodeScan, data: ColumnSource) -> Frame:
         """The nodes of a type that pass all conditions."""
         keyed = self._by_key(op, data)
         bound, filters = keyed if keyed is not None else (Bound(data), op.filters)
@@ -123,12 +124,13 @@ class Match:
                 found = found.keep(self._evaluator.mask(condition, found))
         return found
 
-    def _by_key(self, op: ir.NodeScan, data: TableData) -> tuple[Bound, tuple[ir.Condition, ...]] | None:
+    def _by_key(self, op: ir.NodeScan, data: ColumnSource) -> tuple[Bound, tuple[ir.Condition, ...]] | None:
         """The one row a scan can find when its key is given, and the other conditions; None when it is not."""
         for place, prop, key in id_tests(op, self._work.catalog):
             id_ = spelt(self._evaluator.constant(key), prop.type)
             if id_ is not None:
                 say("found by its key")
+                assert isinstance(data, TableData), "a union has no key"
                 row = find(data, id_)
                 numbers = np.array([] if row is None else [row], np.int64)
                 return Bound(data, numbers), op.filters[:place] + op.filters[place + 1 :]
@@ -142,7 +144,7 @@ class Match:
         keep = self._passing(op.dst_var, found.bound[op.dst_var], op.dst_filters)
         return found if keep is None else found.keep(keep)
 
-    def _walk(self, op: ir.Expand, frame: Frame, adjacency: Adjacency, far: TableData) -> Frame:
+    def _walk(self, op: ir.Expand, frame: Frame, adjacency: Adjacency, far: ColumnSource) -> Frame:
         bound = frame.bound[op.src_var]
         sources = bound.numbers
         if op.max_hops < op.min_hops:
@@ -170,14 +172,14 @@ class Match:
         """Room for the rows of a hop: what the frame has, and the far ends."""
         return partial(self._work.room, columns=len(frame.bound) + 2)
 
-    def _arrive(self, op: ir.Expand, frame: Frame, far: TableData, positions: Numbers, targets: Numbers) -> Frame:
+    def _arrive(self, op: ir.Expand, frame: Frame, far: ColumnSource, positions: Numbers, targets: Numbers) -> Frame:
         """Bind the far node; its own conditions are judged before anything else is copied."""
         keep = self._passing(op.dst_var, Bound(far, targets), op.dst_filters)
         if keep is not None:
             positions, targets = positions[keep], targets[keep]
         return frame.take(positions).bind(op.dst_var, far, targets)
 
-    def _expand_edges(self, op: ir.Expand, frame: Frame, far: TableData) -> Frame:
+    def _expand_edges(self, op: ir.Expand, frame: Frame, far: ColumnSource) -> Frame:
         assert op.edge_var is not None
         positions, rows, targets = self._edges_at(op, frame)
         self._work.room(len(positions))
@@ -203,7 +205,7 @@ class Match:
         bound = Bound(edges, mask=mask)
         return Frame(bound.count, {op.edge_var: bound})
 
-    def _edge_table(self, op: ir.Expand) -> TableData:
+    def _edge_table(self, op: ir.Expand) -> ColumnSource:
         """The edges of a hop that binds a variable to them: these are of one type."""
         return self._work.table(self._work.catalog.edges[op.edge_type].table_key)
 
@@ -245,7 +247,7 @@ class Match:
             mask = mask & self._evaluator.mask(condition, some)
         return mask
 
-    def _nothing(self, op: ir.Expand, frame: Frame, far: TableData) -> Frame:
+    def _nothing(self, op: ir.Expand, frame: Frame, far: ColumnSource) -> Frame:
         empty = np.zeros(0, np.int64)
         result = frame.take(empty)
         if not op.dst_bound:
@@ -259,7 +261,7 @@ class Match:
         columns = [frame.bound[name].numbers for name in op.outer_vars]
         first, places = _distinct(columns)
         outer = frame.only(op.outer_vars).take(first)
-        inner = self._pipeline(op.inner, outer.bind(_ROW, _NO_TABLE, np.arange(outer.count)))
+        inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
         matched = np.zeros(outer.count, bool)
         matched[inner.bound[_ROW].numbers] = True
         return frame.keep(~matched[places])
@@ -268,20 +270,12 @@ class Match:
         """As for an anti-join, each combination of the outer variables is matched once."""
         first, places = _distinct([frame.bound[name].numbers for name in op.outer_vars])
         outer = frame.only(op.outer_vars).take(first)
-        inner = self._pipeline(op.inner, outer.bind(_ROW, _NO_TABLE, np.arange(outer.count)))
+        inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
         room = partial(self._work.room, columns=len(frame.bound) + len(op.variables) + 3)
         return joined(frame, places, inner, inner.bound[_ROW].numbers, outer.count, op.variables, room)
 
 
-class _NoTable(TableData):
-    """Stands behind the number of an outer row inside an anti-join: it has no columns."""
-
-    def __init__(self) -> None:
-        self.key = ("", "")
-
-
 _ROW = "_#row"
-_NO_TABLE = _NoTable()
 
 
 def _forget(frame: Frame, live: frozenset[str]) -> Frame:

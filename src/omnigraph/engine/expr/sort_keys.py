@@ -9,20 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.table_cache import Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Bound
 from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native import gather, stoppable
 from omnigraph.scalar_types.columns import comparable, stored_values
 
 
-def id_ranks(data: TableData) -> Numbers:
+def id_ranks(data: ColumnSource) -> Numbers:
     """The place of every row in the order of its ids; of a union's, equal ids of two types have two places."""
     # Not the ranks of the ids themselves, which are kept under the column's name.
     return data.derived("ranks of rows", lambda: _ranks_in(data))
 
 
-def _ranks_in(data: TableData) -> Numbers:
+def _ranks_in(data: ColumnSource) -> Numbers:
     ranks = ranks_of(data.column("id"))
     if data.union is None:
         return ranks

@@ -67,7 +67,7 @@ class Chain:
             return None
         with watching(work.watch):
             work.check()
-            start = None if id_ is None else find(work.table(self.tables[self.start]), id_)
+            start = None if id_ is None else find(work.stored_table(self.tables[self.start]), id_)
             rows = Rows(work, params, self.tables, self.types, start)
             try:
                 for move in self.moves:

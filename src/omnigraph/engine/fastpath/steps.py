@@ -15,7 +15,8 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.csr import contains
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.context import Work
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
@@ -75,7 +76,7 @@ class Rows:
         found = self.columns.get(var)
         return np.full(self.count, self.start or 0) if found is None else found
 
-    def data(self, var: str) -> TableData:
+    def data(self, var: str) -> ColumnSource:
         """The table of a variable."""
         return self.work.table(self._tables[var])
 

@@ -159,7 +159,7 @@ class Weights:
     @classmethod
     def of(cls, work: Work, space: RowSpace, by: str) -> Weights:
         """Return the weights of all edges of a space."""
-        found = [_weights(work.table(type_.table_key), by, type_.name) for type_ in space.types]
+        found = [_weights(work.stored_table(type_.table_key), by, type_.name) for type_ in space.types]
         if len(found) == 1:
             return found[0]
         values = np.concatenate([weights.values for weights in found])

@@ -30,7 +30,7 @@ Candidates = Callable[[ir.PathStep], Numbers]
 class FoundPaths:
     """Paths, the join key of each path, and for each path the nodes that it binds."""
 
-    data: PathTable
+    data: PathTable | MeasuredPaths
     keys: Numbers
     nodes: dict[str, Numbers]
 
@@ -150,7 +150,7 @@ class PathFinder:
         weights: Weights | None,
         *,
         turn: bool,
-    ) -> tuple[Numbers, Numbers, PathTable]:
+    ) -> tuple[Numbers, Numbers, PathTable | MeasuredPaths]:
         """Return the start and end of each search, and the shortest paths from sources to targets or between pairs."""
         op, graph = self._op, self._graph
         (step,) = op.steps

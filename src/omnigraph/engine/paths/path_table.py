@@ -5,6 +5,7 @@ Nodes and edges of several types are in one numbering, so a path is a list of no
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
@@ -13,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.adjacency.csr import NONE, ranges
-from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
 from omnigraph.engine.exec.binding_table import Bound
-from omnigraph.engine.exec.left_join import WithNone
+from omnigraph.engine.exec.left_join import NullExtendedTable
 from omnigraph.engine.expr.sort_keys import id_ranks_of, ranks_of
 from omnigraph.query.plan import ir
 from omnigraph.scalar_types.registry import ScalarName
@@ -32,7 +34,7 @@ _SYSTEM = {"id": "id", "from": "src", "to": "dst"}
 class RowSpace:
     """The rows of several tables in one numbering: the rows of the first table, then those of the next."""
 
-    def __init__(self, parts: Sequence[tuple[NodeType | EdgeType, TableData]]) -> None:
+    def __init__(self, parts: Sequence[tuple[NodeType | EdgeType, ColumnSource]]) -> None:
         self.types = [type_ for type_, _ in parts]
         self.tables = [table for _, table in parts]
         self.offsets: Numbers = np.cumsum([0, *(table.row_count for table in self.tables)])
@@ -88,24 +90,16 @@ class PathBatch:
     weights: Floats | None = None
 
 
-class PathTable(TableData):
-    """Paths, numbered in the order of their batches."""
+class _PathColumns(ABC):
+    """The columns that every table of paths has."""
 
-    def __init__(
-        self, nodes: RowSpace, edges: RowSpace, batches: Sequence[PathBatch], *, weighted: bool = False
-    ) -> None:
-        self.key = ("", "")
-        self.nodes = nodes
-        self.edges = edges
-        self._lengths = concatenated([np.full(len(batch.edges), batch.edges.shape[1]) for batch in batches])
-        self._node_numbers = concatenated([batch.nodes.ravel() for batch in batches])
-        self._edge_numbers = concatenated([batch.edges.ravel() for batch in batches])
-        self._starts: Numbers = np.cumsum(self._lengths) - self._lengths
-        self._weights: Floats | None = None
-        if weighted:
-            weights = [batch.weights for batch in batches if batch.weights is not None]
-            self._weights = np.concatenate(weights) if weights else np.zeros(0)
-        self._derived: dict[str, Any] = {}
+    key = ("", "")
+    union = None
+
+    def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
+        self._lengths = lengths
+        self._weights = weights
+        self._derived: dict[str, object] = {}
 
     @property
     def row_count(self) -> int:
@@ -113,9 +107,7 @@ class PathTable(TableData):
         return len(self._lengths)
 
     def column(self, name: str) -> pa.Array:
-        """Return the length, weight or id of every path. The id consists of the ranks of the edge ids and sorts like
-        them.
-        """
+        """Return the length, the weight or the id of every path."""
         return self.derived(name, lambda: self._column(name))
 
     def _column(self, name: str) -> pa.Array:
@@ -123,9 +115,49 @@ class PathTable(TableData):
             return pa.array(self._lengths)
         if name == ir.WEIGHT:
             return pa.array(self._weights)
-        if name.startswith(ir.PATH_PARTS):
-            return self._listed(name)
         assert name == "id", name
+        return self._ids()
+
+    @abstractmethod
+    def _ids(self) -> pa.Array: ...
+
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """Return the values of some paths."""
+        return self.column(name).take(pa.array(numbers))
+
+    def codes(self, name: str) -> DictionaryCodes | None:  # noqa: ARG002
+        """Return None: paths have no text columns."""
+        return None
+
+    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """Return a structure computed from the paths; it is kept as long as they are."""
+        if name not in self._derived:
+            self._derived[name] = make()
+        return cast(Derived, self._derived[name])
+
+
+class PathTable(_PathColumns):
+    """Paths, numbered in the order they are given."""
+
+    def __init__(
+        self, nodes: RowSpace, edges: RowSpace, batches: Sequence[PathBatch], *, weighted: bool = False
+    ) -> None:
+        weights: Floats | None = None
+        if weighted:
+            known = [batch.weights for batch in batches if batch.weights is not None]
+            weights = np.concatenate(known) if known else np.zeros(0)
+        super().__init__(concatenated([np.full(len(batch.edges), batch.edges.shape[1]) for batch in batches]), weights)
+        self.nodes = nodes
+        self.edges = edges
+        self._node_numbers = concatenated([batch.nodes.ravel() for batch in batches])
+        self._edge_numbers = concatenated([batch.edges.ravel() for batch in batches])
+        self._starts: Numbers = np.cumsum(self._lengths) - self._lengths
+
+    def _column(self, name: str) -> pa.Array:
+        return self._listed(name) if name.startswith(ir.PATH_PARTS) else super()._column(name)
+
+    def _ids(self) -> pa.Array:
+        """Return ids that consist of the ranks of the edge ids and sort like them."""
         ranks = self.edges.ranks(self._edge_numbers)
         ends = np.concatenate([self._starts, [len(ranks)]]) * 8
         text = [pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(ranks.astype(">i8"))]
@@ -142,21 +174,6 @@ class PathTable(TableData):
         listed = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
         return listed.cast(arrow_type(replace(type_, is_list=True)))
 
-    def take(self, name: str, numbers: Numbers) -> pa.Array:
-        """Return the values of some paths."""
-        return self.column(name).take(pa.array(numbers))
-
-    def codes(self, name: str) -> DictionaryCodes | None:
-        """Return None: paths have no text columns."""
-        assert name
-        return None
-
-    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
-        """Return a derived structure; it is cached as long as the paths exist."""
-        if name not in self._derived:
-            self._derived[name] = make()
-        return cast(Derived, self._derived[name])
-
     def part(self, part: str, numbers: Numbers) -> tuple[Numbers, Numbers]:
         """Return (number of nodes or edges of each path, their numbers, concatenated)."""
         more = 1 if part == "nodes" else 0
@@ -165,33 +182,25 @@ class PathTable(TableData):
         return counts, every[ranges(self._starts[numbers] + numbers * more, counts)]
 
 
-class MeasuredPaths(PathTable):
-    """Paths of which only lengths and weights are known."""
+class MeasuredPaths(_PathColumns):
+    """Paths of which only the lengths and the weights are known."""
 
-    def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
-        self.key = ("", "")
-        self._lengths = lengths
-        self._weights = weights
-        self._derived = {}
-
-    def _column(self, name: str) -> pa.Array:
-        if name != "id":
-            return super()._column(name)
+    def _ids(self) -> pa.Array:
         # There is one path per pair of ends, so a constant id is sufficient.
         return pa.repeat(pa.scalar(b"", pa.large_binary()), self.row_count)
 
 
 def is_of_paths(bound: Bound) -> bool:
     """Return True if a variable is bound to paths."""
-    data = bound.data.base if isinstance(bound.data, WithNone) else bound.data
-    return isinstance(data, PathTable)
+    data = bound.data.base if isinstance(bound.data, NullExtendedTable) else bound.data
+    return isinstance(data, _PathColumns)
 
 
 def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
     """Return paths as objects, or their nodes or edges as lists; null for an absent optional path."""
     data, numbers = bound.data, bound.numbers
     missing = np.zeros(len(numbers), bool)
-    if isinstance(data, WithNone):
+    if isinstance(data, NullExtendedTable):
         missing = numbers == data.absent
         numbers, data = numbers[~missing], data.base
     assert isinstance(data, PathTable)

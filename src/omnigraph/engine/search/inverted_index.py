@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.row_mapping import RowPositions
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
@@ -237,9 +238,20 @@ def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[N
 # -- building ----------------------------------------------------------------------------------------
 
 
-def index_of(data: TableData, name: str) -> TextIndex:
+def index_of(data: ColumnSource, name: str) -> TextIndex:
     """Return the index of a column at a version; it reuses the segments of earlier versions."""
+    if data.union is not None:
+        members = data.union.members
+        views = [index_of(member, name).view for member in members]
+        if not views:
+            return build_index(data.column(name))
+        return data.derived(f"words:{data.union.column_key(name)}", lambda: TextIndex(joined_segments(views, members)))
+    if isinstance(data, TableData):
+        return _stored_index(data, name)
+    return data.derived(f"words:{name}", lambda: build_index(data.column(name)))
 
+
+def _stored_index(data: TableData, name: str) -> TextIndex:
     def make(fragments: Sequence[int] | None) -> InvertedIndex:
         return build_inverted_index(data.stream(name, fragments))
 
@@ -247,12 +259,6 @@ def index_of(data: TableData, name: str) -> TextIndex:
         for label, array in _arrays(make(fragments)).items():
             maker.put(label, array)
 
-    if data.union is not None:
-        members = data.union.members
-        views = [index_of(member, name).view for member in members]
-        if not views:
-            return build_index(data.column(name))
-        return data.derived(f"words:{data.column_key(name)}", lambda: TextIndex(joined_segments(views, members)))
     recipe = SegmentBuilder(WORDS, tuning.current.postings_disk_rows_min, make, write, _read_index)
     return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, recipe)))
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Bound
 from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native import stoppable
@@ -77,7 +78,7 @@ class Searcher:
         found = best(scores, numbers, wanted)
         return (found if places is None else places[found]), scores[numbers[found]]
 
-    def _scores(self, rank: ir.Bm25, data: TableData) -> tuple[Scores, Numbers]:
+    def _scores(self, rank: ir.Bm25, data: ColumnSource) -> tuple[Scores, Numbers]:
         """Return the score of every row of a table, and the rows with a score above 0."""
         text = self.constant(rank.query)
         key = (data.key, rank.prop.name, text)
@@ -98,7 +99,7 @@ class Searcher:
         numbers = None if bound.whole else bound.numbers
         return self._vectors(rank, bound.data).promising(self._query(rank), numbers, limit)
 
-    def _vectors(self, rank: ir.Nearest, data: TableData) -> VectorColumn:
+    def _vectors(self, rank: ir.Nearest, data: ColumnSource) -> VectorColumn:
         return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
 
     def _query(self, rank: ir.Nearest) -> VectorQuery:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
@@ -222,9 +223,24 @@ class VectorColumn:
                 yield block, places, known[places] - start
 
 
-def vectors_of(data: TableData, name: str, dim: int) -> VectorColumn:
+def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
     """Return the vectors of a column at a version; it reuses the blocks of earlier versions."""
+    if data.union is not None:
+        members = data.union.members
+        views = [vectors_of(member, name, dim).view for member in members]
+        if not views:
+            return VectorColumn(SegmentView((_memory_block((), dim),), (0,)))
+        return data.derived(
+            f"vectors:{data.union.column_key(name)}", lambda: VectorColumn(joined_segments(views, members))
+        )
+    if isinstance(data, TableData):
+        return _stored_vectors(data, name, dim)
+    return data.derived(
+        f"vectors:{name}", lambda: VectorColumn(SegmentView((_memory_block([data.column(name)], dim),), (0,)))
+    )
 
+
+def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
     def write(fragments: Sequence[int] | None, maker: disk_cache.EntryWriter) -> None:
         rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
         small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
@@ -239,12 +255,6 @@ def vectors_of(data: TableData, name: str, dim: int) -> VectorColumn:
         for label, parts in small.items():
             maker.put(label, np.concatenate(parts))
 
-    if data.union is not None:
-        members = data.union.members
-        views = [vectors_of(member, name, dim).view for member in members]
-        if not views:
-            return VectorColumn(SegmentView((_memory_block((), dim),), (0,)))
-        return data.derived(f"vectors:{data.column_key(name)}", lambda: VectorColumn(joined_segments(views, members)))
     recipe = SegmentBuilder(
         "vectors",
         max(tuning.current.vector_disk_bytes_min // (dim * 4), 1),

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.cancellation import Watch
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.search.searcher import Searcher
-from omnigraph.engine.write.where import RowsData
 from omnigraph.errors import LimitReached
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
@@ -49,5 +49,5 @@ def _product(named: Mapping[str, pa.Table]) -> Frame:
     for at, (name, rows) in enumerate(named.items()):
         order = pc.sort_indices(rows["id"]).to_numpy()
         numbers = np.tile(np.repeat(order, prod(counts[at + 1 :])), prod(counts[:at])).astype(np.int64)
-        bound[name] = Bound(RowsData(rows), numbers)
+        bound[name] = Bound(MemoryTable.of(rows), numbers)
     return Frame(total, bound)

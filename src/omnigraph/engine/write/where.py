@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.arrays import one_array
-from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers, TableData
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import Test, make_test
@@ -23,35 +22,9 @@ from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 
-class RowsData(TableData):
-    """Rows at hand, as the evaluator wants a table."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        self._rows = rows
-        self.key = ("", "")
-
-    @property
-    def row_count(self) -> int:
-        """How many rows there are."""
-        return int(self._rows.num_rows)
-
-    def column(self, name: str) -> pa.Array:
-        """A column as one chunk."""
-        return one_array(self._rows[name])
-
-    def codes(self, name: str) -> DictionaryCodes | None:
-        """None: no text is numbered for one look."""
-        assert name in self._rows.column_names
-        return None
-
-    def take(self, name: str, numbers: Numbers) -> pa.Array:
-        """The values of some rows."""
-        return self.column(name).take(pa.array(numbers))
-
-
 def frame_of(rows: pa.Table) -> Frame:
     """Rows as a match of one variable."""
-    return Frame(rows.num_rows, {ir.ROW: Bound(RowsData(rows))})
+    return Frame(rows.num_rows, {ir.ROW: Bound(MemoryTable.of(rows))})
 
 
 @dataclass(frozen=True)

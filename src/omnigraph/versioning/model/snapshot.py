@@ -49,8 +49,6 @@ class Snapshot:
         """The manifest version the commit was published in."""
         self.schema_hash = schema_hash
         self.tables = dict(sorted(tables.items()))
-        self.companions: dict[Any, Any] = {}
-        """What readers keep beside it, by who they are; small things only."""
 
     def __repr__(self) -> str:
         return f"Snapshot(branch={self.branch!r}, commit_id={self.commit_id!r}, version={self.version})"

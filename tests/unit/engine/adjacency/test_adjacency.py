@@ -14,8 +14,8 @@ from omnigraph.engine.adjacency.bfs import BoundedHops
 from omnigraph.engine.adjacency.csr import Csr, EdgeRows
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, SparseCsr, build_sparse
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency, UnionAdjacency
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.write.where import RowsData
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
 from omnigraph.storage.lance.staging import TableWrite
@@ -322,12 +322,8 @@ def test_edges_of_several_types(graph, direction):
     assert several.loops(direction).tolist() == own.loops(direction).tolist()
     assert several.has_neighbours(direction, count).tolist() == own.has_neighbours(direction, count).tolist()
 
-    class Space(RowsData):
-        """All nodes, those of A first."""
-
-        folder = "A|B"
-
-    space = Space(pa.table({"id": [*tables["A"].column("id").to_pylist(), *tables["B"].column("id").to_pylist()]}))
+    ids = [*tables["A"].column("id").to_pylist(), *tables["B"].column("id").to_pylist()]
+    space = MemoryTable.of(pa.table({"id": ids}))  # all nodes, those of A first
     mixed = UnionAdjacency([own, other], [(0, 0), (0, count)], space)
     out = [
         (a, b + shift)

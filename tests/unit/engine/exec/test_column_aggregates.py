@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.exec.binding_table import Bound, Frame
 from omnigraph.engine.exec.column_aggregates import total
 from omnigraph.engine.exec.reducers import reduce_numbers
-from omnigraph.engine.write.where import RowsData
 from support.writes import edge, new_graph, node
 
 TYPES = [pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()]
@@ -50,7 +50,7 @@ def test_every_kind_of_rows(type_, nulls):
         drawn = [random.randrange(1_000_000) for _ in range(count + 3)]
         kept = [None if random.random() < nulls else value for value in drawn]
         column = pa.array(kept, type_).slice(3)
-        data = RowsData(pa.table({"n": column}))
+        data = MemoryTable.of(pa.table({"n": column}))
         mask = np.array([random.random() < 0.5 for _ in range(count)], bool)
         numbers = np.array([random.randrange(count) for _ in range(7 if count else 0)], np.int64)
         values = kept[3:]
@@ -73,7 +73,7 @@ def test_every_kind_of_rows(type_, nulls):
 
 @pytest.mark.usefixtures("loops")
 def test_what_is_infinite_counts_where_it_passes():
-    data = RowsData(pa.table({"x": pa.array([math.inf, 1.0, -math.inf, 2.0])}))
+    data = MemoryTable.of(pa.table({"x": pa.array([math.inf, 1.0, -math.inf, 2.0])}))
 
     def added(*mask: bool) -> Any:
         found = total("sum", Bound(data, mask=np.array(mask)), "x")
@@ -85,14 +85,14 @@ def test_what_is_infinite_counts_where_it_passes():
 
 
 def test_what_is_no_number_is_left_to_others():
-    data = RowsData(pa.table({"t": ["a"], "x": [math.nan], "d": pa.array([1], pa.date32())}))
+    data = MemoryTable.of(pa.table({"t": ["a"], "x": [math.nan], "d": pa.array([1], pa.date32())}))
     assert total("min", Bound(data), "t") is None
     assert total("min", Bound(data), "d") is None
     assert total("max", Bound(data), "x") is None
 
 
 def test_rows_kept_by_a_mask_are_those_rows():
-    data = RowsData(pa.table({"n": [5, 6, 7, 8]}))
+    data = MemoryTable.of(pa.table({"n": [5, 6, 7, 8]}))
     frame = Frame(4, {"v": Bound(data)})
     kept = frame.keep(np.array([True, False, True, True]))
     bound = kept.bound["v"]
@@ -129,7 +129,10 @@ def _sums(seed: int, type_: pa.DataType) -> list[bytes]:
     column = pa.array((random.standard_normal(count) * scale).astype(type_.to_pandas_dtype()), type_)
     mask = random.random(count) < random.random()
     mask[0] = True
-    data, picked = RowsData(pa.table({"x": column})), RowsData(pa.table({"x": column.filter(pa.array(mask))}))
+    data, picked = (
+        MemoryTable.of(pa.table({"x": column})),
+        MemoryTable.of(pa.table({"x": column.filter(pa.array(mask))})),
+    )
     ways = (Bound(data, mask=mask), Bound(data, np.flatnonzero(mask)), Bound(picked))
     return [
         total(function, bound, "x").to_numpy().tobytes()  # type: ignore[union-attr]
@@ -155,13 +158,13 @@ def test_sums_have_the_same_bits_with_and_without_compiled_loops(monkeypatch, ty
 def test_an_expression_and_a_property_give_the_same_sum(type_):
     random = np.random.default_rng(7)
     values = (random.standard_normal(100_000) * 10.0 ** random.integers(-8, 9, 100_000)).astype(type_.to_pandas_dtype())
-    found = total("sum", Bound(RowsData(pa.table({"x": pa.array(values)}))), "x")
+    found = total("sum", Bound(MemoryTable.of(pa.table({"x": pa.array(values)}))), "x")
     assert found is not None
     assert reduce_numbers("sum", values.astype(np.float64), None, None, 1).equals(found)
 
 
 def test_sums_beyond_the_largest_float_are_infinite():
     largest = np.finfo(np.float64).max
-    data = RowsData(pa.table({"x": pa.array([largest] * 3), "y": pa.array([math.inf, -math.inf, 1.0])}))
+    data = MemoryTable.of(pa.table({"x": pa.array([largest] * 3), "y": pa.array([math.inf, -math.inf, 1.0])}))
     assert total("sum", Bound(data), "x").to_pylist() == [math.inf]  # type: ignore[union-attr]
     assert math.isnan(total("sum", Bound(data), "y")[0].as_py())  # type: ignore[index]

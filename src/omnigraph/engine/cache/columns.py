@@ -1,0 +1,79 @@
+"""Tables of columns: the protocol that expressions and binding tables read, and its in-memory implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import pyarrow as pa
+
+from omnigraph.arrays import one_array
+
+if TYPE_CHECKING:
+    from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
+    from omnigraph.engine.cache.union_table import UnionTable
+
+Derived = TypeVar("Derived")
+
+
+class ColumnSource(Protocol):
+    """Rows with named columns: a stored version, a union of tables, paths or rows in memory."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Identifies the contents."""
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+
+    @property
+    def union(self) -> UnionTable | None:
+        """The union behind the rows, if they are nodes of several types."""
+
+    def column(self, name: str) -> pa.Array:
+        """Return a whole column as one array."""
+
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """Return the values of some rows."""
+
+    def codes(self, name: str) -> DictionaryCodes | None:
+        """Return the dictionary codes of a text column; None if it has too many distinct values or is not encoded."""
+
+    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """Return a structure computed from the rows; it is computed once."""
+
+
+class MemoryTable:
+    """Rows in memory. They are not dictionary-encoded, because they are read once."""
+
+    union = None
+
+    def __init__(self, columns: Mapping[str, pa.Array | pa.ChunkedArray], row_count: int) -> None:
+        self._columns = columns
+        self._derived: dict[str, object] = {}
+        self.row_count = row_count
+        self.key = ("", hex(id(self)))
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> MemoryTable:
+        """Wrap an Arrow table."""
+        return cls(dict(zip(rows.column_names, rows.columns, strict=True)), rows.num_rows)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a whole column as one array."""
+        return one_array(self._columns[name])
+
+    def take(self, name: str, numbers: Numbers) -> pa.Array:
+        """Return the values of some rows."""
+        return self.column(name).take(pa.array(numbers))
+
+    def codes(self, name: str) -> DictionaryCodes | None:  # noqa: ARG002
+        """Return None: the columns are not encoded."""
+        return None
+
+    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """Return a structure computed from the rows; it is kept as long as the rows."""
+        if name not in self._derived:
+            self._derived[name] = make()
+        return cast(Derived, cast(Any, self._derived[name]))
