@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from omnigraph.engine.write.delta import MADE, Delta, TableDelta
 from omnigraph.engine.write.fill_vectors import fill_vectors
 from omnigraph.engine.write.upsert import Positions, match_columns, needs_matching, with_ids
 from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
-from omnigraph.operations.load import renamed, rows_of
+from omnigraph.operations.load_rules import rows_of, with_current_ids
 from omnigraph.operations.originals import line_records, part_records
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import Shuffle, write_shuffle
@@ -29,7 +29,6 @@ from omnigraph.pipeline.splits import Split, SplitReader, count_lines, texts_of
 from omnigraph.pipeline.violations import LocatedViolation, PackedError, RecordFault, position_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import NewFragment, delete_files, write_new_fragments
-from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulids, system_clock
 
 WRITTEN = "written"
@@ -249,7 +248,7 @@ class _SplitStager:
         for old, id_ in rows.aliases.items():
             row = rows.table["id"].index(id_).as_py()
             table.aliases.append((old, id_, position_of(self.number, first + row)))
-        self._rename(rows)
+        rows.table = with_current_ids(rows, self._aliases)
         positions = np.arange(count) + position_of(self.number, first)
         if self.job.mode == "merge" and not rows.fresh:
             self._shuffle_records(table, rows, positions)
@@ -258,14 +257,6 @@ class _SplitStager:
         self.done.violations += row_violations(self.job, rows.type, rows.table, positions)
         add_shuffles(self.done.shuffles, shuffle_rows(self.job, rows.type, rows.judged(), positions, fresh=rows.fresh))
         self._write(key, table, rows, first)
-
-    def _rename(self, rows: LoadedRows) -> None:
-        """Replace old spellings of ids in the ends of edges."""
-        if isinstance(rows.type, EdgeType):
-            for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
-                aliases = self._aliases.get(TableKey.node(node))
-                if aliases:
-                    rows.table = renamed(rows.table, column, aliases)
 
     def _shuffle_records(self, table: StagedTable, rows: LoadedRows, positions: Positions) -> None:
         """Shuffle whole records. The records of one row are applied together by `complete`."""
@@ -346,7 +337,8 @@ def row_violations(job: Job, type_: AnyType, rows: pa.Table, positions: Position
                 for violation in part.check(delta):
                     assert violation.position is not None
                     position = int(positions[violation.position])
-                    yield LocatedViolation.of((number, step, part_number), violation, position, position)
+                    located = replace(violation, position=position)
+                    yield LocatedViolation((number, step, part_number), position, located)
                     if not job.collect:
                         break
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from omnigraph.errors import RecordError
+from omnigraph.operations.load_rules import RejectReason, SourceLine
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.shuffle import Shuffle
@@ -29,7 +30,7 @@ class InputSource(Protocol):
     def stage(self, runner: Runner, job: Job) -> Iterator[StagedSplit]:
         """Stage every split. Results are in ascending order of split number."""
 
-    def locations(self, staging: StagedInput, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+    def locations(self, staging: StagedInput, key: str, positions: Iterable[int]) -> dict[int, SourceLine]:
         """Position → file and line."""
 
     def lines_before(self, splits: Mapping[int, StagedSplit]) -> dict[int, int]:
@@ -54,14 +55,14 @@ class FileSource:
         """Stage the splits, one task per split."""
         return runner.run("read", stage, job, self.input.splits, at_once=job.at_once)
 
-    def locations(self, staging: StagedInput, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+    def locations(self, staging: StagedInput, key: str, positions: Iterable[int]) -> dict[int, SourceLine]:
         """Position → file and line, by reading the affected splits again: staged rows do not store their lines."""
         wanted = _by_split(positions)
         work: list[tuple[Split, str, list[int], frozenset[int]]] = []
         for split, those in sorted(wanted.items()):
             wrong = frozenset(fault.line for fault in staging.splits[split].faults if fault.line is not None)
             work.append((self.input.splits[split], key, [row_of(position) for position in those], wrong))
-        found: dict[int, tuple[str | None, int]] = {}
+        found: dict[int, SourceLine] = {}
         for one, lines in zip(work, staging.runner.run("locate", locate, staging.job, work), strict=True):
             number = one[0].number
             for position in wanted[number]:
@@ -123,9 +124,9 @@ class RowSource:
         staging: StagedInput,
         key: str,  # noqa: ARG002 (a part has rows of one table)
         positions: Iterable[int],
-    ) -> dict[int, tuple[str | None, int]]:
+    ) -> dict[int, SourceLine]:
         """Position → row number: the row's index among the staged rows, plus the number of wrong rows before it."""
-        found: dict[int, tuple[str | None, int]] = {}
+        found: dict[int, SourceLine] = {}
         for split, those in _by_split(positions).items():
             wrong = sorted(fault.line or 0 for fault in staging.splits[split].faults)
             for position in those:
@@ -169,8 +170,8 @@ class InputTable:
     firsts: dict[int, list[int]] = field(default_factory=dict)
     """Split → for each of its fragments, the number of its first row among the split's rows of the table."""
     adds_again: bool = False
-    excluded: dict[int, str] = field(default_factory=dict)
-    """Position → reason, for staged records that are set aside."""
+    excluded: set[int] = field(default_factory=set)
+    """The positions of staged records that are set aside."""
 
     def add(self, split: int, table: StagedTable) -> None:
         """Add the table of one split."""
@@ -196,7 +197,7 @@ class StagedInput:
 
     def copy(self, job: Job) -> StagedInput:
         """A copy for validation on another snapshot."""
-        tables = {key: replace(rows, excluded=dict(rows.excluded)) for key, rows in self.tables.items()}
+        tables = {key: replace(rows, excluded=set(rows.excluded)) for key, rows in self.tables.items()}
         return replace(self, job=job, tables=tables, rejects=list(self.rejects))
 
     def shuffles(self) -> dict[Shuffle, list[str]]:
@@ -207,20 +208,15 @@ class StagedInput:
                 found.setdefault(shuffle, []).extend(names)
         return found
 
-    def reject(self, key: str, reasons: Mapping[int, str], rules: Mapping[int, tuple[str | None, str]]) -> None:
-        """Set rows aside: position → reason, and position → property and rule."""
+    def set_aside(self, key: str, reasons: Mapping[int, RejectReason]) -> None:
+        """Set records aside: position → reason."""
         locations = self.locations(key, reasons)
         name = TableKey.parse(key).type_name
         for position, reason in sorted(reasons.items()):
-            source, line = locations[position]
-            property_name, rule = rules[position]
-            error = RecordError(
-                reason, source=source, line=line, type_name=name, property_name=property_name, rule=rule
-            )
-            self.rejects.append(error)
-            self.tables[key].excluded[position] = reason
+            self.rejects.append(reason.error(name, locations[position]))
+        self.tables[key].excluded.update(reasons)
 
-    def locations(self, key: str, positions: Iterable[int]) -> dict[int, tuple[str | None, int]]:
+    def locations(self, key: str, positions: Iterable[int]) -> dict[int, SourceLine]:
         """Position → file and line."""
         return self.source.locations(self, key, positions)
 
@@ -287,7 +283,7 @@ def _aliases(staging: StagedInput) -> dict[str, dict[str, str]]:
                     continue
                 name = TableKey.parse(key).type_name
                 reason = f"the id '{old}' of {name} stands for two keys, '{known}' and '{id_}'"
-                staging.reject(key, {position: reason}, {position: ("id", "id")})
+                staging.set_aside(key, {position: RejectReason(reason, "id", "id")})
                 if not staging.job.collect:
                     raise staging.rejects[-1]
     return found

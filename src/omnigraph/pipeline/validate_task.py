@@ -8,7 +8,7 @@ meet. `validate` also finds ids that cannot be admitted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.engine.write.delta import Delta, RuleCheck, TableDelta, Violation
 from omnigraph.engine.write.upsert import Positions
-from omnigraph.operations.load import not_admitted, repeated_ids
+from omnigraph.operations.load_rules import RejectReason, refused_ids, repeated_records
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import IdFilter, Shuffle, read_bucket, write_buckets, write_shuffle
 from omnigraph.pipeline.stage_task import POSITION, WRITTEN, add_shuffles
@@ -78,7 +78,8 @@ class ValidationResult:
 
     violations: list[LocatedViolation] = field(default_factory=list)
     refused: list[LocatedViolation] = field(default_factory=list)
-    repeats: dict[str, dict[int, str]] = field(default_factory=dict)
+    repeats: dict[str, dict[int, RejectReason]] = field(default_factory=dict)
+    """Table key → position → reason, for records with the id of an earlier record."""
     replaced: dict[str, str] = field(default_factory=dict)
     """Table key → the file that lists the stored rows with the id of a written row."""
 
@@ -202,10 +203,10 @@ class _BucketValidation:
         """Do everything the plan lists."""
         for key in self.plan.repeats:
             rows = self.rows(WRITTEN, key, ("id",))
-            repeats = repeated_ids(rows["id"])
+            repeats = repeated_records(rows["id"])
             if repeats:
                 positions = rows[POSITION].to_pylist()
-                self.done.repeats[key] = {positions[row]: id_ for row, id_ in repeats.items()}
+                self.done.repeats[key] = {positions[row]: reason for row, reason in repeats.items()}
         for order, key in enumerate(self.plan.admit):
             self._admit(order, key)
         for part_id in self.plan.parts:
@@ -240,16 +241,16 @@ class _BucketValidation:
         """Find written ids that cannot be admitted."""
         rows = self.rows(WRITTEN, key, ("id",))
         ids = one_array(rows["id"])
-        there = pa.array([], pa.utf8())
+        existing = pa.array([], pa.utf8())
         if self.job.mode == "append":
             matches = self.rows(MATCHES, key, ("id",))
             found = one_array(pc.index_in(matches["id"], value_set=ids))
             hits = matches.filter(pc.is_valid(found))
-            there = one_array(hits["id"])
+            existing = one_array(hits["id"])
             name = write_replaced(self.job, hits[ADDRESS], rows[POSITION].take(pc.drop_null(found)))
             if name is not None:
                 self.done.replaced[key] = name
-        found = not_admitted(self._type(key), ids, there)
+        found = refused_ids(self._type(key), ids, existing)
         self._report((order, 0, 0), found, rows, self.done.refused)
 
     def _part(self, part_id: PartId, part: RuleCheck) -> None:
@@ -284,32 +285,30 @@ class _BucketValidation:
         """
         made: list[LocatedViolation] = []
         for violation in found:
-            order, position, also = self._position(violation, rows, stays, gone)
-            made.append(LocatedViolation.of(part_id, violation, order, position, also))
+            order, located = self._located(violation, rows, stays, gone)
+            made.append(LocatedViolation(part_id, order, located))
             if not self.job.collect and violation.rule != "cardinality":
                 break
-        into += made if self.job.collect else sorted(made, key=lambda violation: violation.order)[:1]
+        into += made if self.job.collect else sorted(made, key=lambda one: one.order)[:1]
 
-    def _position(
+    def _located(
         self, violation: Violation, rows: pa.Table | None, stays: pa.Table | None, gone: pa.Table | None
-    ) -> tuple[int, int | None, tuple[int, ...]]:
-        """The sort position of a violation, the position of its written row, and the positions of all rows that are set
-        aside with it.
-        """
+    ) -> tuple[int, Violation]:
+        """The order of a violation, and the violation with positions in the input."""
         if violation.position is not None:
             assert rows is not None
             position = rows[POSITION][violation.position].as_py()
-            return position, position, ()
+            return position, replace(violation, position=position)
         if violation.rule == "cardinality":
             assert rows is not None
             surplus = tuple(rows[POSITION][row].as_py() for row in violation.surplus)
             first = pc.index(rows["src"], pa.scalar(violation.row_id, pa.utf8())).as_py()
             if first >= 0:
-                return rows[POSITION][first].as_py(), surplus[0] if surplus else None, surplus
+                return rows[POSITION][first].as_py(), replace(violation, surplus=surplus)
             assert gone is not None
-            return _first(gone, "src", violation.row_id), None, ()
+            return _first(gone, "src", violation.row_id), replace(violation, surplus=())
         assert stays is not None
-        return _first(stays, "id", violation.row_id), None, ()
+        return _first(stays, "id", violation.row_id), violation
 
 
 def in_order(rows: pa.Table) -> pa.Table:

@@ -6,16 +6,24 @@ violation is found, as in a load in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.write.delta import RuleCheck
-from omnigraph.errors import OmniGraphError
-from omnigraph.operations.load import admission_error, at_place, given_twice, is_keyed, lacks
+from omnigraph.engine.write.delta import RuleCheck, Violation
+from omnigraph.operations.load_rules import (
+    LoadChecks,
+    RejectReason,
+    SourceLine,
+    checks_ids,
+    drops_repeats,
+    incomplete,
+    validate_load,
+)
 from omnigraph.pipeline.complete_task import Completed, complete, match, read_origins
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import shares
@@ -81,6 +89,8 @@ class Validation:
         self.runner = staging.runner
         self.shuffles = staging.shuffles()
         self.outcome = Outcome()
+        self._plain: list[PartId] = []
+        self._late: list[PartId] = []
 
     def run(self) -> Outcome:
         """Validate until no violation is left."""
@@ -89,24 +99,57 @@ class Validation:
         else:
             self._drop_repeats()
             self._scan({key: [("id",)] for key in self._meeting()}, MATCHES)
-        plain, late = self._parts()
-        self._scan(self._stored(plain))
-        self._scan(self._dropped(plain), all_replaced=True)
-        while True:
-            plan = RoundPlan(
-                sorted(self.shuffles.items()),
-                list(self.staging.tables),
-                self._excluded(),
-                parts=plain,
-                admit=self._admitting(),
-            )
-            results = self._validate(plan)
-            violations = [violation for result in results for violation in result.violations]
-            if late:
-                violations += self._validate_late(late, self.outcome.replaced() or _replaced(results))
-            refused = [violation for result in results for violation in result.refused]
-            if not self._again(violations, refused):
-                return self.outcome
+        self._plain, self._late = self._parts()
+        self._scan(self._stored(self._plain))
+        self._scan(self._dropped(self._plain), all_replaced=True)
+        validate_load(self, set_aside=self.job.collect)
+        return self.outcome
+
+    # -- one round (`LoadCandidate`) ---------------------------------------------------------------
+
+    @property
+    def table_keys(self) -> Collection[str]:
+        """The tables of the input."""
+        return self.staging.tables.keys()
+
+    def check(self) -> LoadChecks:
+        """Validate all buckets without the records that are set aside."""
+        plan = RoundPlan(
+            sorted(self.shuffles.items()),
+            list(self.staging.tables),
+            self._excluded(),
+            parts=self._plain,
+            admit=self._admitting(),
+        )
+        results = self._validate(plan)
+        found = [violation for result in results for violation in result.violations]
+        if self._late:
+            found += self._validate_late(self._late, self.outcome.replaced() or _replaced(results))
+        done: list[StagedSplit | Completed] = [*self.staging.splits.values(), *self.outcome.completed]
+        found += [one for part in done for one in part.violations if not self._is_excluded(one.violation)]
+        refused = sorted((violation for result in results for violation in result.refused), key=rank)
+        by_rule = groupby(sorted(found, key=rank), key=lambda one: one.part_id[0])
+        return LoadChecks(
+            ((one.violation for one in violations) for _, violations in by_rule), (one.violation for one in refused)
+        )
+
+    def _is_excluded(self, violation: Violation) -> bool:
+        return violation.position in self.staging.tables[violation.table_key].excluded
+
+    def set_aside(self, table_key: str, reasons: Mapping[int, RejectReason]) -> None:
+        """Set rows aside, with all records that they were made of."""
+        records = dict(reasons)
+        wanted = pa.array(sorted(reasons), pa.int64())
+        for name in self.outcome.origins(table_key):
+            origins = read_origins(self.job, name)
+            hit = origins.filter(pc.and_(pc.is_in(origins[POSITION], value_set=wanted), pc.is_valid(origins[RECORDS])))
+            for last, positions in zip(hit[POSITION].to_pylist(), hit[RECORDS].to_pylist(), strict=True):
+                records.update(dict.fromkeys(positions, reasons[last]))
+        self.staging.set_aside(table_key, records)
+
+    def source_line(self, table_key: str, position: int) -> SourceLine:
+        """The file and line of a row."""
+        return self.staging.locations(table_key, [position])[position]
 
     # -- rows of a merge -------------------------------------------------------------------------
 
@@ -146,28 +189,12 @@ class Validation:
             if not lacking:
                 continue
             if not self.job.collect:
-                lacking = [(last, [last], name, id_) for last, _, name, id_ in lacking[:1]]
-            reasons: dict[int, str] = {}
-            rules: dict[int, tuple[str | None, str]] = {}
-            for _, records, name, id_ in lacking:
-                for position in records:
-                    reasons[position], rules[position] = lacks(type_, name, id_), (name, "required")
-            self.staging.reject(key, reasons, rules)
-            if not self.job.collect:
-                raise self.staging.rejects[-1]
-
-    def _reject(self, key: str, reasons: dict[int, str], rules: dict[int, tuple[str | None, str]]) -> None:
-        """Set rows aside, with all records that they were made of."""
-        if not reasons:
-            return
-        wanted = pa.array(sorted(reasons), pa.int64())
-        for name in self.outcome.origins(key):
-            origins = read_origins(self.job, name)
-            hit = origins.filter(pc.and_(pc.is_in(origins[POSITION], value_set=wanted), pc.is_valid(origins[RECORDS])))
-            for last, records in zip(hit[POSITION].to_pylist(), hit[RECORDS].to_pylist(), strict=True):
-                for position in records:
-                    reasons[position], rules[position] = reasons[last], rules[last]
-        self.staging.reject(key, reasons, rules)
+                last, _, name, id_ = lacking[0]
+                raise incomplete(type_, name, id_).error(type_.name, self.source_line(key, last))
+            reasons = {
+                position: incomplete(type_, name, id_) for _, records, name, id_ in lacking for position in records
+            }
+            self.staging.set_aside(key, reasons)
 
     # -- shuffles of committed rows --------------------------------------------------------------
 
@@ -186,9 +213,9 @@ class Validation:
         return [key for key, rows in self.staging.tables.items() if not rows.fresh and self._has_rows(key)]
 
     def _admitting(self) -> list[str]:
-        if self.job.mode == "merge":
-            return []
-        return [key for key, rows in self.staging.tables.items() if not rows.fresh]
+        """Tables whose written ids must be admitted."""
+        tables = self.staging.tables.items()
+        return [key for key, rows in tables if checks_ids(self.job.mode, fresh=rows.fresh)]
 
     def _parts(self) -> tuple[list[PartId], list[PartId]]:
         """The parts of rules that compare rows. Late parts require the rows that the write replaces."""
@@ -291,56 +318,16 @@ class Validation:
         """Set aside later records with an explicit id that occurred before."""
         if not self.job.collect:
             return
-        keys = [key for key, rows in self.staging.tables.items() if not rows.fresh and not is_keyed(self._type(key))]
+        mode = self.job.mode
+        keys = [
+            key for key, rows in self.staging.tables.items() if drops_repeats(self._type(key), mode, fresh=rows.fresh)
+        ]
         if not keys:
             return
         plan = RoundPlan(sorted(self.shuffles.items()), list(self.staging.tables), self._excluded(), repeats=keys)
         for result in self._validate(plan):
-            for key, repeats in result.repeats.items():
-                reasons = {position: given_twice(id_) for position, id_ in repeats.items()}
-                self.staging.reject(key, reasons, dict.fromkeys(repeats, ("id", "unique")))
-
-    def _again(self, violations: list[LocatedViolation], refused: list[LocatedViolation]) -> bool:
-        """Raise the first violation, or set rows aside. Return True if another round is required."""
-        done: list[StagedSplit | Completed] = [*self.staging.splits.values(), *self.outcome.completed]
-        violations += [
-            violation
-            for one in done
-            for violation in one.violations
-            if violation.position not in self.staging.tables[violation.table_key].excluded
-        ]
-        violations.sort(key=rank)
-        refused.sort(key=rank)
-        if not self.job.collect:
-            if violations:
-                raise self._error(violations[0], violations[0].violation().error())
-            if refused:
-                raise self._error(refused[0], admission_error(refused[0].violation()))
-            return False
-        found = refused or [violation for violation in violations if violation.part_id[0] == violations[0].part_id[0]]
-        if not found:
-            return False
-        reasons: dict[int, str] = {}
-        rules: dict[int, tuple[str | None, str]] = {}
-        key = found[0].table_key
-        for violation in found:
-            if violation.table_key == key:
-                own = () if violation.position is None else (violation.position,)
-                for position in violation.also or own:
-                    if position not in reasons:
-                        reasons[position] = violation.message
-                        rules[position] = (violation.property, violation.kind)
-        if not reasons or key not in self.staging.tables:
-            raise self._error(found[0], found[0].violation().error())
-        self._reject(key, reasons, rules)
-        return True
-
-    def _error(self, violation: LocatedViolation, error: OmniGraphError) -> OmniGraphError:
-        """Add the line to the error if its row came from this input."""
-        if violation.position is None:
-            return error
-        source, line = self.staging.locations(violation.table_key, [violation.position])[violation.position]
-        return at_place(error, source, line)
+            for key, reasons in result.repeats.items():
+                self.staging.set_aside(key, reasons)
 
 
 def _replaced(results: Iterable[ValidationResult]) -> Files:

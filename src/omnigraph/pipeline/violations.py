@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.engine.write.delta import RuleKind, Violation
+from omnigraph.engine.write.delta import Violation
 from omnigraph.errors import OmniGraphError, RecordError
 
 _ROW_BITS = 32
@@ -99,42 +99,16 @@ class RecordFault:
 
 @dataclass(frozen=True, slots=True)
 class LocatedViolation:
-    """A violation with its position in the input. `part_id` is the rule, step and part; `order` is the sort position.
-
-    `position` is the written row that violates the rule, if there is one. `also` has the rows that are set aside with
-    it.
-    """
+    """A violation whose rows are positions in the input, with its place in the order of reporting."""
 
     part_id: tuple[int, int, int]
+    """The rule, step and part that found it."""
     order: int
-    kind: RuleKind
-    table_key: str
-    row_id: str
-    message: str
-    property: str | None
-    other_id: str | None
-    position: int | None
-    also: tuple[int, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        part_id: tuple[int, int, int],
-        violation: Violation,
-        order: int,
-        position: int | None,
-        also: tuple[int, ...] = (),
-    ) -> LocatedViolation:
-        """Add the position in the input to a violation."""
-        v = violation
-        return cls(part_id, order, v.rule, v.table_key, v.row_id, v.message, v.property, v.other_id, position, also)
-
-    def violation(self) -> Violation:
-        """The violation without its position."""
-        return Violation(self.kind, self.table_key, self.row_id, self.message, self.property, self.other_id)
+    """Its order among the violations of the step."""
+    violation: Violation
 
 
-def rank(violation: LocatedViolation) -> tuple[int, int, int, int]:
+def rank(found: LocatedViolation) -> tuple[int, int, int, int]:
     """Sort key: the order in which a load in memory finds violations."""
-    rule, step, part = violation.part_id
-    return rule, step, violation.order, part
+    rule, step, part = found.part_id
+    return rule, step, found.order, part

@@ -638,10 +638,10 @@ def test_a_file_that_is_not_there(tmp_path, name):
     assert caught.value.code == "no_such_file"
 
 
-def test_a_file_of_no_known_kind(tmp_path):
+def test_file_of_unknown_type_is_refused(tmp_path):
     graph = new_graph(tmp_path)
     (tmp_path / "x.txt").write_text("")
-    with pytest.raises(InputError, match="is of no known kind") as caught:
+    with pytest.raises(InputError, match="has an unknown file type") as caught:
         graph.load(tmp_path / "x.txt", mode="append")
     assert caught.value.hint == "load .jsonl, .parquet, .csv or .arrow files"
 

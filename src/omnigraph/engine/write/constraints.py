@@ -61,11 +61,6 @@ def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
         yield from rule(delta)
 
 
-def first_failure(catalog: Catalog, delta: Delta) -> list[Violation]:
-    """All that breaks the first rule that is broken; later rules would judge rows that are wrong already."""
-    return next((found for rule in rules_of(catalog) if (found := list(rule(delta)))), [])
-
-
 def check_delta(catalog: Catalog, delta: Delta) -> None:
     """Raise the first violation."""
     for violation in violations(catalog, delta):

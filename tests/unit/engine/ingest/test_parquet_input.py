@@ -10,7 +10,7 @@ import omnigraph as og
 from omnigraph import engine_choice
 from omnigraph.engine.ingest.parquet_input import open_parquet, read_batches
 from omnigraph.errors import InputError
-from omnigraph.operations import load
+from omnigraph.operations import record_sources
 
 
 def test_text_that_is_stored_once_is_decoded_in_parts(tmp_path, tune):
@@ -36,14 +36,14 @@ def test_many_rows_in_few_bytes_are_not_loaded_in_one_go(tmp_path, monkeypatch):
     pq.write_table(pa.table({"n": pa.array([7] * 20_000, pa.int32())}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 10_000
     monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 10_000)
-    monkeypatch.setattr(load, "_files", lambda *_: pytest.fail("read in one go"))
+    monkeypatch.setattr(record_sources, "_file_source", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { n: I32? }\n", sync=False, environ={})
     assert graph.load(tmp_path / "T.parquet", mode="append").tables == (("node:T", 20_000),)
 
 
 @pytest.mark.parametrize("engine", ["auto", "memory"])
 def test_a_table_that_outgrows_memory_is_read_in_parts(tmp_path, monkeypatch, engine):
-    monkeypatch.setattr(load, "DECODED_BYTES_MAX", 100_000)
+    monkeypatch.setattr(record_sources, "DECODED_BYTES_MAX", 100_000)
     pq.write_table(pa.table({"a": ["x" * 3000] * 100}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 50_000
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})

@@ -9,7 +9,7 @@ import pytest
 import omnigraph as og
 from omnigraph import engine_choice
 from omnigraph.errors import InputError, RecordError
-from omnigraph.operations import load
+from omnigraph.operations import record_sources
 from omnigraph.storage.files import input_files
 from omnigraph.storage.files.input_files import find_files, inflate, inflated_chunks, inflates_beyond
 
@@ -63,7 +63,7 @@ def test_the_size_of_the_content(tmp_path):
 )
 def test_content_that_does_not_fit_memory_is_read_in_parts(tmp_path, monkeypatch, name, text, engine):
     monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 900)
-    monkeypatch.setattr(load, "_files", lambda *_: pytest.fail("read in one go"))
+    monkeypatch.setattr(record_sources, "_file_source", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
     file = compressed(tmp_path, gzip.compress(text), name)
     assert file.size * 6 < 900
