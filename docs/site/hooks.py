@@ -20,7 +20,8 @@ ROOT_PAGES = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
 }
 API_PAGES = (
-    "omnigraph.graph",
+    "omnigraph.graph.Graph",
+    "omnigraph.graph_open",
     "omnigraph.aio.AsyncGraph",
     "omnigraph.engine.result.result.Result",
     "omnigraph.versioning.model.snapshot.Snapshot",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from omnigraph import spark
     from omnigraph.aio import AsyncGraph, aopen
     from omnigraph.engine.exec.cancellation import Cancellation
-    from omnigraph.graph import Graph, init, open
+    from omnigraph.graph import Graph
+    from omnigraph.graph_open import init, open
     from omnigraph.versioning.model.snapshot import Snapshot
 
 __all__ = [
@@ -42,8 +43,8 @@ _HOMES = {
     "Cancellation": "omnigraph.engine.exec.cancellation",
     "Graph": "omnigraph.graph",
     "Result": "omnigraph.engine.result.result",
-    "init": "omnigraph.graph",
-    "open": "omnigraph.graph",
+    "init": "omnigraph.graph_open",
+    "open": "omnigraph.graph_open",
     "Snapshot": "omnigraph.versioning.model.snapshot",
     "spark": "omnigraph.spark",
 }

@@ -26,7 +26,7 @@ from omnigraph.cancellation import cancelled_by
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.graph_open import open as open_graph
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.versioning.write.transaction import GeneratedKey

@@ -1,114 +1,127 @@
-"""`Graph`, the embedded face: composes, decides nothing.
+"""`Graph`, the embedded interface of an opened graph.
 
-A handle is bound to a branch and an actor; `on` gives the same graph bound to another branch. Handles are
-cheap, may be shared between threads, and hold no lock.
+`Graph` bundles arguments into requests and passes them to its parts: `GraphQueries`, `GraphIO`, `GraphHistory`,
+`GraphTables`, `GraphMaintenance`. A handle has a branch and an actor, is cheap, thread-safe, and holds no lock.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from inspect import isfunction
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
-from omnigraph.engine.cache import disk_cache
-from omnigraph.engine_choice import BulkOptions, solving
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.result.result import Result
+from omnigraph.engine_choice import BulkOptions, Rejects
 from omnigraph.errors import InputError
-from omnigraph.graph_history import row_id
-from omnigraph.graph_queries import Asking
-from omnigraph.notebook.tables import side_by_side
-from omnigraph.notebook.tables import table as html_table
-from omnigraph.operations.analytics import Analysis, AnalysisRequest, analyze, analyze_and_write
-from omnigraph.operations.create import create_graph
+from omnigraph.graph_history import GraphHistory
+from omnigraph.graph_io import GraphIO
+from omnigraph.graph_maintenance import GraphMaintenance
+from omnigraph.graph_queries import GraphQueries, executor_of
+from omnigraph.graph_tables import GraphTables
+from omnigraph.notebook.tables import Preformatted
+from omnigraph.operations.analytics import Analysis, AnalysisRequest
+from omnigraph.operations.conflict_rules import Resolve
 from omnigraph.operations.embed_missing import FillResult, fill_missing
-from omnigraph.operations.graph_context import GraphContext, Place
-from omnigraph.operations.indexing import wanted_indexes
+from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.load_result import LoadResult
+from omnigraph.operations.merge import MergeResult
+from omnigraph.operations.merge_plan import MergePlan
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
-from omnigraph.operations.networkx_export import to_networkx
-from omnigraph.operations.requests import MutationRequest, Params, QueryText
-from omnigraph.pipeline.orphan_jobs import sweep
+from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
+from omnigraph.operations.revert import RevertResult
+from omnigraph.pipeline.diff import DiffRequest, DiffResult
+from omnigraph.pipeline.export import ExportRequest, Format
 from omnigraph.pipeline.runner import Watch
-from omnigraph.schema.arrow import table_schema
+from omnigraph.query.lint import LintReport
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
-from omnigraph.schema.notebook_view import SchemaText, picture_of
+from omnigraph.schema.notebook_view import SchemaText
 from omnigraph.storage.files.input_files import read_source
-from omnigraph.suggestions import did_you_mean
-from omnigraph.table_key import TableKey
-from omnigraph.versioning.compare.rows import to_dicts
-from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.versioning.compare.changeset import ChangeSet
+from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
+from omnigraph.versioning.feed.feed import MIB, ChangePage, PageLimits
+from omnigraph.versioning.feed.row_history import Blame, EntityChange
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Tag
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.upkeep import maintenance, verify
-from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected
-from omnigraph.versioning.write import recovery
-from omnigraph.versioning.write.repository import At, Repository
+from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
+from omnigraph.versioning.upkeep.verify import Problem
+from omnigraph.versioning.write.recovery import Recovered
+from omnigraph.versioning.write.repository import At, Point
+from omnigraph.versioning.write.tags import create_tag, delete_tag
 from omnigraph.versioning.write.transaction import WriteOptions
 
 
-class Graph(Asking):
-    """A graph on a folder or in a bucket, seen from one branch."""
+class Graph:
+    """A graph in a folder or bucket, bound to one branch."""
 
     def __init__(self, context: GraphContext, *, branch: str = MAIN, actor: str | None = None) -> None:
         self._context = context
         self._repository = context.repository
-        self._catalogs = context.catalogs
-        self._embedder = context.embedder
-        self._environ = context.environ
-        self._fetch = context.fetch
+        self._queries = GraphQueries(context)
+        self._io = GraphIO(context)
+        self._history = GraphHistory(context)
+        self._tables = GraphTables(context)
+        self._maintenance = GraphMaintenance(context)
         self.branch = branch
         self.actor = actor
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r}, branch={self.branch!r})"
 
     def _repr_html_(self) -> str:
-        snapshot = self.snapshot()
-        rows = [(key, table.pin.row_count) for key, table in snapshot.tables.items()]
-        caption = f"{self.uri} on branch {self.branch}, commit {snapshot.commit_id}"
-        return side_by_side(html_table(("table", "rows"), rows, caption=caption), picture_of(self.catalog()))
+        return self._tables.html(self.snapshot(), f"{self.uri} on branch {self.branch}")
 
     @property
     def uri(self) -> str:
-        """Where the graph is."""
+        """The location of the graph."""
         return self._repository.location.uri
 
     @property
     def newest_version(self) -> int:
-        """The newest version of the manifest: it grows with every write to any branch."""
+        """The newest manifest version; every write to any branch increases it."""
         return self._repository.state().version
 
     def on(self, branch: str) -> Graph:
-        """The same graph bound to another branch."""
+        """Return a handle of the same graph bound to another branch."""
         self._repository.state().get_head(branch)
         return Graph(self._context, branch=branch, actor=self.actor)
 
-    # -- schema ----------------------------------------------------------------------------------
+    def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
+        """Return the graph at a branch's head, or at a point: branch, tag, commit id, snapshot id, version or time.
+
+        The first eight or more characters of a commit id name the commit if no other id begins with them.
+        """
+        return self._repository.snapshot(branch or self.branch, at)
+
+    def _options(self, branch: str | None, actor: str | None, message: str | None, **more: Any) -> WriteOptions:
+        return WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message, **more)
 
     @property
     def schema(self) -> SchemaText:
-        """The schema's text, as it was accepted."""
+        """The text of the schema, as it was applied."""
         return SchemaText(self.snapshot().schema.source)
 
     def catalog(self, branch: str | None = None, at: At = None) -> Catalog:
-        """What the schema meant at a point in time."""
-        return self._catalogs.of(self.snapshot(branch, at))
+        """Return the catalog (types and properties) of the schema at a point in time."""
+        return self._context.catalogs.of(self.snapshot(branch, at))
 
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
-        """The steps from the branch's schema to another; nothing is written."""
+        """Return the migration steps from the branch's schema to another; nothing is written."""
         source, name = read_source(text, "<schema>")
         return plan_change(self.snapshot(branch), source, name=name, allow_data_loss=allow_data_loss)
 
@@ -121,12 +134,91 @@ class Graph(Asking):
         actor: str | None = None,
         message: str | None = None,
     ) -> SchemaApplyResult:
-        """Make this the branch's schema, tables and all, as one commit."""
+        """Replace the branch's schema and migrate its tables as one commit."""
         source, name = read_source(text, "<schema>")
-        options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
+        options = self._options(branch, actor, message)
         return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
 
-    # -- computing --------------------------------------------------------------------------------
+    def query(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+        limits: Limits | None = None,
+        engine: str = "memory",
+        spark: Any = None,
+        watch: Watch | None = None,
+        page: int | None = None,
+        after: str | None = None,
+    ) -> Result:
+        """Run one read query, given as text or as the path of a `.gq` file, on one snapshot.
+
+        A text is a complete `.gq` source or a bare `match … return …`, whose parameters take their types from their
+        values. A mapping in second position is `params`.
+        `timeout` is in seconds; `cancel` lets another thread stop the query; `limits` bounds its rows and memory.
+        With `engine="spark"` the query runs as joins on Spark, for graphs larger than this machine: on `spark`, a
+        session or `omnigraph.spark.SessionOptions`, else on the active session, else on a new one.
+        With `page` the result holds at most that many rows, and `next` holds the cursor of the following page, if any.
+        Passed as `after`, the cursor continues at the same commit, regardless of later writes.
+        """
+        query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
+        paged, executor = PageRequest.of(page, after), executor_of(engine, spark)
+        return self._queries.read(ReadRequest(query, branch or self.branch, at, bounds, paged, executor, spark, watch))
+
+    def pages(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        page: int = 100,
+        after: str | None = None,
+        branch: str | None = None,
+        at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+        limits: Limits | None = None,
+    ) -> Iterator[Result]:
+        """Yield the pages of a query, all at the commit of the first; `timeout` applies to each page."""
+        query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
+        request = ReadRequest(query, branch or self.branch, at, bounds, PageRequest.of(page, after))
+        yield from self._queries.pages(request)
+
+    def explain(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+    ) -> Preformatted:
+        """Return the plan of a query as text: operators, estimated rows, and the indexes and caches they use."""
+        return self._queries.explain(self.snapshot(branch, at), QueryText.of(source, name, params))
+
+    def profile(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+    ) -> Preformatted:
+        """Run a query and return its plan as text, with actual rows, milliseconds and methods of each operator."""
+        query, bounds = QueryText.of(source, name, params), limits_of(None, timeout, cancel)
+        return self._queries.profile(ReadRequest(query, branch or self.branch, at, bounds, executor="pipeline"))
+
+    def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
+        """Check every query of a text or file against the branch's schema."""
+        return self._queries.lint(self.snapshot(branch), source)
 
     def analyze(
         self,
@@ -145,22 +237,18 @@ class Graph(Asking):
         spark: Any = None,
         watch: Watch | None = None,
     ) -> Analysis:
-        """Run "pagerank", "components" or "degrees" over node and edge types, by default over all.
+        """Run "pagerank", "components" or "degrees" on node and edge types, by default on all.
 
-        With `write`, the values become properties of the nodes as one commit: the property's name, or for
-        degrees column → property. Only nodes whose value changed are written. `engine` and `spark` are `query`'s.
+        With `write`, the values become node properties as one commit: the name of the property, or for degrees a
+        mapping of column to property. Only changed values are written. `engine` and `spark` are as in `query`.
         """
-        if write is not None and at is not None:
-            raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
         request = AnalysisRequest(algorithm, nodes, edges, weight, damping)
-        context = self._context
-        with solving(context.repository, BulkOptions(engine, spark, watch), context.environ) as solve:
-            if write is None:
-                return analyze(context, self.snapshot(branch, at), request, solve)
-            options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
-            return analyze_and_write(context, request, write, options, solve)
-
-    # -- writing ---------------------------------------------------------------------------------
+        bulk = BulkOptions(engine, spark, watch)
+        if write is None:
+            return self._queries.analyze(request, self.snapshot(branch, at), bulk)
+        if at is not None:
+            raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
+        return self._queries.analyze_and_write(request, write, self._options(branch, actor, message), bulk)
 
     def mutate(
         self,
@@ -176,17 +264,65 @@ class Graph(Asking):
     ) -> MutationResult:
         """Run one mutation query, given as text or as the path of a `.gq` file, as one commit.
 
-        A text is a whole `.gq` source or bare statements, which take the types of their parameters from their values. A
-        mapping in second position is `params`.
+        Arguments are as in `query`. A text is a complete `.gq` source or bare statements.
         """
-        options = WriteOptions(
-            branch=branch or self.branch,
-            actor=actor or self.actor,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
-        )
+        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
+
+    def load(
+        self,
+        data: Any,
+        *,
+        mode: str | None = None,
+        missing: str = "keep",
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: Rejects = None,
+        embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        watch: Watch | None = None,
+        delimiter: str | None = None,
+    ) -> LoadResult:
+        """Load records as one commit: a list of records, paths or patterns of files, or DataFrames by type.
+
+        `mode` is required: `merge`, `append` or `overwrite`.
+        In mode `merge` a property that is absent from a record keeps its value; `missing="null"` sets it to null.
+        With a list in `rejects`, wrong records are appended to it and the others are loaded; a path writes them to a
+        file, JSONL or Parquet by its extension. Without `embed`, vectors are not computed from their texts.
+        `engine` is `auto`, `memory` or `spark`, with equal results; `spark` is as in `query`. A second load with the
+        same `job_id` writes nothing, leaves `rejects` unchanged and returns the result of the first. `watch` is called
+        with the progress. `delimiter` separates the cells of CSV files; by default it is taken from the header.
+        """
+        options = self._options(branch, actor, message, idempotency_key=job_id)
+        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
+        return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
+
+    def ingest(
+        self,
+        data: Any,
+        *,
+        branch: str,
+        from_branch: str = MAIN,
+        mode: str = "merge",
+        missing: str = "keep",
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: Rejects = None,
+        embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        watch: Watch | None = None,
+        delimiter: str | None = None,
+    ) -> LoadResult:
+        """Load records as `load` does, onto a branch that is created from `from_branch` if it does not exist."""
+        options = self._options(branch, actor, message, idempotency_key=job_id)
+        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
+        request = replace(request, from_branch=from_branch)
+        return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
 
     def embed(
         self,
@@ -197,39 +333,47 @@ class Graph(Asking):
         actor: str | None = None,
         message: str | None = None,
     ) -> FillResult:
-        """Make the vectors that are missing where there is a text, as one commit; with `again`, all of them anew."""
-        options = WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message)
-        embedder = self._context.embedder
-        return fill_missing(self._repository, self._catalogs, options, embedder, types=types, again=again)
+        """Compute the missing vectors of texts as one commit; with `again`, compute all vectors."""
+        context, options = self._context, self._options(branch, actor, message)
+        return fill_missing(self._repository, context.catalogs, options, context.embedder, types=types, again=again)
 
-    # -- tables and rows -------------------------------------------------------------------------
+    def export(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        format: Format = "jsonl",
+        partitioned: bool = False,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+    ) -> Iterator[dict[str, Any]] | int:
+        """Return an iterator of the records of a snapshot, or write them to a JSONL file and return their number.
+
+        Other formats (`parquet`, `csv`, `arrow`) write a new folder with one file per type. With `partitioned`, there
+        is one file per fragment. The job runs on the engine that a load of this size would use.
+        """
+        snapshot = self.snapshot(branch, at)
+        if out is None:
+            return self._io.records(snapshot, types)
+        request = ExportRequest(os.fspath(out), format, types, partitioned)
+        return self._io.export(snapshot, request, BulkOptions(engine, spark, watch))
 
     def get(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> dict[str, Any] | None:
-        """One node or edge by its id; None when there is none. The id of a keyed node is its key."""
-        return self._entity_of(self.snapshot(branch, at), type_name, id)
+        """Return one node or edge by its id, None if it does not exist. The id of a keyed node is its key."""
+        return self._tables.row(self.snapshot(branch, at), type_name, id)
 
     def entity_at(self, type_name: str, id: str | int, at: At) -> dict[str, Any] | None:
-        """One node or edge as it was; None when it was not there."""
-        return self._entity_of(self.snapshot(at=at), type_name, id)
-
-    def _entity_of(self, snapshot: Snapshot, type_name: str, id: Any) -> dict[str, Any] | None:
-        id = row_id(id)
-        key = self._table_key(snapshot, type_name)
-        rows = snapshot.table(key).rows_of([id], self._columns(snapshot, key))
-        found = to_dicts(rows)
-        return found[0] if found else None
+        """Return one node or edge at a point in time, None if it did not exist."""
+        return self._tables.row(self.snapshot(at=at), type_name, id)
 
     def to_arrow(
         self, type_name: str, *, columns: Sequence[str] | None = None, branch: str | None = None, at: At = None
     ) -> pa.Table:
-        """All rows of a type as an Arrow table, by default every column: ids first, then properties by name."""
-        snapshot = self.snapshot(branch, at)
-        key = self._table_key(snapshot, type_name)
-        known = self._columns(snapshot, key)
-        for name in columns or ():
-            if name not in known:
-                raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
-        return snapshot.table(key).read(known if columns is None else columns)
+        """Return all rows of a type as an Arrow table; by default all columns, ids first, then properties by name."""
+        return self._tables.to_arrow(self.snapshot(branch, at), type_name, columns)
 
     def to_spark(
         self,
@@ -241,120 +385,215 @@ class Graph(Asking):
         branch: str | None = None,
         at: At = None,
     ) -> Any:
-        """The rows of a type at one snapshot as a Spark DataFrame, on the session given or the active one.
+        """Return the rows of a type at one snapshot as a Spark DataFrame, on the given or the active session.
 
-        `filter` is SQL over the stored columns; rows that do not pass it are not sent to Spark.
+        `filter` is SQL over the stored columns; only rows that pass it are sent to Spark.
         """
-        from omnigraph.spark.reads import table_frame  # noqa: PLC0415 (who wants no Spark need not have it)
-
-        snapshot = self.snapshot(branch, at)
-        key = self._table_key(snapshot, type_name)
-        known = self._columns(snapshot, key)
-        return table_frame(
-            self._repository, snapshot, key, known if columns is None else columns, known, filter=filter, spark=spark
-        )
+        return self._tables.to_spark(self.snapshot(branch, at), type_name, columns, filter, spark)
 
     def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
-        """The graph as a `networkx.MultiDiGraph`; see `operations.networkx_export` for its shape."""
+        """Return the graph as a `networkx.MultiDiGraph` of (type, id) nodes, with properties as attributes."""
+        return self._tables.to_networkx(self.snapshot(branch, at), types)
+
+    def branches(self) -> list[str]:
+        """Return every branch: main first, then by name. The list prints as a table."""
+        return self._history.branches()
+
+    def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
+        """Create a branch at the head of another one, or at any point of its history; no data is copied."""
+        return self._repository.create_branch(name, from_branch=from_branch or self.branch, at=at, owner=self.actor)
+
+    def branch_delete(self, name: str, *, force: bool = False) -> None:
+        """Delete a branch, and with `force` also one with commits that are on no other branch and under no tag."""
+        self._repository.delete_branch(name, force=force)
+
+    def merge(
+        self,
+        source: str,
+        into: str | None = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolve: Resolve = None,
+        delete_branch: bool = False,
+        engine: str = "memory",
+        spark: Any = None,
+    ) -> MergeResult:
+        """Merge a branch into `into`, by default the branch of this handle, as one commit.
+
+        `MergeConflict` lists all conflicts. `resolve` resolves row conflicts: "ours", "theirs" or "columns" for all, or
+        a dict by type (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of
+        a conflict, which also takes values (`{"node:Person:ana": {"age": 31}}`) or None to delete the row.
+        With `engine="spark"`, tables with very many changed rows are merged on Spark; `spark` is as in `query`.
+        """
+        options = self._options(into, actor, message)
+        return self._history.merge(source, options, resolve, delete_branch=delete_branch, engine=engine, spark=spark)
+
+    def merge_preview(self, source: str, into: str | None = None, *, resolve: Resolve = None) -> MergePlan:
+        """Return the plan of a merge, with its conflicts; nothing is written."""
+        return self._history.preview_merge(source, into or self.branch, resolve)
+
+    def revert(
+        self,
+        commit_id: Point,
+        *,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        resolve: Resolve = None,
+    ) -> RevertResult:
+        """Undo one commit as a new commit; `MergeConflict` lists what later commits changed or depend on.
+
+        The commit is named by its id or any other point, such as a tag. A merge is reverted to its first parent. In
+        `resolve`, "theirs" is the state before the commit.
+        """
+        return self._history.revert(commit_id, self._options(branch, actor, message), resolve)
+
+    def revert_preview(self, commit_id: Point, *, branch: str | None = None, resolve: Resolve = None) -> MergePlan:
+        """Return the plan of a revert, with its conflicts; nothing is written."""
+        return self._history.preview_revert(commit_id, branch or self.branch, resolve)
+
+    def tag_create(self, name: str, at: At = None, *, actor: str | None = None, message: str | None = None) -> Tag:
+        """Name a point of history, by default this branch's head. A cleanup keeps the data of every tag."""
+        return create_tag(self._repository, name, self.snapshot(at=at), actor=actor or self.actor, message=message)
+
+    def tags(self) -> list[Tag]:
+        """Return every tag, by name. The list prints as a table."""
+        return self._history.tags()
+
+    def tag_delete(self, name: str) -> None:
+        """Delete a tag; its commit can be read by its id until a cleanup."""
+        delete_tag(self._repository, name)
+
+    def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
+        """Return the commits of a branch, newest first. The list prints as a table."""
+        return self._history.commits(branch or self.branch, limit)
+
+    def commit(self, id: Point) -> Commit:
+        """Return one commit, by its id or any other point."""
+        return self.snapshot(at=id).commit
+
+    def diff(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> ChangeSet:
+        """Return every node and edge that differs between two points: branches, tags, commits, versions or times.
+
+        `diff("a..b")` is `diff("a", "b")`. `diff("a...b")` compares `b` with the newest common ancestor of both: the
+        changes made on `b` alone. An omitted point is the branch of this handle.
+        The call resolves both points; iteration reads rows. `schema_steps` lists the differences of the schemas.
+        """
+        return self._history.diff(from_, to, self.branch, ChangeFilter.of(kinds, types, ops))
+
+    def export_diff(
+        self,
+        from_: At,
+        to: At,
+        out: str | os.PathLike[str],
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+    ) -> DiffResult:
+        """Write the changes of `diff` to a new folder of JSON lines; the job runs on the engine of a load."""
+        wanted = ChangeFilter.of(kinds, types, None).has_table
+        request = DiffRequest(*self._history.points(from_, to, self.branch), os.fspath(out), wanted)
+        return self._io.export_diff(request, BulkOptions(engine, spark, watch))
+
+    def commit_changes(
+        self,
+        id: Point,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        changes_max: int | None = None,
+        page: str | None = None,
+    ) -> CommitBlock:
+        """Return the changes of one commit against its first parent, in a fixed order.
+
+        With `changes_max`, return one page; `page` of the block names the next. `diff` also shows the first commit of a
+        graph (`parentless_commit`) and a commit that changed the schema (`schema_boundary`).
+        """
+        wanted = ChangeFilter.of(kinds, types, ops)
+        return self._history.commit_changes(self.commit(id), wanted, changes_max=changes_max, page=page)
+
+    def changes(
+        self,
+        cursor: str | None = None,
+        *,
+        start: str = "now",
+        page: str | None = None,
+        branch: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        changes_max: int = 1_000,
+        bytes_max: int = 4 * MIB,
+        commits_max: int = 128,
+    ) -> ChangePage:
+        """Poll the change feed of a branch: its commits along first parents, oldest first, with their changes.
+
+        The first poll names a `start` (`now`, `beginning` or `after:<commit>`); its answer holds the `cursor` of the
+        next poll. If an answer has a `page` instead, poll with that first. A client that stores the cursor after it
+        has processed the blocks sees every commit at least once.
+        """
+        feed = self._history.feed(branch or self.branch, ChangeFilter.of(kinds, types, ops))
+        limits = PageLimits(changes_max, bytes_max, commits_max)
+        return self._history.poll(feed, limits, cursor=cursor, start=start, page=page)
+
+    def changes_baseline(
+        self,
+        *,
+        branch: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the records of a branch's head, then the cursor that continues from there, to restart after a gap."""
+        yield from self._history.baseline(branch or self.branch, ChangeFilter.of(kinds, types, ops))
+
+    def history(
+        self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None
+    ) -> Iterator[EntityChange]:
+        """Return an iterator of the changes of one node or edge, newest first: commit, old and new values.
+
+        A change made on a merged branch is listed at its own commit, not at the merge. If a cleanup removed older
+        versions, the last entry is the oldest readable state, with the operation `found`.
+        """
         snapshot = self.snapshot(branch, at)
-        return to_networkx(snapshot, self._catalogs.of(snapshot), types)
+        return self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
 
-    def _columns(self, snapshot: Snapshot, table_key: str) -> list[str]:
-        """The columns of a table in the order of its schema; the table itself keeps them in order of age."""
-        type_ = next(type_ for type_ in self._catalogs.of(snapshot).tables() if type_.table_key == table_key)
-        return list(table_schema(type_).names)
+    def blame(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> list[Blame]:
+        """Return the commit that last set each property of a node or edge; empty if it does not exist."""
+        snapshot = self.snapshot(branch, at)
+        return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)
 
-    # -- maintenance -----------------------------------------------------------------------------
+    def ensure_indices(self, branch: str | None = None) -> list[TableStats]:
+        """Build the indexes that the schema declares and the tables lack."""
+        return self._maintenance.ensure_indices(branch or self.branch)
 
-    def ensure_indices(self, branch: str | None = None) -> list[maintenance.TableStats]:
-        """Build the indexes the schema asks for and the tables do not have."""
-        branch = branch or self.branch
-        return maintenance.ensure_indices(self._repository, branch, wanted_indexes(self.catalog(branch)))
-
-    def optimize(self, branch: str | None = None) -> list[maintenance.TableStats]:
-        """Compact the tables of a branch and bring its indexes up to date."""
-        branch = branch or self.branch
-        return maintenance.optimize(self._repository, branch, wanted=wanted_indexes(self.catalog(branch)))
+    def optimize(self, branch: str | None = None) -> list[TableStats]:
+        """Compact the tables of a branch and update its indexes."""
+        return self._maintenance.optimize(branch or self.branch)
 
     def cleanup(
         self, *, keep: int | None = None, older_than: timedelta | None = None, confirm: bool = False
-    ) -> list[maintenance.CleanupStats]:
-        """Remove table versions that only forgotten commits need; without `confirm`, say what would go."""
-        return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm)
+    ) -> list[CleanupStats]:
+        """Remove table versions that only expired commits use; without `confirm`, report them."""
+        return self._maintenance.cleanup(keep=keep, older_than=older_than, confirm=confirm)
 
-    def recover(self) -> list[recovery.Recovered]:
-        """Settle the writes of crashed writers, and remove the files of bulk jobs whose driver died.
+    def recover(self) -> list[Recovered]:
+        """Finish or undo the writes of crashed writers, remove the files of dead bulk jobs, and list both."""
+        return self._maintenance.recover()
 
-        The result lists the notes of writes, and the notes of jobs that cannot be read.
-        """
-        return [*recovery.recover(self._repository), *sweep(self._repository).problems]
-
-    def verify(self, *, deep: bool = False) -> list[verify.Problem]:
-        """Re-read the graph and list every invariant that does not hold; an empty list is a sound graph.
-
-        With `deep`, the bytes of every file are compared with the digest recorded when it was written.
-        """
-        cached = [
-            verify.Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
-            for name, reason in disk_cache.find_damaged(self._context.cache.folder)
-        ]
-        return verify.verify(self._repository, self._expected, deep=deep) + cached
-
-    def _expected(self, snapshot: Snapshot) -> Expected:
-        catalog = self._catalogs.of(snapshot)
-        columns: dict[str, Any] = {type_.table_key: table_schema(type_) for type_ in catalog.tables()}
-        edges = [
-            EdgeEnds(edge.table_key, TableKey.node(edge.from_type), TableKey.node(edge.to_type))
-            for edge in catalog.edges.values()
-        ]
-        return Expected(columns, edges)
-
-
-def _name_methods() -> None:
-    """Show every public method as one of `Graph`, whichever base class defines it."""
-    for base in Graph.__mro__[1:-1]:
-        for name, method in vars(base).items():
-            if isfunction(method) and not name.startswith("_"):
-                method.__qualname__ = f"{Graph.__name__}.{name}"
-
-
-_name_methods()
-
-
-def init(
-    uri: str | os.PathLike[str],
-    schema: str | Path,
-    *,
-    actor: str | None = None,
-    sync: bool = True,
-    blob_sources: Sequence[Place] = (),
-    environ: Mapping[str, str] | None = None,
-) -> Graph:
-    """Create a graph from a schema (its text, or the path of a file) and open it; `GraphExists` if there is one."""
-    environ = os.environ if environ is None else environ
-    repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
-    return Graph(GraphContext.of(repository, environ, blob_sources), actor=actor)
-
-
-def open(
-    uri: str | os.PathLike[str],
-    *,
-    branch: str = MAIN,
-    actor: str | None = None,
-    read_only: bool = False,
-    sync: bool = True,
-    blob_sources: Sequence[Place] = (),
-    environ: Mapping[str, str] | None = None,
-) -> Graph:
-    """Open a graph; a writable one first settles what crashed writers left behind.
-
-    `blob_sources` are folders and `s3://` prefixes from which a write may copy the bytes of a Blob that is given as a
-    reference; by default there are none.
-    """
-    environ = os.environ if environ is None else environ
-    repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
-    if not read_only:
-        recovery.recover(repository)
-    graph = Graph(GraphContext.of(repository, environ, blob_sources), branch=branch, actor=actor)
-    repository.state().get_head(branch)
-    return graph
+    def verify(self, *, deep: bool = False) -> list[Problem]:
+        """Return every violated invariant, none for a sound graph; with `deep`, verify the digest of every file too."""
+        return self._maintenance.verify(deep=deep)

@@ -67,7 +67,7 @@ def _config(context: typer.Context) -> Config:
 
 
 def _from_graph(context: typer.Context, incomplete: str, words: Callable[[Graph], Iterable[str]]) -> list[str]:
-    from omnigraph.graph import open as open_graph
+    from omnigraph.graph_open import open as open_graph
 
     given = context.params
     config = _config(context)

@@ -245,7 +245,7 @@ class Invocation:
     def open(self, address: Address | None = None, *, branch: str | None = None, read_only: bool = False) -> Graph:
         """Open the graph that is meant."""
         with without_collecting():
-            from omnigraph.graph import open as open_graph
+            from omnigraph.graph_open import open as open_graph
             from omnigraph.versioning.model.manifest_objects import MAIN
 
         address = address or self.storage()

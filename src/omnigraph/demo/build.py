@@ -10,7 +10,8 @@ from pathlib import Path
 
 from omnigraph.demo.records import NOTES, make_records
 from omnigraph.errors import Conflict, InputError
-from omnigraph.graph import Graph, init
+from omnigraph.graph import Graph
+from omnigraph.graph_open import init
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import MAIN
 

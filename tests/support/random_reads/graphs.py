@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from omnigraph.graph import Graph, init
+from omnigraph.graph import Graph
+from omnigraph.graph_open import init
 from omnigraph.schema.catalog import NodeType
 from omnigraph.schema.check import compile_schema
 from omnigraph.versioning.model.ids import system_clock

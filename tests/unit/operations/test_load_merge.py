@@ -45,7 +45,9 @@ class Loader:
         path.write_text("\n".join(map(json.dumps, records)))
         rejects, options = more.pop("rejects", None), WriteOptions(idempotency_key=more.pop("job_id", None))
         missing = check_missing(more.pop("missing", "keep"))
-        request = LoadRequest(mode, options, missing, set_aside=rejects is not None, environ=graph._environ, **more)
+        request = LoadRequest(
+            mode, options, missing, set_aside=rejects is not None, environ=graph._context.environ, **more
+        )
         source = FileSource(plan_input([str(path)], {}, 1, split_bytes=60))
         result = load_source(graph._repository, InlineRunner(), source, request)
         if rejects is not None:

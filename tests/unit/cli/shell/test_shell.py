@@ -16,7 +16,8 @@ from omnigraph.cli.shell.completion import Words, complete
 from omnigraph.cli.shell.session import COMMANDS, Leave, Session, lines_of
 from omnigraph.cli.shell.statements import inputs, is_whole
 from omnigraph.cli.shell.terminal import SchemaCompleter, interact
-from omnigraph.graph import Graph, init
+from omnigraph.graph import Graph
+from omnigraph.graph_open import init
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.check import compile_schema
 

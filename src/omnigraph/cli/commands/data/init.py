@@ -70,7 +70,7 @@ def init_command(
 
     omnigraph init people.pg ./my.omni
     """
-    from omnigraph.graph import init
+    from omnigraph.graph_open import init
 
     schema, uri = _schema_and_address(words, schema)
     address = Address(uri, "the URI")

@@ -1,0 +1,62 @@
+"""`GraphMaintenance`: the part of `Graph` that indexes, compacts, cleans up, recovers and verifies."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from omnigraph.engine.cache import disk_cache
+from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.indexing import wanted_indexes
+from omnigraph.pipeline.orphan_jobs import sweep
+from omnigraph.schema.arrow import table_schema
+from omnigraph.table_key import TableKey
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.upkeep import maintenance, verify
+from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
+from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, Problem
+from omnigraph.versioning.write import recovery
+from omnigraph.versioning.write.recovery import Recovered
+
+
+class GraphMaintenance:
+    """Maintenance of one opened graph."""
+
+    def __init__(self, context: GraphContext) -> None:
+        self._context = context
+        self._repository = context.repository
+
+    def ensure_indices(self, branch: str) -> list[TableStats]:
+        """Build the missing indexes of a branch."""
+        catalog = self._context.catalogs.of(self._repository.snapshot(branch))
+        return maintenance.ensure_indices(self._repository, branch, wanted_indexes(catalog))
+
+    def optimize(self, branch: str) -> list[TableStats]:
+        """Compact the tables of a branch and update its indexes."""
+        catalog = self._context.catalogs.of(self._repository.snapshot(branch))
+        return maintenance.optimize(self._repository, branch, wanted=wanted_indexes(catalog))
+
+    def cleanup(self, *, keep: int | None, older_than: timedelta | None, confirm: bool) -> list[CleanupStats]:
+        """Remove old table versions; without `confirm`, only report them."""
+        return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm)
+
+    def recover(self) -> list[Recovered]:
+        """Finish or undo the writes of crashed processes and remove the files of abandoned jobs."""
+        return [*recovery.recover(self._repository), *sweep(self._repository).problems]
+
+    def verify(self, *, deep: bool) -> list[Problem]:
+        """Return every violated invariant of the stored graph, and every damaged cache entry."""
+        cached = [
+            Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
+            for name, reason in disk_cache.find_damaged(self._context.cache.folder)
+        ]
+        return verify.verify(self._repository, self._expected, deep=deep) + cached
+
+    def _expected(self, snapshot: Snapshot) -> Expected:
+        catalog = self._context.catalogs.of(snapshot)
+        columns: dict[str, Any] = {type_.table_key: table_schema(type_) for type_ in catalog.tables()}
+        edges = [
+            EdgeEnds(edge.table_key, TableKey.node(edge.from_type), TableKey.node(edge.to_type))
+            for edge in catalog.edges.values()
+        ]
+        return Expected(columns, edges)

@@ -1,0 +1,96 @@
+"""`GraphTables`: the part of `Graph` that returns rows and whole tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.notebook.tables import side_by_side
+from omnigraph.notebook.tables import table as html_table
+from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.networkx_export import to_networkx
+from omnigraph.scalar_types.readers import is_unicode
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.notebook_view import picture_of
+from omnigraph.suggestions import did_you_mean
+from omnigraph.table_key import TableKey
+from omnigraph.versioning.compare.rows import to_dicts
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.ref_names import check_text
+
+
+class GraphTables:
+    """Rows and tables of one opened graph."""
+
+    def __init__(self, context: GraphContext) -> None:
+        self._context = context
+
+    def row(self, snapshot: Snapshot, type_name: str, id: Any) -> dict[str, Any] | None:
+        """Return one node or edge by its id; None if it does not exist."""
+        id = row_id(id)
+        key = table_key_of(snapshot, type_name)
+        found = to_dicts(snapshot.table(key).rows_of([id], self._columns(snapshot, key)))
+        return found[0] if found else None
+
+    def to_arrow(self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None) -> pa.Table:
+        """Return all rows of a type as an Arrow table."""
+        key = table_key_of(snapshot, type_name)
+        known = self._columns(snapshot, key)
+        for name in columns or ():
+            if name not in known:
+                raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
+        return snapshot.table(key).read(known if columns is None else columns)
+
+    def to_spark(
+        self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, filter: str | None, spark: Any
+    ) -> Any:
+        """Return the rows of a type that pass an SQL filter as a Spark DataFrame."""
+        from omnigraph.spark.reads import table_frame  # noqa: PLC0415 (PySpark is optional)
+
+        key = table_key_of(snapshot, type_name)
+        known = self._columns(snapshot, key)
+        chosen = known if columns is None else columns
+        return table_frame(self._context.repository, snapshot, key, chosen, known, filter=filter, spark=spark)
+
+    def to_networkx(self, snapshot: Snapshot, types: Sequence[str] | None) -> Any:
+        """Return a snapshot as a `networkx.MultiDiGraph`."""
+        return to_networkx(snapshot, self._context.catalogs.of(snapshot), types)
+
+    def html(self, snapshot: Snapshot, caption: str) -> str:
+        """Return the row counts of all tables and a picture of the schema as HTML."""
+        rows = [(key, table.pin.row_count) for key, table in snapshot.tables.items()]
+        counts = html_table(("table", "rows"), rows, caption=f"{caption}, commit {snapshot.commit_id}")
+        return side_by_side(counts, picture_of(self._context.catalogs.of(snapshot)))
+
+    def _columns(self, snapshot: Snapshot, table_key: str) -> list[str]:
+        """Return the columns of a table in schema order; the stored table has them in the order of their creation."""
+        catalog = self._context.catalogs.of(snapshot)
+        type_ = next(type_ for type_ in catalog.tables() if type_.table_key == table_key)
+        return list(table_schema(type_).names)
+
+
+def table_key_of(snapshot: Snapshot, type_name: str) -> TableKey:
+    """Return the table key of a type; a name that is both means the node type."""
+    check_text(type_name, "type")
+    for kind in ("node", "edge"):
+        if TableKey.of(kind, type_name) in snapshot.tables:
+            return TableKey.of(kind, type_name)
+    known = [TableKey.parse(key).type_name for key in snapshot.tables]
+    raise TypeNotFound(
+        f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
+    )
+
+
+def row_id(id: Any) -> str:
+    """Return the stored id of a node or edge; an integer key is stored as text."""
+    if not isinstance(id, bool) and isinstance(id, Integral):
+        return str(int(id))
+    if not isinstance(id, str):
+        raise InputError(f"an id is a str or an int, not {type(id).__name__}", hint=f"write '{str(id)[:80]}'")
+    if not is_unicode(id):
+        raise InputError("the id is not valid Unicode text")
+    return id
