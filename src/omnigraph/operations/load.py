@@ -180,7 +180,7 @@ class _LoadedTables:
     def check(self) -> LoadChecks:
         """Check all rows lazily, rule by rule."""
         replaces = self.mode == "overwrite"
-        changes = {key: TableDelta(rows.judged(), replaces=replaces) for key, rows in self.tables.items()}
+        changes = {key: TableDelta(rows.rule_input(), replaces=replaces) for key, rows in self.tables.items()}
         delta = Delta(changes, self.committed)
         return LoadChecks((rule(delta) for rule in rules_of(self.catalog)), self._refused())
 

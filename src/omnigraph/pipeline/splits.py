@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.record_reader import read_text
 from omnigraph.engine.ingest.records import Faults, RecordSet
-from omnigraph.engine.ingest.tabular import Stretch, read_table_file, stretches
+from omnigraph.engine.ingest.tabular import TableSplit, read_table_file, table_splits
 from omnigraph.operations.record_sources import file_kind, known_kind
 from omnigraph.pipeline.job import Job
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
@@ -26,14 +26,14 @@ _INFLATION = 6
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of the input: a byte range of JSONL, or a stretch of a table. `label` names the file in errors."""
+    """A part of the input: a byte range of JSONL, or row groups of a table file. `label` names the file in errors."""
 
     number: int
     file: DataFile
     label: str | None
     start: int = 0
     end: int = 0
-    stretch: Stretch | None = None
+    table_split: TableSplit | None = None
 
     @property
     def is_compressed(self) -> bool:
@@ -65,9 +65,9 @@ def plan_input(
     read = 0
     for file in files:
         if known_kind(file) == "table":
-            for stretch in stretches(file, size):
-                splits.append(Split(len(splits), file, file.name, stretch=stretch))
-                read += stretch.bytes
+            for table_split in table_splits(file, size):
+                splits.append(Split(len(splits), file, file.name, table_split=table_split))
+                read += table_split.bytes
         elif is_compressed(file.base):
             splits.append(Split(len(splits), file, file.name, 0, file.size))
             read += file.size * _INFLATION
@@ -106,8 +106,8 @@ class SplitReader:
         """Yield table key → records, in chunks that fit in memory. Lines of JSONL are numbered within the split, from
         1.
         """
-        if self.split.stretch is not None:
-            for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.stretch):
+        if self.split.table_split is not None:
+            for key, part in read_table_file(self.split.file, self.job.catalog, self.faults, self.split.table_split):
                 yield {key: [part]}
             return
         for text in texts_of(self.split):

@@ -148,8 +148,8 @@ def locate(job: Job, work: tuple[Split, str, Sequence[int], Collection[int]]) ->
 def originals(job: Job, work: tuple[Split, Collection[int]]) -> dict[int, Any]:
     """Line → original record, for some lines of a split."""
     split, wanted = work
-    if split.stretch is not None:
-        read = read_table_file(split.file, job.catalog, Faults(collect=True), split.stretch)
+    if split.table_split is not None:
+        read = read_table_file(split.file, job.catalog, Faults(collect=True), split.table_split)
         return part_records((part for _, part in read), wanted)
     found: dict[int, Any] = {}
     first = 1
@@ -255,12 +255,14 @@ class _SplitStager:
             return
         table.adds_again = table.adds_again or rows.adds_again
         self.done.violations += row_violations(self.job, rows.type, rows.table, positions)
-        add_shuffles(self.done.shuffles, shuffle_rows(self.job, rows.type, rows.judged(), positions, fresh=rows.fresh))
+        add_shuffles(
+            self.done.shuffles, shuffle_rows(self.job, rows.type, rows.rule_input(), positions, fresh=rows.fresh)
+        )
         self._write(key, table, rows, first)
 
     def _shuffle_records(self, table: StagedTable, rows: LoadedRows, positions: Positions) -> None:
         """Shuffle whole records. The records of one row are applied together by `complete`."""
-        records = rows.judged().append_column(POSITION, pa.array(positions, pa.int64()))
+        records = rows.rule_input().append_column(POSITION, pa.array(positions, pa.int64()))
         for name, mask in rows.given.items():
             records = records.append_column(MASK + name, mask)
         columns = match_columns(rows.type)

@@ -83,8 +83,8 @@ class FileSource:
         """Add the original records to errors by reading the affected splits again."""
         work: list[tuple[Split, frozenset[int]]] = []
         for split in self.input.splits:
-            before = staging.lines_before[split.number] if split.stretch is None else 0
-            last = before + staging.splits[split.number].lines if split.stretch is None else None
+            before = staging.lines_before[split.number] if split.table_split is None else 0
+            last = before + staging.splits[split.number].lines if split.table_split is None else None
             lines = frozenset(
                 error.line - before
                 for error in errors
@@ -97,7 +97,7 @@ class FileSource:
                 work.append((split, lines))
         found: dict[tuple[str | None, int], Any] = {}
         for (split, _), records in zip(work, staging.runner.run("rejects", originals, staging.job, work), strict=True):
-            before = staging.lines_before[split.number] if split.stretch is None else 0
+            before = staging.lines_before[split.number] if split.table_split is None else 0
             found |= {(split.label, before + line): record for line, record in records.items()}
         for error in errors:
             if error.record is None and error.line is not None:

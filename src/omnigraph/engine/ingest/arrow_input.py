@@ -1,7 +1,7 @@
-"""Arrow tables as a load takes them: from Arrow, pandas and polars, checked before a value is read.
+"""Arrow, pandas and polars input as Arrow tables, validated before values are read.
 
-Data from outside is not trusted: offsets are checked, and text must be UTF-8. Values that an Arrow column cannot hold
-or return are kept as Python values beside the table.
+Input is not trusted: offsets are checked, and text must be UTF-8. Values that an Arrow column cannot represent are kept
+as Python values next to the table.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from omnigraph.errors import InputError
 from omnigraph.scalar_types.describe import InvalidText
 
 _INDEX = "__index_level_"
-"""How pandas names the index of a frame in Parquet and Arrow files."""
+"""The prefix of the names that pandas gives to index columns in Parquet and Arrow files."""
 _BINARY = {pa.utf8(): pa.binary(), pa.large_utf8(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
 
 @dataclass(frozen=True)
 class ArrowInput:
-    """A table, and the columns of it that are Python values instead."""
+    """A table, and the Python values of columns that Arrow cannot represent."""
 
     table: pa.Table
     values: Mapping[str, list[Any]] = field(default_factory=dict)
 
 
 def input_table(name: str, data: Any, source: str | None, integers: frozenset[str]) -> ArrowInput:
-    """Arrow data or a frame; of a pandas frame, whole floats become integers in the columns of `integers`."""
+    """Convert Arrow data or a DataFrame. For pandas, integral floats in the columns `integers` become integers."""
     if type(data).__module__.partition(".")[0] == "pandas":
         return _from_pandas(data, source, integers)
     if isinstance(data, pa.RecordBatch):
@@ -49,7 +49,7 @@ def input_table(name: str, data: Any, source: str | None, integers: frozenset[st
 
 
 def column_names(schema: pa.Schema, source: str | None) -> list[str]:
-    """The names of the columns that are data; the index that pandas adds is not."""
+    """Return the names of the columns without the index that pandas adds."""
     try:
         names = list(schema.names)
     except UnicodeDecodeError:
@@ -58,12 +58,12 @@ def column_names(schema: pa.Schema, source: str | None) -> list[str]:
 
 
 def is_of_pandas(schema: pa.Schema) -> bool:
-    """True if pandas made the table."""
+    """Return True if pandas wrote the table."""
     return bool(schema.metadata) and b"pandas" in schema.metadata
 
 
 def _from_pandas(frame: Any, source: str | None, integers: frozenset[str]) -> ArrowInput:
-    """Column by column: an object column of mixed types is no Arrow column."""
+    """Convert column by column: an object column of mixed types is not an Arrow column."""
     if not hasattr(frame, "columns"):
         raise InputError(f"cannot load a {type(frame).__name__} of pandas", hint="give a DataFrame")
     arrays: list[pa.Array] = []
@@ -88,7 +88,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _whole_numbers(table: pa.Table, integers: frozenset[str]) -> pa.Table:
-    """Floats as integers, where pandas had to make floats of them because a value is missing."""
+    """Convert floats to integers where pandas uses floats because a value is missing."""
     for place, column in enumerate(table.schema):
         if column.name not in integers or not pa.types.is_floating(column.type):
             continue
@@ -103,7 +103,7 @@ def _whole_numbers(table: pa.Table, integers: frozenset[str]) -> pa.Table:
 
 
 def _checked(table: pa.Table, source: str | None) -> ArrowInput:
-    """The table, its buffers checked; columns with text that is not UTF-8 as values."""
+    """Validate the buffers of a table; columns with invalid UTF-8 become Python values."""
     values: dict[str, list[Any]] = {}
     names = column_names(table.schema, source)
     if len(names) != len(table.schema):
@@ -126,7 +126,7 @@ def _holds(type_: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _decoded(column: pa.ChunkedArray, name: str, source: str | None) -> list[Any]:
-    """The values of a column, text decoded one by one; `InputError` if it is damaged in another way."""
+    """Return the values of a column, text decoded one by one; raise `InputError` if it is damaged otherwise."""
     try:
         chunks = [_as_bytes(chunk) for chunk in column.chunks]
         for chunk in chunks:
@@ -137,7 +137,7 @@ def _decoded(column: pa.ChunkedArray, name: str, source: str | None) -> list[Any
 
 
 def _as_bytes(array: pa.Array) -> pa.Array:
-    """The array with text as bytes, without looking at either."""
+    """Return the array with text as bytes, without validation."""
     type_ = array.type
     if pa.types.is_dictionary(type_):
         return _as_bytes(array.dictionary).take(array.indices)

@@ -1,8 +1,8 @@
-"""CSV text: a streaming tokenizer that keeps null and empty text apart, and the matching writer.
+"""CSV text: a streaming tokenizer that distinguishes null from empty text, and the matching writer.
 
 The dialect is RFC 4180 with a choice of delimiter. An empty cell without quotes is null, `""` is the empty text. A
-record may span lines; each one is returned with the number of its first line. Input is UTF-8, with or without a byte
-order mark. Lines end in LF, CRLF or CR. Blank lines are skipped.
+record may span lines; it is returned with the number of its first line. Input is UTF-8, with or without a byte order
+mark. Lines end in LF, CRLF or CR. Blank lines are skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Cells = list[str | None]
 
 
 def check_delimiter(delimiter: str | None) -> str | None:
-    """A supported delimiter, or None for automatic detection; anything else is an `InputError`."""
+    """Return a supported delimiter, or None for automatic detection; raise `InputError` otherwise."""
     if delimiter == "\\t":
         return "\t"
     if delimiter is not None and delimiter not in DELIMITERS:
@@ -36,7 +36,7 @@ def check_delimiter(delimiter: str | None) -> str | None:
 
 
 def sniff_delimiter(header: str) -> str:
-    """The delimiter of a file with this header: the comma if there is one outside quotes, else the most frequent."""
+    """Return the delimiter of a header: the comma if there is one outside quotes, else the most frequent delimiter."""
     bare = re.sub(r'"(?:[^"]|"")*"', "", header)
     if "," in bare:
         return ","
@@ -55,7 +55,7 @@ class CsvReader:
         self.header = [cell or "" for cell in self._record(header)] if header is not None else None
 
     def __iter__(self) -> Iterator[tuple[int, Cells]]:
-        """Each record and the number of its first line."""
+        """Yield each record with the number of its first line."""
         delimiter = self.delimiter
         for text in self._next_lines():
             first = self._line
@@ -70,7 +70,7 @@ class CsvReader:
             yield text.rstrip("\r\n")
 
     def _record(self, text: str) -> Cells:
-        """The cells of the record that begins with this line; reads further lines while a quote is open."""
+        """Return the cells of the record that begins with this line; read further lines while a quote is open."""
         cells: Cells = []
         first, size, at = self._line, len(text), 0
         while True:
@@ -98,7 +98,7 @@ class CsvReader:
             at += 1
 
     def _continued(self, size: int, first: int, parts: list[str]) -> tuple[str, int]:
-        """The next line of a record with an open quote; the line break belongs to the cell."""
+        """Return the next line of a record with an open quote; the line break belongs to the cell."""
         following = next(self._lines, None)
         if following is None:
             raise self._error("unexpected end of data", self._line)
@@ -115,13 +115,13 @@ class CsvReader:
 
 
 def record_too_large(source: str | None, line: int) -> RecordError:
-    """A record beyond the limit."""
+    """Return the error for a record above the size limit."""
     limit = tuning.current.record_bytes_max
     return RecordError(f"the record is larger than the limit of {limit:,} bytes", source=source, line=line, rule="size")
 
 
 def _decoded_lines(stream: IO[bytes], source: str) -> Iterator[tuple[str, str]]:
-    """Each line with its line break, and the line break of the line before it."""
+    """Yield each line with its line break, and the line break of the previous line."""
     before = ""
     for number, line in enumerate(_byte_lines(stream, source), 1):
         try:
@@ -133,7 +133,7 @@ def _decoded_lines(stream: IO[bytes], source: str) -> Iterator[tuple[str, str]]:
 
 
 def not_utf8(source: str, line: int, byte: int) -> InputError:
-    """A text file in another encoding."""
+    """Return the error for text in another encoding."""
     return InputError(
         f"{source}, line {line}: the text is not UTF-8 (byte 0x{byte:02x})",
         code="not_utf8",
@@ -158,12 +158,12 @@ def _byte_lines(stream: IO[bytes], source: str) -> Iterator[bytes]:
 
 
 def csv_line(cells: Sequence[str | None], delimiter: str = ",") -> str:
-    """One record without its line break; null is empty, the empty text is `""`."""
+    """Format one record without its line break; null is empty, the empty text is `""`."""
     return delimiter.join([_written(cell, _NEEDS_QUOTES[delimiter]) for cell in cells])
 
 
 def csv_lines(rows: Iterable[Sequence[str | None]], delimiter: str = ",") -> Iterator[str]:
-    """Records without their line breaks."""
+    """Format records without their line breaks."""
     return (csv_line(row, delimiter) for row in rows)
 
 

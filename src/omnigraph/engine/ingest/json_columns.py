@@ -1,8 +1,7 @@
-"""Values as they come from JSON → Arrow columns, strictly.
+"""Strict conversion of JSON values to Arrow columns.
 
-A column is converted whole when all its values have an expected Python type; only when something is off
-are values looked at one by one, to say which. The rules of a single value are `values.read_json`'s, and
-both ways agree.
+A column is converted as a whole if all its values have an expected Python type; otherwise values are converted one by
+one, to report the wrong ones. `values.read_json` defines the rules of a single value; both ways accept the same values.
 """
 
 from __future__ import annotations
@@ -34,11 +33,10 @@ def build_column(
     kinds: set[type] | None = None,
     fetch: Fetch | None = None,
 ) -> pa.Array:
-    """The values as a column of `type_`; `bad(position, why)` is told of each one that does not fit.
+    """Convert values to a column of `type_`; call `bad(position, error)` for each value that does not fit.
 
-    A null in a required column is kept: whether it may be filled later is the caller's to know. A bad value
-    becomes null. `kinds` are the types of the values, where they are known already; `fetch` follows the references
-    of a Blob column.
+    A null in a required column is kept, because the caller may fill it. A bad value becomes null. `kinds` are the
+    Python types of the values, if known; `fetch` reads the references of a Blob column.
     """
     try:
         column = _whole(values, type_, kinds)

@@ -1,11 +1,10 @@
-"""Blocks of JSONL → columns, for lines that are all as they should be.
+"""Blocks of JSONL → columns, for blocks in which every line is valid.
 
-Most lines of most files are sound records of the same type as their neighbours. Such a block is decoded in one
-go, straight into columns. Whether every line is sound is known for certain; if not, nothing comes of the block
-here, and whoever asked reads it line by line and finds out why.
+Most blocks contain valid records of one type. Such a block is decoded directly into columns. If any line is invalid,
+the reader returns None, and the caller reads the block line by line to report the error.
 
-A block is sound when every line is one object from its first byte to its last, is not too long, has the members
-of a record and no others, none of them twice, and values that fit their properties.
+A block is valid if every line is exactly one object, is not too long, has the members of a record and no others, each
+once, and values that fit their properties.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import INTEGER_RANGES, PropertyType
 
 STRUCTURE_MAX = 131_072
-"""How many brackets, commas and colons a line may have, strings not counted."""
+"""Maximum number of brackets, commas and colons of a line outside strings."""
 
 _NEWLINE, _RETURN, _SPACE, _QUOTE, _OPEN, _CLOSE = b'\n\r "{}'
 _SPACED_COLON = re.compile(rb'"[ \t\r]+:')
@@ -38,14 +37,14 @@ _DATA: Callable[[Any], Any] = attrgetter("data")
 
 
 class _Kind(msgspec.Struct, frozen=True, gc=False):
-    """The type a line names."""
+    """The type name of a line."""
 
     type: str | None = None
     edge: str | None = None
 
     @property
     def word(self) -> str:
-        """The member it is named by."""
+        """The member that contains the type name."""
         return "type" if self.edge is None else "edge"
 
 
@@ -54,7 +53,7 @@ _KINDS = msgspec.json.Decoder(_Kind)
 
 @dataclass(frozen=True)
 class _Shape:
-    """How to decode the lines of one kind, and where a property is found then."""
+    """The decoder of the lines of one type, and accessors of its properties and ends."""
 
     type: NodeType | EdgeType
     decode_lines: Callable[[bytes], list[Any]]
@@ -72,7 +71,7 @@ class BlockReader:
         self._shapes: dict[_Kind, _Shape | None] = {}
 
     def read(self, block: bytes, first: int) -> list[RecordColumns] | None:
-        """The records of a block whose first line is number `first`; None when one of them is not sound."""
+        """Return the records of a block whose first line has the number `first`; None if one is invalid."""
         count = _plain_lines(block)
         if not count:
             return None
@@ -91,14 +90,14 @@ class BlockReader:
         for kind in dict.fromkeys(kinds):
             here = [other == kind for other in kinds]
             part = self._read_kind(kind, b"\n".join(compress(lines, here)), list(compress(numbers, here)))
-            # An edge written in two ways: its rows would no longer be in the order of lines.
+            # An edge type spelled in two ways: its rows would not be in line order.
             if part is None or any(part.type is other.type for other in found):
                 return None
             found.append(part)
         return found
 
     def _read_kind(self, kind: _Kind, text: bytes, numbers: Sequence[int]) -> RecordColumns | None:
-        """The records of lines that all name this type; None when one does not, or is not sound."""
+        """Return the records of lines that all name this type; None if a line does not, or is invalid."""
         if kind not in self._shapes:
             self._shapes[kind] = self._shape(kind)
         shape = self._shapes[kind]
@@ -108,14 +107,15 @@ class BlockReader:
             lines = shape.decode_lines(text)
         except _UNREADABLE:
             return None
-        # Between `}` and `{` there is no object that goes on, so as many objects as lines are one on each.
+        # Each line begins with `{` and ends with `}`, so an equal number of objects and lines means one object per
+        # line.
         if len(lines) != len(numbers):
             return None
         try:
             fields, masks, members = _columns(shape, lines)
         except ValueFormatError:
             return None
-        # Of a member that is given twice the decoder keeps the last: then there are more names than members.
+        # The decoder keeps the last of repeated members; then the text has more names than members.
         if text.count(b'":') != members:
             return None
         return RecordColumns(shape.type, self.source, numbers, fields, masks)
@@ -129,7 +129,7 @@ class BlockReader:
         if type_ is None:
             return None
         properties = {"id": TEXT} | {name: property_.type for name, property_ in type_.properties.items()}
-        # Names of properties may be words of Python's, so they are numbered.
+        # Fields are numbered: a property name may be a Python keyword.
         data = msgspec.defstruct(
             "Data",
             [(f"p{n}", Any, msgspec.field(default=msgspec.UNSET, name=name)) for n, name in enumerate(properties)],
@@ -149,7 +149,7 @@ class BlockReader:
 
 
 def _columns(shape: _Shape, lines: list[Any]) -> tuple[dict[str, pa.Array], dict[str, pa.Array], int]:
-    """(columns, masks of columns that only some lines give, number of members); `ValueFormatError` on a bad value."""
+    """Return (columns, masks of columns that only some lines have, number of members); raise `ValueFormatError`."""
     data, members, _, _ = _given(list(map(_DATA, lines)), shape.no_data)
     members += (1 + len(shape.ends)) * len(lines)
     fields: dict[str, pa.Array] = {}
@@ -168,7 +168,7 @@ def _columns(shape: _Shape, lines: list[Any]) -> tuple[dict[str, pa.Array], dict
 
 
 def _end_kind(node: NodeType) -> Any:
-    """How an end may be written: as an id, and where the key is one integer, as that integer."""
+    """Return the JSON type of an end: an id or, if the key is one integer, that integer."""
     if len(node.key) != 1 or not node.properties[node.key[0]].type.is_integer:
         return str
     low, high = INTEGER_RANGES[node.properties[node.key[0]].type.scalar]
@@ -180,7 +180,7 @@ def _ids(values: list[Any]) -> list[str]:
 
 
 def _given(values: list[Any], otherwise: Any) -> tuple[list[Any], int, set[type], pa.Array | None]:
-    """The values with `otherwise` for absent ones, the number given, the types, and a mask if only some are given."""
+    """Return (values with `otherwise` for absent ones, number of given values, types, mask if some are absent)."""
     kinds = set(map(type, values))
     if msgspec.UnsetType not in kinds:
         return values, len(values), kinds, None
@@ -192,7 +192,7 @@ def _given(values: list[Any], otherwise: Any) -> tuple[list[Any], int, set[type]
 
 
 def cut_blocks(text: bytes) -> Iterator[bytes]:
-    """The text in pieces of whole lines."""
+    """Split the text into blocks of complete lines."""
     start = 0
     while start < len(text):
         end = text.find(b"\n", start + tuning.current.jsonl_block_bytes)
@@ -202,7 +202,7 @@ def cut_blocks(text: bytes) -> Iterator[bytes]:
 
 
 def _plain_lines(block: bytes) -> int:
-    """How many lines there are; 0 unless all go from brace to brace, none too long, no name apart from its colon."""
+    """Return the number of lines; 0 if one is too long, is not enclosed in braces, or has a space before a colon."""
     codes = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(codes == _NEWLINE)
     if codes[-1] != _NEWLINE:

@@ -1,7 +1,7 @@
-"""Parquet files decoded in bounded memory.
+"""Decoding of Parquet files in bounded memory.
 
-A small file can hold a large table: a value of a dictionary page is stored once and refers to any number of rows. Text
-columns are read as dictionaries and decoded in batches of bounded size.
+A small file can contain a large table: a value of a dictionary page is stored once for any number of rows. Text columns
+are read as dictionaries and decoded in batches of bounded size.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from omnigraph.errors import InputError
 
 
 def open_parquet(source: pa.NativeFile, name: str) -> Any:
-    """The file, its text columns as dictionaries; `InputError` if a column chunk is too large."""
+    """Open a file with its text columns as dictionaries; raise `InputError` if a column chunk is too large."""
     import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import, and only needed here)
 
-    # Not `read_table`: that takes a folder named `x=1` for a column.
+    # `read_table` is not used: it treats a folder named `x=1` as a partition column.
     file = pq.ParquetFile(source)
     metadata = file.metadata
     for group in range(metadata.num_row_groups):
@@ -39,14 +39,14 @@ def open_parquet(source: pa.NativeFile, name: str) -> Any:
 
 
 def decoded_bytes(file: Any) -> int:
-    """At least how large the table is once it is decoded."""
+    """Return a lower bound of the size of the decoded table."""
     metadata = file.metadata
     stored = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
     return max(int(stored), int(metadata.num_rows) * int(metadata.num_columns))
 
 
 def read_batches(file: Any, group: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a row group."""
+    """Yield the rows of a row group."""
     for batch in file.iter_batches(batch_size=tuning.current.parquet_batch_rows, row_groups=[group]):
         coded = [pa.types.is_dictionary(type_) for type_ in batch.schema.types]
         if not any(coded):
@@ -63,7 +63,7 @@ def read_batches(file: Any, group: int) -> Iterator[pa.RecordBatch]:
 
 
 def _sizes(column: pa.DictionaryArray) -> Any:
-    """The number of bytes of each value."""
+    """Return the number of bytes of each value."""
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())
     return pc.fill_null(lengths.take(column.indices), 0).to_numpy(zero_copy_only=False)
 

@@ -1,7 +1,7 @@
-"""JSONL text and dicts → records by type: checks the shape of every record.
+"""JSONL text and dicts → records by type. Checks the shape of every record.
 
-A block whose lines are all valid becomes columns at once (`jsonl_fast`). Other blocks are read line by line, so that
-each mistake is reported with its line.
+A block in which every line is valid is decoded into columns (`jsonl_fast`). Other blocks are read line by line, so that
+each error is reported with its line.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ _STRUCTURE = re.compile(rb"[{}\[\],:]")
 def read_text(
     text: bytes, catalog: Catalog, faults: Faults, source: str | None = None, first: int = 1
 ) -> dict[str, list[RecordSet]]:
-    """Table key → the records of a JSONL text; blank lines and lines that begin with `//` do not count.
+    """Return table key → records of a JSONL text. Blank lines and lines that begin with `//` are skipped.
 
-    Lines are numbered from `first`. Blocks whose lines are all sound become columns at once; the others are read
-    line by line.
+    Lines are numbered from `first`.
     """
     reader = BlockReader(catalog, source)
     found: dict[str, list[RecordSet]] = {}
@@ -56,7 +55,7 @@ def read_text(
 def read_jsonl(
     lines: Iterable[bytes], catalog: Catalog, faults: Faults, source: str | None = None
 ) -> dict[str, Records]:
-    """Table key → the records of lines of JSON; blank ones and those that begin with `//` do not count."""
+    """Return table key → records of JSON lines. Blank lines and lines that begin with `//` are skipped."""
     sorter = _Sorter(catalog, faults, source)
     _read_lines(lines, 1, sorter)
     return sorter.records
@@ -81,7 +80,7 @@ def _read_lines(lines: Iterable[bytes], first: int, sorter: _Sorter) -> None:
 
 
 def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict[str, Records]:
-    """Table key → the records of a stream of dicts, numbered from 1."""
+    """Return table key → records of dicts, numbered from 1."""
     sorter = _Sorter(catalog, faults, None)
     for number, record in enumerate(records, 1):
         try:
@@ -95,16 +94,16 @@ def _check_size(text: bytes, number: int, sorter: _Sorter) -> None:
     limit = tuning.current.record_bytes_max
     if len(text) > limit:
         raise sorter.error(number, f"a line may have at most {limit} bytes, this one has {len(text)}")
-    # A line that is short enough cannot have too many.
+    # The structure is counted only if the line is long enough to exceed the limit.
     if len(text) > STRUCTURE_MAX and len(_STRUCTURE.findall(_STRING.sub(b"", text))) > STRUCTURE_MAX:
         raise sorter.error(number, f"a line may have at most {STRUCTURE_MAX} brackets, commas and colons")
 
 
 def _refuse_repeats(text: bytes, record: Any, number: int, sorter: _Sorter) -> None:
-    """A member name twice in one object is an error; the decoder keeps the last and says nothing.
+    """Raise an error if an object has a member twice. The decoder silently keeps the last one.
 
-    If every quote-colon in the text is accounted for by a member, nothing is repeated. Only when it is not
-    (white space before a colon, or one inside a string) is the text read again, slowly.
+    If every `":` in the text belongs to a member, no member is repeated. Otherwise (white space before a colon, or `":`
+    inside a string) the text is decoded again with a slower decoder.
     """
     if type(record) is dict:
         data = record.get("data")
@@ -219,7 +218,7 @@ class _Sorter:
 
 
 def iterate_lines(data: bytes) -> Iterator[bytes]:
-    """The lines of a text; only a line feed ends one."""
+    """Yield the lines of a text; only a line feed ends a line."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start)

@@ -1,10 +1,10 @@
-"""Shapes of a load: decoded records, typed columns of records, and the rows made from them.
+"""Data structures of a load: decoded records, columns of records, and rows.
 
 A record is `{"type": T, "data": {…}}` or `{"edge": E, "from": id, "to": id, "data": {…}}`. `record_reader` decodes
-records and sorts them by type; `row_builder` types their values and derives their ids. Rules about several rows
-(uniqueness, endpoints, …) belong to `constraints`.
+records and sorts them by type; `row_builder` converts their values and derives their ids. `constraints` has the rules
+about several rows (uniqueness, endpoints, …).
 
-Every mistake is a `RecordError` with its source and line. `Faults` either raises the first one or collects all of them.
+Every error is a `RecordError` with its source and line. `Faults` raises the first one or collects all of them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from omnigraph.values import read_json, spell_key
 TEXT = PropertyType("String", nullable=True)
 
 AnyType = NodeType | EdgeType
-Wrong = tuple[str, str, str, str | None]
-"""What is wrong with a row: the reason, the property, the rule, a hint."""
+RowFault = tuple[str, str, str, str | None]
+"""An error of a row: reason, property, rule, hint."""
 
 NewIds = Callable[[int], pa.Array]
-"""Makes up as many ids as are asked for."""
+"""Generates a number of new ids."""
 
 ENDS = (("src", "from"), ("dst", "to"))
 """The columns of the ends of an edge, and the record members they come from."""
@@ -36,20 +36,20 @@ ENDS = (("src", "from"), ("dst", "to"))
 
 @dataclass
 class Faults:
-    """What to do about a wrong record: raise (the default), or note it and leave it out."""
+    """Handling of wrong records: raise the first error (the default), or collect errors and omit the records."""
 
     collect: bool = False
     found: list[RecordError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What the summary of the load reports beside its counts."""
+    """Notes for the summary of the load."""
 
     def note(self, text: str) -> None:
-        """Report something once."""
+        """Add a note, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add(self, error: RecordError) -> None:
-        """Raise the error, or keep it."""
+        """Raise the error or collect it."""
         if not self.collect:
             raise error
         self.found.append(error)
@@ -57,7 +57,7 @@ class Faults:
 
 @dataclass
 class Records:
-    """The records of one type, as they came."""
+    """The records of one type, as decoded."""
 
     type: AnyType
     source: str | None
@@ -66,10 +66,10 @@ class Records:
     src: list[str] = field(default_factory=list)
     dst: list[str] = field(default_factory=list)
     size: int = 0
-    """About how many bytes of text the records come from."""
+    """Approximate size of the source text in bytes."""
 
     def cut(self, count: int) -> tuple[Records, Records]:
-        """The first so many, and the rest."""
+        """Split into the first `count` records and the rest."""
         halves = slice(count), slice(count, None)
         one, other = (
             Records(self.type, self.source, self.lines[half], self.data[half], self.src[half], self.dst[half])
@@ -82,10 +82,10 @@ class Records:
 
 @dataclass(frozen=True)
 class RecordColumns:
-    """Sound records of one type as columns: properties, `id`, and the ends of edges.
+    """Valid records of one type as columns: properties, `id`, and the ends of edges.
 
-    A column that no record gives is absent from `fields`. `given` has a mask for each column that only some records
-    give; their value elsewhere is null.
+    A column that no record has is absent from `fields`. `given` has a mask for each column that only some records have;
+    the other rows are null.
     """
 
     type: AnyType
@@ -96,7 +96,7 @@ class RecordColumns:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the columns."""
+        """The size of the columns in bytes."""
         return sum(column.nbytes for column in self.fields.values())
 
 
@@ -105,27 +105,27 @@ RecordSet = Records | RecordColumns
 
 @dataclass
 class LoadedRows:
-    """The rows of one type, with the file and the line each came from."""
+    """The rows of one type, with the source and line of each record."""
 
     type: AnyType
     table: pa.Table
     sources: pa.Array
     lines: pa.Array
     aliases: dict[str, str] = field(default_factory=dict)
-    """Old spelling of an id → the id; edges of the same input may still use it."""
+    """Alternative form of an id → the id. Edges of the same input may use it."""
     fresh: bool = False
-    """Whether every id was made up here, and so is nobody else's."""
+    """True if all ids were generated here, so that no row exists yet."""
     given: dict[str, pa.Array] = field(default_factory=dict)
-    """Property → which records give it; a property that every record gives is left out."""
+    """Property → mask of the records that have it, for properties that some record does not have."""
     made: pa.Array | None = None
-    """Which rows have an id that was generated here; None if no row has."""
+    """Mask of the rows with a generated id; None if there are none."""
     records: pa.ListArray | None = None
-    """The records of each row, by their places in `sources` and `lines`; None if every row has one, in order."""
+    """The records of each row, as positions in `sources` and `lines`; None if each row has one record, in order."""
     adds_again: bool = False
-    """Whether a second load of the same records would add some of them again."""
+    """True if loading the same records again would add some of them again."""
 
     def keep(self, which: pa.Array) -> None:
-        """Leave out the rows for which `which` is not true."""
+        """Keep the rows for which `which` is true."""
         self.table = self.table.filter(which)
         kept = {name: mask.filter(which) for name, mask in self.given.items()}
         self.given = {name: mask for name, mask in kept.items() if mask.false_count}
@@ -136,28 +136,28 @@ class LoadedRows:
         else:
             self.sources, self.lines = self.sources.filter(which), self.lines.filter(which)
 
-    def judged(self) -> pa.Table:
-        """The rows as rules see them."""
+    def rule_input(self) -> pa.Table:
+        """Return the rows as input of the integrity rules."""
         return self.table if self.made is None else self.table.append_column(MADE, self.made)
 
     @property
     def record_count(self) -> int:
-        """How many records the rows come from."""
+        """The number of records of all rows."""
         return self.table.num_rows if self.records is None else len(self.records.flatten())
 
     def records_of(self, position: int) -> list[int]:
-        """The records of a row, by their places in `sources` and `lines`."""
+        """Return the records of a row, as positions in `sources` and `lines`."""
         return [position] if self.records is None else self.records[position].as_py()
 
     def place_of(self, position: int) -> tuple[str | None, int]:
-        """The file and line of the last record of a row."""
+        """Return the source and line of the last record of a row."""
         record = self.records_of(position)[-1]
         return self.sources[record].as_py(), self.lines[record].as_py()
 
     def faults(
         self, position: int, message: str, property_name: str | None, rule: str, hint: str | None = None
     ) -> list[RecordError]:
-        """What is wrong with a row, once for each of its records."""
+        """Return an error of a row, once for each of its records."""
         return [
             RecordError(
                 message,
@@ -175,11 +175,11 @@ class LoadedRows:
 # -- ends of edges ------------------------------------------------------------------------------------
 
 EndTypes = Mapping[str, PropertyType]
-"""`src` and `dst` → the type in which an end may be given beside text; empty for a node type."""
+"""`src` and `dst` → the type that an end may have besides text; empty for a node type."""
 
 
 def end_types(type_: AnyType, catalog: Catalog) -> EndTypes:
-    """The types of the ends of an edge: that of the key, where the key is one column; otherwise text."""
+    """Return the types of the ends of an edge: the type of a key with one column, otherwise text."""
     if not isinstance(type_, EdgeType):
         return {}
     ends: dict[str, PropertyType] = {}
@@ -190,7 +190,7 @@ def end_types(type_: AnyType, catalog: Catalog) -> EndTypes:
 
 
 def end_id(value: Any, key: PropertyType, edge: AnyType, word: str) -> str:
-    """The id of a node, given as its id or as its key; `ValueFormatError` if it is neither."""
+    """Return the id of a node from its id or its key; raise `ValueFormatError` if it is neither."""
     if type(value) is str:
         return value
     try:

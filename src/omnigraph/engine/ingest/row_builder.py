@@ -1,7 +1,7 @@
 """Records of one type → typed rows with ids.
 
-Every value is converted to the Arrow type of its property, and every id is derived from the key, taken from the
-record, or generated. Wrong records are reported with their lines and left out.
+Every value is converted to the Arrow type of its property. Every id is derived from the key, taken from the record, or
+generated. Wrong records are reported with their lines and omitted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from omnigraph.engine.ingest.records import (
     RecordColumns,
     Records,
     RecordSet,
-    Wrong,
+    RowFault,
 )
 from omnigraph.engine.write.fill_vectors import has_text
 from omnigraph.errors import ValueFormatError
@@ -44,13 +44,13 @@ def build_rows(
     keep: bool = False,
     match: bool = False,
 ) -> LoadedRows:
-    """Type every value and derive every id of one type's records; wrong ones are reported, in order, and left out.
+    """Convert the values and derive the ids of one type's records; report wrong records, in order, and omit them.
 
-    With `keep`, a required property may be absent from a record whose row may exist. With `match`, ids that are not
-    given stay null: the caller finds the rows that are meant.
+    With `keep`, a required property may be absent from a record whose row may exist. With `match`, absent ids stay
+    null, and the caller matches the records to rows.
     """
     type_ = parts[0].type
-    wrong: dict[int, Wrong] = {}
+    wrong: dict[int, RowFault] = {}
     schema = pa.schema([f.with_nullable(True) for f in table_schema(type_)])
     typed: list[RecordColumns] = []
     count = 0
@@ -97,7 +97,7 @@ def _numbers(lines: Sequence[int]) -> pa.Array:
 
 
 def _concatenated(parts: Sequence[RecordColumns], field: pa.Field) -> pa.Array:
-    """One column of all parts; null where a part does not have it."""
+    """Concatenate a column of all parts; null for parts that do not have it."""
     columns = [part.fields.get(field.name) for part in parts]
     return pa.concat_arrays(
         [
@@ -108,7 +108,7 @@ def _concatenated(parts: Sequence[RecordColumns], field: pa.Field) -> pa.Array:
 
 
 def _presence(type_: AnyType, parts: Sequence[RecordColumns]) -> dict[str, pa.Array]:
-    """Property → which records give it, for every property that some record does not give."""
+    """Return property → mask of the records that have it, for properties that some record does not have."""
     found: dict[str, pa.Array] = {}
     for name in type_.properties:
         if all(name in part.fields and name not in part.given for part in parts):
@@ -123,8 +123,8 @@ def _presence(type_: AnyType, parts: Sequence[RecordColumns]) -> dict[str, pa.Ar
     return found
 
 
-def _typed(records: Records, first: int, wrong: dict[int, Wrong], fetch: Fetch | None) -> RecordColumns:
-    """The columns of some records, the first of which is number `first`; what is wrong with a value is noted."""
+def _typed(records: Records, first: int, wrong: dict[int, RowFault], fetch: Fetch | None) -> RecordColumns:
+    """Convert records to columns; `first` is the position of the first one. Errors of values are added to `wrong`."""
     type_, data = records.type, records.data
     present = set[str]().union(*data)
     fields: dict[str, pa.Array] = {}
@@ -152,7 +152,7 @@ def _typed(records: Records, first: int, wrong: dict[int, Wrong], fetch: Fetch |
 
 
 def _values(data: Sequence[Mapping[str, Any]], name: str) -> tuple[Sequence[Any], pa.Array | None]:
-    """One property of every record, and a mask if only some records give it."""
+    """Return one property of every record, and a mask if only some records have it."""
     try:
         return list(map(itemgetter(name), data)), None
     except KeyError:
@@ -162,9 +162,9 @@ def _values(data: Sequence[Mapping[str, Any]], name: str) -> tuple[Sequence[Any]
 def _missing(
     type_: AnyType, fields: Mapping[str, pa.Array], kept: Mapping[str, pa.Array]
 ) -> Iterator[tuple[str, pa.Array]]:
-    """Required properties and the rows that lack them; a vector may still come from its text.
+    """Yield required properties with a mask of the rows that lack them. A vector may be computed from its text.
 
-    `kept` are the rows that may have a committed value of a property.
+    `kept` has masks of the rows that may have a committed value of a property.
     """
     for property_ in type_.properties.values():
         column = fields[property_.name]
@@ -183,7 +183,7 @@ def _ids(
     type_: AnyType,
     explicit: pa.Array,
     fields: Mapping[str, pa.Array],
-    wrong: dict[int, Wrong],
+    wrong: dict[int, RowFault],
     new_ids: NewIds,
 ) -> tuple[pa.Array, dict[str, str]]:
     if not isinstance(type_, NodeType) or not type_.key:

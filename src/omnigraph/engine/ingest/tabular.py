@@ -1,9 +1,8 @@
-"""Tables (Arrow, Parquet, CSV, pandas, polars) → records of a type.
+"""Tables (Arrow, Parquet, CSV, pandas, polars) → records of one type.
 
 Columns are properties; `id` is optional; an edge table names its ends `from` and `to`, or `src` and `dst`. Values
-are judged by the rules of JSON, so every way of loading accepts and refuses the same. In CSV every cell is
-text: an empty one without quotes is null, numbers and booleans are read as such where the property is one, lists and
-vectors are JSON.
+follow the rules of JSON, so all formats accept the same values. In CSV every cell is text: an empty cell without quotes
+is null, numbers and booleans are parsed for properties of these types, lists and vectors are JSON.
 """
 
 from __future__ import annotations
@@ -44,25 +43,25 @@ _TEXT = PropertyType("String")
 _AS_THEY_ARE = frozenset(
     {pa.utf8(), pa.bool_(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.date32()}
 )
-"""Arrow types all of whose values, if they are finite, are values of the property stored as such."""
+"""Arrow types that need no conversion: every finite value is a valid stored value."""
 _TICKS = {"s": (1_000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
-"""Unit of an Arrow timestamp → how to multiply and divide it to get milliseconds."""
+"""Unit of an Arrow timestamp → (factor, divisor) to milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Some of a table file's parts (row groups, batches), and the number of their first row."""
+class TableSplit:
+    """A split of a table file: some row groups or record batches, and the number of their first row."""
 
     parts: tuple[int, ...]
     first: int
     bytes: int
 
 
-def stretches(file: DataFile, size: int) -> list[Stretch]:
-    """A Parquet or Arrow file in stretches of about a size; CSV and compressed files are one."""
+def table_splits(file: DataFile, size: int) -> list[TableSplit]:
+    """Split a Parquet or Arrow file into parts of about a size; CSV and compressed files are one part."""
     if _ending(file) not in (".parquet", ".arrow", ".feather"):
-        return [Stretch((), 1, file.size)]
-    found: list[Stretch] = []
+        return [TableSplit((), 1, file.size)]
+    found: list[TableSplit] = []
     held: list[int] = []
     held_bytes, first, rows = 0, 1, 0
     with _opened(file) as table:
@@ -71,13 +70,13 @@ def stretches(file: DataFile, size: int) -> list[Stretch]:
             held_bytes += table.bytes_of(part)
             rows += table.rows_of(part)
             if held_bytes >= size:
-                found.append(Stretch(tuple(held), first, held_bytes))
+                found.append(TableSplit(tuple(held), first, held_bytes))
                 held, held_bytes, first = [], 0, rows + 1
-    return [*found, Stretch(tuple(held), first, held_bytes)] if held or not found else found
+    return [*found, TableSplit(tuple(held), first, held_bytes)] if held or not found else found
 
 
 def table_bytes(file: DataFile) -> int:
-    """About how large a file is once it is decoded; compressed text is not looked at."""
+    """Return the approximate size of the decoded file; compressed text is not decoded."""
     if _ending(file) != ".parquet":
         return file.size
     with _opened(file) as table:
@@ -85,12 +84,13 @@ def table_bytes(file: DataFile) -> int:
 
 
 def read_table_file(
-    file: DataFile, catalog: Catalog, faults: Faults, stretch: Stretch | None = None
+    file: DataFile, catalog: Catalog, faults: Faults, split: TableSplit | None = None
 ) -> Iterator[tuple[str, RecordSet]]:
-    """Table key and records of a Parquet, CSV or Arrow file, all of it or a stretch, in parts that fit memory.
+    """Yield (table key, records) of a Parquet, CSV or Arrow file, or of a part of it, in batches that fit in memory.
 
-    Its name, up to the first dot, is the type's; of a node and an edge type of one name, `Name.edges.…` is the edge.
-    There is a part at least, if an empty one: the table is named.
+    The name of the file, up to the first dot, is the type. If a node and an edge type have the same name,
+    `Name.edges.…` is the edge type. At least one batch is returned, even if it is empty, because the file names the
+    table.
     """
     is_edge = file.base.partition(".")[2].startswith("edges.")
     type_ = (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog, file.name)
@@ -102,8 +102,8 @@ def read_table_file(
         meanings = _meanings(type_, table.names, file.name)
         ends = end_types(type_, catalog)
         integers = _integer_columns(type_, ends)
-        first = stretch.first if stretch is not None else 1
-        numbers = stretch.parts if stretch is not None else range(table.count)
+        first = split.first if split is not None else 1
+        numbers = split.parts if split is not None else range(table.count)
         for number in numbers:
             for batch in table.batches(number):
                 rows = input_table(type_.name, batch, file.name, integers)
@@ -116,7 +116,9 @@ def read_table_file(
 def read_arrow(
     name: str, data: Any, catalog: Catalog, faults: Faults, *, source: str | None = None, first: int = 1
 ) -> dict[str, RecordSet]:
-    """The records of an Arrow table, or of anything that turns into one; rows are numbered from `first`."""
+    """Return the records of an Arrow table or of an object that can be converted to one; rows are numbered from
+    `first`.
+    """
     type_ = find_type(name, catalog)
     ends = end_types(type_, catalog)
     rows = input_table(name, data, source, _integer_columns(type_, ends))
@@ -125,7 +127,7 @@ def read_arrow(
 
 
 def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[str]:
-    """The names of the columns that hold integers."""
+    """Return the names of the columns that contain integers."""
     found = {name for name, property_ in type_.properties.items() if property_.type.is_integer}
     words = {"src": ("src", "from"), "dst": ("dst", "to")}
     found.update(word for end, key in ends.items() if key.is_integer for word in words[end])
@@ -158,7 +160,7 @@ def _read_rows(
 def _direct_columns(
     type_: NodeType | EdgeType, table: pa.Table, meanings: dict[str, str], ends: EndTypes
 ) -> dict[str, pa.Array] | None:
-    """The columns as they are, if every value fits its property as it is; else None, and values are looked at."""
+    """Return the columns without conversion if every value fits its property; None if values must be converted."""
     fields: dict[str, pa.Array] = {}
     for name in ("id", *ends, *type_.properties):
         if name not in meanings:
@@ -176,7 +178,7 @@ def _direct_columns(
 
 
 def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
-    """A column in the type that stores it, if that changes no value; None when it might."""
+    """Cast a column to its stored type if no value changes; None if one might."""
     given, stored = column.type, arrow_type(wanted)
     array = one_array(column)
     if given == stored:
@@ -200,7 +202,7 @@ def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
 
 
 def _direct_vectors(array: pa.Array, wanted: PropertyType) -> pa.Array | None:
-    """Lists of numbers as vectors: all of the right length, every number there and finite."""
+    """Return lists of numbers as vectors; None unless all have the right length and every number is finite."""
     type_ = array.type
     lists = pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_)
     if not lists or not pa.types.is_floating(type_.value_type) or array.null_count:
@@ -214,7 +216,7 @@ def _direct_vectors(array: pa.Array, wanted: PropertyType) -> pa.Array | None:
 
 
 class _TableFile:
-    """A file that is a table in parts."""
+    """A file that is a table in row groups or record batches."""
 
     def __init__(self, file: DataFile) -> None:
         self._parquet = file.base.lower().endswith(".parquet")
@@ -228,24 +230,24 @@ class _TableFile:
             self.count = self._file.num_record_batches
 
     def batches(self, part: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a part; a row group of Parquet is decoded batch by batch."""
+        """Yield the rows of a part; a row group of Parquet is decoded batch by batch."""
         if self._parquet:
             yield from read_batches(self._file, part)
         else:
             yield self._file.get_batch(part)
 
     def decoded_bytes(self) -> int:
-        """At least how large a Parquet file is once it is decoded."""
+        """Return a lower bound of the decoded size of a Parquet file."""
         return decoded_bytes(self._file)
 
     def rows_of(self, part: int) -> int:
-        """How many rows a part has."""
+        """Return the number of rows of a part."""
         if self._parquet:
             return int(self._file.metadata.row_group(part).num_rows)
         return int(self._file.get_batch(part).num_rows)
 
     def bytes_of(self, part: int) -> int:
-        """How large a part is."""
+        """Return the size of a part in bytes."""
         if self._parquet:
             return int(self._file.metadata.row_group(part).total_byte_size)
         return int(self._file.get_batch(part).nbytes)
@@ -302,7 +304,7 @@ def _read_csv(file: DataFile, type_: NodeType | EdgeType, catalog: Catalog, faul
 
 
 def _without_index(header: list[str], source: str, faults: Faults) -> list[str | None]:
-    """The header; a first column without a name, which pandas writes for the index of a frame, is ignored."""
+    """Return the header without an unnamed first column, which pandas writes for the index of a DataFrame."""
     if len(header) > 1 and header[0] == "":
         faults.note(f"{source}: the first column has no name and is ignored")
         return [None, *header[1:]]
@@ -310,7 +312,7 @@ def _without_index(header: list[str], source: str, faults: Faults) -> list[str |
 
 
 def _some(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
-    """As many rows as fit one part."""
+    """Yield the rows of one batch."""
     size = 0
     for number, (line, cells) in enumerate(rows, 1):
         yield line, cells
@@ -320,7 +322,7 @@ def _some(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
 
 
 def _csv_rows(reader: CsvReader, width: int, type_: NodeType | EdgeType, faults: Faults) -> Iterator[tuple[int, Cells]]:
-    """Each row of the right width with the number of its first line."""
+    """Yield each row with the right number of cells, with the number of its first line."""
     for line, row in reader:
         if len(row) == width:
             yield line, row
@@ -365,7 +367,7 @@ def _records(
 
 
 def _cell(text: str | None, type_: PropertyType) -> Any:
-    """A cell as the JSON value it stands for; what is none stays text, and is refused later with its line."""
+    """Convert a cell to a JSON value. A cell that cannot be converted stays text and is refused later with its line."""
     if text is None:
         return None
     if type_.is_list or type_.scalar == "Vector":
@@ -377,14 +379,14 @@ def _cell(text: str | None, type_: PropertyType) -> Any:
 
 
 def _end(text: str | None, key: PropertyType) -> str | None:
-    """The id a cell names; the key of an integer may be written as a float, as pandas does beside a missing value."""
+    """Return the id in a cell; an integer key may be written as a float, as pandas does if a value is missing."""
     if text is not None and key.is_integer and _WHOLE_FLOAT.fullmatch(text):
         return text.partition(".")[0]
     return text
 
 
 def find_type(name: str, catalog: Catalog, file: str | None = None) -> NodeType | EdgeType:
-    """The node or edge type of a name, which may be that of a file."""
+    """Return the node or edge type with a name, which may come from a file name."""
     found = catalog.nodes.get(name) or catalog.find_edge(name)
     if found is None:
         known = [*catalog.nodes, *catalog.edges]
@@ -399,7 +401,7 @@ def find_type(name: str, catalog: Catalog, file: str | None = None) -> NodeType 
 
 
 def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) -> dict[str, str]:
-    """Property (and `id`, `src`, `dst`) → the column that holds it."""
+    """Return property (and `id`, `src`, `dst`) → the column that contains it."""
     found: dict[str, str] = {}
     ends = {"from": "src", "to": "dst", "src": "src", "dst": "dst"} if isinstance(type_, EdgeType) else {}
     known = {"id": "id", **ends, **{name: name for name in type_.properties}}
@@ -430,7 +432,7 @@ _ENDS_HINT = "the ends of an edge are the columns 'from' and 'to': rename the co
 
 
 def _column_hint(type_: NodeType | EdgeType, name: str, given: list[str], known: Mapping[str, str]) -> str:
-    """What to do about a column that is no property."""
+    """Return the hint for a column that is not a property."""
     meant = did_you_mean(name, type_.properties)
     if meant is not None:
         return meant
@@ -443,12 +445,12 @@ def _column_hint(type_: NodeType | EdgeType, name: str, given: list[str], known:
 
 
 def _fold(name: str) -> str:
-    """A column name as a property would be called: `Sepal Length (cm)` is `sepal_length_cm`."""
+    """Normalize a column name to the form of a property name: `Sepal Length (cm)` is `sepal_length_cm`."""
     return _NO_NAME.sub("_", name.lower()).strip("_")
 
 
 def _folded(known: dict[str, str]) -> dict[str, str]:
-    """Folded name → meaning, for the names that no other name folds to."""
+    """Return normalized name → property, for names that are unique when normalized."""
     folds = Counter(map(_fold, known))
     return {_fold(name): meaning for name, meaning in known.items() if folds[_fold(name)] == 1}
 
@@ -458,7 +460,7 @@ def _type_of(type_: NodeType | EdgeType, meaning: str) -> PropertyType:
 
 
 def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
-    """The values as JSON would have given them to a property of the wanted type."""
+    """Return the values in the form that JSON would have for a property of the wanted type."""
     type_ = column.type
     if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
         return _moments(column, wanted)
@@ -473,7 +475,7 @@ def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
 
 
 def _moments(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
-    """Dates and times in the form the wanted type takes: days or milliseconds; for any other type as text."""
+    """Convert dates and times to days or milliseconds for the wanted type; to text for any other type."""
     type_ = column.type
     times, by = (DAY_MS, 1) if pa.types.is_date32(type_) else _TICKS[type_.unit if hasattr(type_, "unit") else "ms"]
     numbers = column.cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).to_pylist()

@@ -1,12 +1,12 @@
-"""Every integrity rule of a graph, checked on Arrow columns, for every way of writing.
+"""The integrity rules of a graph, checked on Arrow columns, for every kind of write.
 
-Rules look at a write (`Delta`), and at committed rows only as far as the write makes them matter. They are made from
-a catalog once (`rules_of`) and know nothing of statements, files or jobs, so a mutation, a load, a merge and a bulk
-pipeline all run these and no others.
+Rules examine a write (`Delta`) and only those committed rows that the write can affect. They are built from a catalog
+(`rules_of`) and are independent of statements, files and jobs: a mutation, a load, a merge and a bulk load run the same
+rules.
 
-The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then
-per edge type uniqueness, endpoints, cardinality. Within a rule, rows are reported in the order of the write.
-`check_delta` stops at the first violation; `violations` goes on.
+The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then for each edge
+type uniqueness, endpoints, cardinality. Within a rule, rows are reported in the order of the write. `check_delta` stops
+at the first violation; `violations` returns all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from omnigraph.values import spell_key
 
 
 def rules_of(catalog: Catalog) -> list[IntegrityRule]:
-    """All rules of a schema, in the order they are checked."""
+    """Return all rules of a schema, in the order of checking."""
     rules: list[IntegrityRule] = []
     nodes, edges = catalog.nodes.values(), catalog.edges.values()
     rules += [_values_rule(node) for node in nodes]
@@ -56,7 +56,7 @@ def rules_of(catalog: Catalog) -> list[IntegrityRule]:
 
 
 def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
-    """Everything that is wrong, in order."""
+    """Yield all violations, in order."""
     for rule in rules_of(catalog):
         yield from rule(delta)
 
@@ -130,7 +130,7 @@ def _bad_rows(rows: pa.Table, bad: pa.ChunkedArray, column: str) -> Iterator[tup
 
 
 def _key_rule(node: NodeType) -> IntegrityRule:
-    """Two rows of one write with the same key; against committed rows a key is no violation but an identity."""
+    """Two rows of one write must not have the same key. A committed key identifies the row to replace."""
     where = node.key[0] if len(node.key) == 1 else f"({', '.join(node.key)})"
 
     def check(delta: Delta) -> Iterator[Violation]:
@@ -145,7 +145,7 @@ def _key_rule(node: NodeType) -> IntegrityRule:
 
 
 def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Every value that was there before, with its place."""
+    """Yield every repeated value with its position."""
     seen: set[str] = set()
     for position, value in enumerate(values):
         if value in seen:
@@ -154,7 +154,7 @@ def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> IntegrityRule:
-    """No tuple twice: first within the write, then against the committed rows that stay."""
+    """A tuple must be unique within the write and among the committed rows that remain."""
     types = [_column_type(type_, column) for column in columns]
 
     def repeated(delta: Delta) -> Iterator[Violation]:
@@ -162,7 +162,7 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Integr
         if table is None or not table.rows.num_rows:
             return
         new = tuples_of(table.rows, columns)
-        # Arrow finds whether there is a repeat at all; only then are rows looked at.
+        # Rows are examined only if Arrow finds a repetition.
         if pc.count_distinct(new["key"]).as_py() == new.num_rows:
             return
         seen: dict[str, tuple[str, int]] = {}
@@ -186,8 +186,8 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Integr
 def _committed_collisions(
     type_: NodeType | EdgeType, columns: tuple[str, ...], rows: pa.Table, delta: Delta
 ) -> Iterator[tuple[int, str]]:
-    """Pairs (written row, committed id) that hold the same tuple; rows the write replaces or deletes are out."""
-    # Text tells rows apart better than a flag or a date does.
+    """Yield pairs (written row, committed id) with equal tuples, without rows that the write replaces or deletes."""
+    # A text column is usually more selective than a boolean or a date.
     first = next((column for column in columns if _column_type(type_, column).is_text), columns[0])
     stored = delta.surviving(type_.table_key, ["id", *columns], first, _wanted(rows[first]))
     new, old = tuples_of(rows, columns), tuples_of(stored, columns)
@@ -198,7 +198,9 @@ def _committed_collisions(
 
 
 def _wanted(column: pa.ChunkedArray) -> pa.Array:
-    """The values of a column, each once, and both zeros where there is one: they are equal, and stored as they came."""
+    """Return the distinct values of a column. If it contains a zero, add both 0.0 and -0.0: they are equal but stored
+    as given.
+    """
     values = one_array(pc.unique(column.drop_null()))
     if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
         return values
@@ -206,7 +208,7 @@ def _wanted(column: pa.ChunkedArray) -> pa.Array:
 
 
 def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """`id`, `position` and one `key` per row whose columns all have a value; only equal tuples have equal keys."""
+    """Return `id`, `position` and `key` of each row without nulls in the columns; equal tuples have equal keys."""
     complete = None
     for column in columns:
         valid = pc.is_valid(rows[column])
@@ -216,7 +218,7 @@ def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     parts = [_spellings(rows[column]) for column in columns]
     if len(parts) == 1:
         return pa.table({"id": rows["id"], "position": positions, "key": parts[0]})
-    # Each part is preceded by its length, so that no choice of values can forge another tuple.
+    # Each part is prefixed with its length, so that different tuples have different keys.
     framed: list[Any] = []
     for part in parts:
         framed += [pc.cast(pc.binary_length(part), pa.utf8()), part]
@@ -229,7 +231,7 @@ def _spellings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(type_):
         return column
     if pa.types.is_floating(type_):
-        # Both zeros are one value, and have two spellings.
+        # Adding 0.0 maps -0.0 to 0.0.
         return pc.cast(pc.add(column, pa.scalar(0.0, type_)), pa.utf8())
     return pc.cast(as_numbers(column), pa.utf8())
 
@@ -254,7 +256,9 @@ def _unique(
 
 
 def _name(type_: NodeType | EdgeType, rows: pa.Table, position: int) -> str:
-    """A written row in a message: its id, or, if the id was generated and may never be stored, its ends."""
+    """Return how a message refers to a written row: by its id or, if the id was generated and may never be stored, by
+    its ends.
+    """
     row = rows.slice(position, 1)
     if MADE not in rows.column_names or not row[MADE][0].as_py():
         return f"'{row['id'][0].as_py()}'"
@@ -271,7 +275,7 @@ def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
 
 
 def _endpoint_rule(edge: EdgeType) -> IntegrityRule:
-    """New edges end at nodes that exist once the write is done; committed edges that stay keep their nodes."""
+    """New edges must end at nodes that exist after the write, and committed edges that remain must keep their nodes."""
     key = edge.table_key
     missing: list[RuleCheck] = []
     orphans: list[tuple[RuleCheck]] = []
@@ -345,7 +349,7 @@ def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
 
 
 def _places(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:
-    """Where each of the values stands in a column."""
+    """Return the positions of each value in a column."""
     found: dict[str, list[int]] = {value: [] for value in values.to_pylist()}
     places = pc.indices_nonzero(pc.is_in(column, value_set=values)) if found else pa.array([], pa.uint64())
     for place, value in zip(places.to_pylist(), column.take(places).to_pylist(), strict=True):
@@ -354,9 +358,9 @@ def _places(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:
 
 
 def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[pa.Array, pa.Array]:
-    """Every source the write touches and leaves alive, and how many edges it has once the write is done."""
+    """Return the sources that the write affects and that remain, and the number of edges of each after the write."""
     sources = table.rows["src"]
-    # Who only loses edges can have too few of them, never too many.
+    # Losing edges can violate the minimum, never the maximum.
     lost = delta.replaced(edge.table_key, ["src"])["src"].chunks if edge.cardinality.min else []
     touched = one_array(pc.unique(pa.chunked_array([*sources.chunks, *lost], pa.utf8())))
     nodes = delta.tables.get(TableKey.node(edge.from_type))
@@ -370,7 +374,7 @@ def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[
     return touched, pc.fill_null(counts, 0)
 
 
-# -- small things ------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------
 
 
 def _stored(scalar: pa.Scalar) -> Any:

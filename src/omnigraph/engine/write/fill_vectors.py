@@ -1,7 +1,7 @@
-"""Fills vectors from texts.
+"""Fills vector properties from their source texts.
 
-The engine knows only this much of embeddings: somebody turns texts into vectors, or nobody is there to
-do it. An explicit vector always wins; a text that is missing or blank has no vector.
+The engine knows embeddings only as an `Embedder`, which may be absent. An explicit vector takes precedence. A null or
+blank text has no vector.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ UNCONFIGURED = (
 
 
 class Unconfigured(Exception):
-    """Nobody is there to embed; raised by an embedder on first need."""
+    """Raised by an embedder on first use if no provider is configured."""
 
 
 class Embedder(Protocol):
-    """Turns stored text into vectors of unit length."""
+    """Converts stored text to vectors of unit length."""
 
     def embed_documents(self, texts: Sequence[str], dim: int) -> Sequence[Sequence[float]]:
-        """One vector per text."""
+        """Return one vector per text."""
 
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
-        """Refuse a model other than the recorded one."""
+        """Raise an error if the model differs from the recorded one."""
 
     def identity(self) -> tuple[str, str]:
-        """The provider and the model."""
+        """Return the provider and the model."""
 
     @property
     def allows_mixed(self) -> bool:
-        """True if vectors of different models may stand in one column."""
+        """True if vectors of different models may be in one column."""
 
 
 class CachingEmbedder:
-    """An embedder that is asked for each text once, however often a write has to start over."""
+    """An embedder that caches vectors, so that a retried write embeds each text once."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: dict[tuple[int, str], Sequence[float]] = {}
 
     def embed_documents(self, texts: Sequence[str], dim: int) -> Sequence[Sequence[float]]:
-        """One vector per text."""
+        """Return one vector per text."""
         new = [text for text in dict.fromkeys(texts) if (dim, text) not in self._known]
         if new:
             vectors = self._embedder.embed_documents(new, dim)
@@ -60,28 +60,28 @@ class CachingEmbedder:
         return [self._known[dim, text] for text in texts]
 
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
-        """Refuse a model other than the recorded one."""
+        """Raise an error if the model differs from the recorded one."""
         self._embedder.check_model(type_name, property_name, recorded)
 
     def identity(self) -> tuple[str, str]:
-        """The provider and the model."""
+        """Return the provider and the model."""
         return self._embedder.identity()
 
     @property
     def allows_mixed(self) -> bool:
-        """True if vectors of different models may stand in one column."""
+        """True if vectors of different models may be in one column."""
         return self._embedder.allows_mixed
 
 
 def has_text(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Where there is something to embed: not null, and more than white space."""
+    """Return a mask of the texts to embed: not null and not only white space."""
     return pc.fill_null(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(texts)), 0), False)
 
 
 def fill_vectors(
     node: NodeType, rows: pa.Table, embedder: Embedder | None, *, targets: Sequence[str] | None = None
 ) -> tuple[pa.Table, int, int]:
-    """The rows with missing vectors filled; how many were computed, and how many have to wait.
+    """Return the rows with missing vectors filled, the number of vectors computed, and the number still missing.
 
     `targets` limits it to some vector properties. Without an embedder a nullable vector stays null.
     """
@@ -120,7 +120,7 @@ def fill_vectors(
 def _filled(
     column: pa.ChunkedArray, needed: pa.ChunkedArray, made: np.ndarray[Any, Any], which: pa.ChunkedArray
 ) -> pa.Array:
-    """The column with the vectors that were made, where one is needed: for each row the number `which` has for it."""
+    """Fill the rows `needed` of a column with new vectors; `which` is the index of each row's vector in `made`."""
     old = pa.concat_arrays(column.chunks)
     new = pa.FixedSizeListArray.from_arrays(pa.array(made.ravel()), made.shape[1]).cast(column.type)
     places = pc.if_else(needed, pc.add(which.cast(pa.int64()), len(old)), pa.array(np.arange(len(old))))

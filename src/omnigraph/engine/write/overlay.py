@@ -1,7 +1,7 @@
-"""What a write has done so far, laid over the committed tables it was started on.
+"""The uncommitted changes of a write, as an overlay over the committed tables.
 
-Reads through it see the committed rows, without those the write deleted or replaced, and the pending
-rows. Everything stays in Arrow: an update of a million rows is a few columns, not a million objects.
+Reads see the committed rows, without those that the write deleted or replaced, and the rows of the write. All data
+stays in Arrow: an update of a million rows is a few columns, not a million objects.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from omnigraph.versioning.model.snapshot import Snapshot
 
 
 class CommittedRows:
-    """The committed side of a write: one snapshot, read only as far as it is asked."""
+    """Committed rows of one snapshot, read on demand."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
     def table(self, table_key: str) -> Table:
-        """The committed table."""
+        """Return a committed table."""
         return self._snapshot.table(table_key)
 
     def ids_among(self, table_key: str, ids: pa.Array) -> pa.Array:
-        """Those of `ids` that exist."""
+        """Return the ids that exist."""
         return one_array(self.rows_among(table_key, "id", ids, ["id"])["id"])
 
     def rows_with_ids(self, table_key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """`id` and some columns of the rows with these ids; of other rows only ids are read."""
+        """Read `id` and some columns of the rows with these ids. Only ids are read of other rows."""
         table = self._snapshot.table(table_key)
         wanted = list(dict.fromkeys(["id", *columns]))
         if len(ids) <= tuning.current.in_list_max:
@@ -46,7 +46,7 @@ class CommittedRows:
         return table.take_rows(rows["_rowid"].to_pylist(), wanted)
 
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows whose `column` is one of `values`, which are of its type."""
+        """Read the rows whose `column` is one of `values`, which have the type of the column."""
         table = self._snapshot.table(table_key)
         wanted = [*columns]
         if not len(values):
@@ -57,12 +57,12 @@ class CommittedRows:
         return rows.filter(pc.is_in(rows[column], value_set=values)).select(wanted)
 
     def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        """All rows."""
+        """Read all rows."""
         return self._snapshot.table(table_key).read(columns)
 
 
 class TableOverlay:
-    """One table of a write."""
+    """The overlay of one table."""
 
     def __init__(self, key: str, committed: Table) -> None:
         self.key = key
@@ -71,12 +71,13 @@ class TableOverlay:
         self.rows: pa.Table = self.schema.empty_table()
         self.deleted: pa.Array = pa.array([], pa.utf8())
         self._fresh: list[str] = []
-        """Ids this write added that the committed table does not have."""
+        """Ids added by this write that the committed table does not have."""
 
     def put(self, rows: pa.Table, *, fresh: bool = False) -> None:
-        """Put rows in place; later ones replace earlier ones of the same id, and bring back what was deleted.
+        """Put rows. A row replaces an earlier one with the same id, and undoes its deletion.
 
-        `fresh` asserts that no visible row has one of the ids; those that were deleted before can still be stored.
+        `fresh` asserts that no visible row has one of the ids; ids that were deleted before can still be in the
+        committed table.
         """
         if fresh:
             stored = pc.is_in(rows["id"], value_set=self.deleted)
@@ -87,7 +88,7 @@ class TableOverlay:
         self.rows = pa.concat_tables([kept, rows.select(self.schema.names).cast(self.schema)])
 
     def delete(self, ids: pa.Array) -> int:
-        """Take rows away, this write's own too; how many of them were not gone already."""
+        """Delete rows, including rows of this write; return the number of rows that were not yet deleted."""
         if self.rows.num_rows:
             self.rows = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=ids)))
         new = ids.filter(pc.invert(pc.is_in(ids, value_set=self.deleted)))
@@ -95,7 +96,7 @@ class TableOverlay:
         return len(new)
 
     def matching(self, meant: Selection | Test, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows that satisfy a condition, as the write sees them now."""
+        """Return the visible rows that satisfy a condition."""
         selection = Selection((meant,)) if isinstance(meant, Test) else meant
         wanted = [*columns] if columns is not None else self.schema.names
         needed = list(dict.fromkeys([*wanted, *selection.columns, "id"]))
@@ -104,7 +105,7 @@ class TableOverlay:
         return pa.concat_tables([selection.of_stored(stored).select(wanted).cast(own.schema), own])
 
     def among(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
-        """The ids of rows that have one of `values` in one of the columns, without those that are gone."""
+        """Return the ids of visible rows with one of `values` in one of the columns."""
         if not len(values) or not columns:
             return pa.array([], pa.utf8())
         if len(values) <= tuning.current.in_list_max:
@@ -124,11 +125,11 @@ class TableOverlay:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was done to the table."""
+        """True if the table has no changes."""
         return not self.rows.num_rows and not len(self.deleted)
 
     def change(self) -> TableWrite:
-        """What to stage."""
+        """Return the changes to stage."""
         fresh = pc.is_in(self.rows["id"], value_set=pa.array(self._fresh, pa.utf8()))
         return TableWrite(
             append=self.rows.filter(fresh),
@@ -138,23 +139,23 @@ class TableOverlay:
 
 
 class WriteOverlay:
-    """All tables of a write, opened when it touches them."""
+    """The overlays of all tables of a write, created on first use."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._tables: dict[str, TableOverlay] = {}
 
     def table(self, key: str) -> TableOverlay:
-        """One table."""
+        """Return the overlay of one table."""
         if key not in self._tables:
             self._tables[key] = TableOverlay(key, self._snapshot.table(key))
         return self._tables[key]
 
     def touched(self) -> Iterable[TableOverlay]:
-        """The tables something was done to."""
+        """Return the tables with changes."""
         return [table for table in self._tables.values() if not table.is_empty]
 
     def delta(self) -> Delta:
-        """The write as the rules see it."""
+        """Return the write as input of the integrity rules."""
         tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.touched()}
         return Delta(tables, CommittedRows(self._snapshot))

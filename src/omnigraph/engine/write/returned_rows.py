@@ -1,6 +1,6 @@
-"""What a change returns: the rows its statements named, as a read would show them.
+"""The rows that a mutation returns: those of its named statements, projected like the rows of a read.
 
-Each row gives every named variable one row of its statement, so several variables are their Cartesian product, in the
+Each row binds every named variable to one row of its statement: several variables form a Cartesian product, in the
 order of the statements, each by ascending id.
 """
 
@@ -29,7 +29,7 @@ from omnigraph.schema.catalog import Catalog
 def returned_rows(
     plan: ir.MutationIR, named: Mapping[str, pa.Table], catalog: Catalog, params: Mapping[str, Any]
 ) -> pa.Table:
-    """The rows of `return`; without one, a table without columns."""
+    """Return the rows of `return`; without `return`, a table without columns."""
     if not plan.columns:
         return pa.table({})
     types = {op.name: op.type_name for op in plan.ops if op.name is not None and op.type_name in catalog.nodes}

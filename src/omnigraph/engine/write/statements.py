@@ -1,7 +1,7 @@
-"""Runs the statements of a change against a snapshot, in memory.
+"""Runs the statements of a mutation on a snapshot, in memory.
 
-Statements run in order and see what earlier ones did. Nothing is written: the outcome is a `WriteOverlay` the
-rules then judge, and a transaction then stages.
+Statements run in order and see the changes of earlier ones. Nothing is written: the result is a `WriteOverlay`, which
+the integrity rules check and a transaction stages.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ID = PropertyType("String")
 
 @dataclass
 class MutationCounts:
-    """How many nodes and edges the statements touched."""
+    """The numbers of nodes and edges that the statements changed."""
 
     nodes: int = 0
     edges: int = 0
@@ -51,7 +51,7 @@ class MutationServices:
 
 
 class MutationRun:
-    """One execution of a change on one snapshot."""
+    """One execution of a mutation on one snapshot."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class MutationRun:
         self.overlay = WriteOverlay(snapshot)
         self.counts = MutationCounts()
         self.named: dict[str, pa.Table] = {}
-        """The rows of the statements that have a name, as each left them."""
+        """The rows of the named statements, after each statement."""
         self._params = {**params, ir.NOW: services.now_ms}
         self._evaluator = row_evaluator(catalog, self._params)
         self._strict = row_evaluator(catalog, self._params, strict=True)
@@ -75,7 +75,7 @@ class MutationRun:
         self._fetch = services.fetch
 
     def run(self) -> WriteOverlay:
-        """Run every statement."""
+        """Run all statements."""
         for op in self.plan.ops:
             rows = self._run(op)
             if op.name is not None:
@@ -83,11 +83,13 @@ class MutationRun:
         return self.overlay
 
     def returned(self) -> pa.Table:
-        """What the change returns of the rows its statements named."""
+        """Return the rows of the `return` clause."""
         return returned_rows(self.plan, self.named, self.catalog, self._params)
 
     def _run(self, op: ir.MutationOp) -> pa.Table:
-        """Run one statement; the rows it touched, of those it deleted only the ids unless somebody wants them."""
+        """Run one statement and return the rows it changed; of deleted rows only the ids, unless the statement is
+        named.
+        """
         match op:
             case ir.InsertNode():
                 return self._insert_node(op)
@@ -115,7 +117,7 @@ class MutationRun:
         return self._put_new(node, row)
 
     def _put_new(self, node: NodeType, row: Mapping[str, Any]) -> pa.Table:
-        """Add a node whose id no visible row has."""
+        """Insert a node whose id no visible row has."""
         rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
         self._required(node, rows)
         self.overlay.table(node.table_key).put(rows, fresh=True)
@@ -123,11 +125,11 @@ class MutationRun:
         return rows
 
     def _by_id(self, node: NodeType, id_: str, columns: list[str] | None = None) -> pa.Table:
-        """The node with this id as the statement sees it, if there is one."""
+        """Return the visible node with this id, if any."""
         return self.overlay.table(node.table_key).matching(make_test("id", _ID, "=", id_), columns)
 
     def _key_id(self, node: NodeType, row: Mapping[str, Any]) -> str:
-        """The id a row has by its key."""
+        """Return the id that the key of a row gives."""
         for column in node.key:
             if row[column] is None:
                 raise InputError(f"the key '{node.name}.{column}' cannot be null", code="null_key")
@@ -189,7 +191,7 @@ class MutationRun:
         return self._set(node, rows, op.existing) if op.existing else rows
 
     def _set(self, type_: NodeType | EdgeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> pa.Table:
-        """Set some properties of rows; each value is computed from the row as it was before the statement."""
+        """Assign properties of rows; values are computed from the rows as they were before the statement."""
         assigned = {name for name, _ in values}
         rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
         before = frame_of(rows)
@@ -209,7 +211,7 @@ class MutationRun:
         return rows
 
     def _embedded_again(self, node: NodeType, rows: pa.Table, assigned: set[str]) -> pa.Table:
-        """Recompute the vectors whose source text was assigned and that were not assigned themselves."""
+        """Recompute the vectors whose source text was assigned, unless the vector was assigned too."""
         stale = [target for target, embed in node.embeds.items() if embed.source in assigned and target not in assigned]
         for target in stale:
             rows = _with_constant(rows, target, None, node.properties[target].type)
@@ -217,7 +219,7 @@ class MutationRun:
         return rows
 
     def _deleted(self, type_: NodeType | EdgeType, op: ir.DeleteNodes | ir.DeleteEdges) -> pa.Table:
-        """The rows a statement deletes; whole ones where they have a name, though never their Blobs."""
+        """Return the rows that a statement deletes: ids, and for a named statement all properties except Blobs."""
         whole = [name for name in type_.properties if type_.properties[name].type.scalar != "Blob"]
         columns = ["id", *(whole if op.name is not None else ())]
         return self.overlay.table(type_.table_key).matching(select(op.where, self._evaluator), columns)
@@ -243,9 +245,9 @@ class MutationRun:
     # -- values ----------------------------------------------------------------------------------
 
     def _value(self, expr: ir.Expr, type_: PropertyType, what: str) -> Any:
-        """An assigned value in the column's stored form."""
+        """Return an assigned value in its stored form."""
         if not isinstance(expr, ir.Const | ir.ParamRef):
-            # An insert has no row to look at, so what it computes is computed once.
+            # An insert refers to no row, so its expressions are evaluated once.
             column = stored_column(self._strict.value(expr, Frame()), type_, what)
             return stored_values(column)[0]
         value = expr.value if isinstance(expr, ir.Const) else self._params[expr.name]
@@ -278,7 +280,9 @@ def _with_column(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
 
 
 def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
-    """Computed values as a column stores them: in its width, finite, and of its enum."""
+    """Convert computed values to the stored type; raise `InputError` if one is out of range, not finite or not in the
+    enum.
+    """
     wanted = arrow_type(type_)
     try:
         column = values.cast(wanted)

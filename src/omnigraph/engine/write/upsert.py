@@ -1,10 +1,10 @@
-"""Applies the records of a load with mode `merge` to the rows they name.
+"""Applies the records of a load with mode `merge` to the rows they refer to.
 
-Records for one id are applied in order. A record sets the properties it gives; a property that is absent keeps its
-value, and an explicit null clears it. A vector whose source text changes without a new vector is cleared, so that it is
-embedded again. An edge without an id names the committed edge with the same `@unique(src, dst, …)` tuple.
+Records for one id are applied in order. A record sets the properties it contains; an absent property keeps its value,
+and an explicit null clears it. A vector whose source text changes without a new vector is cleared, so that it is
+embedded again. An edge without an id refers to the committed edge with the same `@unique(src, dst, …)` tuple.
 
-The load in memory and the tasks of a bulk load both use these functions, on all records or on one bucket of them.
+A load in memory and the tasks of a bulk load use the same functions, on all records or on one bucket.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 ReadRows = Callable[[pa.Array, Sequence[str]], pa.Table]
-"""Reads `id` and some columns of the committed rows with some ids; ids that do not exist are left out."""
+"""Reads `id` and some columns of the committed rows with some ids; ids that do not exist are omitted."""
 
 
 # -- edges without an id -----------------------------------------------------------------------------
 
 
 def match_columns(type_: NodeType | EdgeType) -> tuple[str, ...] | None:
-    """The columns that identify an edge without an id: the first `@unique` over `src` and `dst`."""
+    """Return the columns that identify an edge without an id: the first `@unique` over `src` and `dst`."""
     if not isinstance(type_, EdgeType):
         return None
     return next((columns for columns in type_.unique if {"src", "dst"} <= set(columns)), None)
 
 
 def needs_matching(records: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
-    """Edge records without an id that have a tuple to be matched by."""
+    """Return a mask of the edge records without an id that have a complete tuple to match by."""
     found = pc.is_null(records["id"])
     for column in columns:
         found = pc.and_(found, pc.is_valid(records[column]))
@@ -49,7 +49,7 @@ def needs_matching(records: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray
 def with_ids(
     records: pa.Table, columns: Sequence[str], committed: pa.Table, new_ids: Callable[[int], pa.Array]
 ) -> pa.Table:
-    """The edge records, each with an id; `committed` has the ids and tuples of the edges that may be meant."""
+    """Add the missing ids to edge records; `committed` has the ids and tuples of the edges that may match."""
     absent = one_array(pc.is_null(records["id"]))
     if not absent.true_count:
         return records
@@ -60,7 +60,7 @@ def with_ids(
 def match_edges(
     records: pa.Table, columns: Sequence[str], committed: pa.Table, new_ids: Callable[[int], pa.Array]
 ) -> pa.Array:
-    """The ids of edge records without one: those of committed edges with the same tuple, else new ones.
+    """Return ids for edge records without one: those of committed edges with the same tuple, else new ones.
 
     Records with equal tuples get the same id. A tuple with a null matches nothing.
     """
@@ -82,10 +82,10 @@ def match_edges(
 
 @dataclass(frozen=True)
 class MergedRows:
-    """One row for each id, in the order of their last records.
+    """One row per id, in the order of their last records.
 
-    `last` is the last record of each row; `records` lists all of them, and is None if no id is repeated. `lacking`
-    names rows without a required property: such a row is new, or a record cleared the text its vector comes from.
+    `last` is the last record of each row. `records` lists all records of each row; None if no id is repeated. `lacking`
+    names rows without a required property: the row is new, or a record cleared the source text of its vector.
     """
 
     table: pa.Table
@@ -94,7 +94,7 @@ class MergedRows:
     lacking: tuple[tuple[int, str], ...]
 
     def complete(self) -> MergedRows:
-        """The rows that lack nothing."""
+        """Return the rows that lack nothing."""
         if not self.lacking:
             return self
         whole = np.ones(self.table.num_rows, np.bool_)
@@ -137,7 +137,7 @@ def merge_records(
 
 
 def _latest(codes: Positions, count: int, mask: pa.Array) -> Positions:
-    """For each id the last record that gives a property, or -1."""
+    """Return for each id the last record that has a property, or -1."""
     found = np.full(count, -1, np.int64)
     places = np.flatnonzero(np.asarray(mask))
     found[codes[places]] = places
@@ -145,7 +145,7 @@ def _latest(codes: Positions, count: int, mask: pa.Array) -> Positions:
 
 
 def _members(codes: Positions, final: Positions) -> pa.ListArray:
-    """The records of each row, in order."""
+    """Return the records of each row, in order."""
     row_of_code = np.empty(len(final), np.int64)
     row_of_code[codes[final]] = np.arange(len(final))
     rows = row_of_code[codes]
@@ -155,7 +155,7 @@ def _members(codes: Positions, final: Positions) -> pa.ListArray:
 
 @dataclass(frozen=True)
 class _CommittedValues:
-    """The committed values of rows some of whose columns are absent; `places` says where each row is among them."""
+    """The committed values of rows with absent columns; `places` is the position of each row among them, or -1."""
 
     rows: pa.Table
     places: Positions
@@ -174,7 +174,7 @@ class _CommittedValues:
         for name in columns:
             wanted |= latest[name] < 0
         if isinstance(type_, NodeType):
-            # Whether a text changes is known from its committed value.
+            # The committed text shows whether it changes.
             for target, embed in type_.embeds.items():
                 if target in latest and embed.source not in columns:
                     columns.append(embed.source)
@@ -186,7 +186,7 @@ class _CommittedValues:
         return cls(rows, pc.fill_null(found, -1).to_numpy().astype(np.int64))
 
     def column(self, records: pa.Table, name: str, latest: Positions) -> pa.Array:
-        """A column of the folded rows: the last value given, else the committed one, else null."""
+        """Return a column of the merged rows: the last given value, else the committed one, else null."""
         given = one_array(records[name])
         places = np.where(self.places >= 0, self.places + len(given), -1)
         if name not in self.rows.column_names:
@@ -195,7 +195,7 @@ class _CommittedValues:
         return _taken(both, np.where(latest >= 0, latest, places))
 
     def texts(self, name: str) -> pa.Array:
-        """A committed text column of the folded rows; null where there is no row."""
+        """Return a committed text column of the merged rows; null for new rows."""
         if name not in self.rows.column_names:
             return pa.nulls(len(self.places), pa.utf8())
         return _taken(one_array(self.rows[name]), self.places)
@@ -222,7 +222,9 @@ class _TextChanges:
     committed: _CommittedValues
 
     def stale(self, target: str, source: str, after: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Rows whose text changes after their vector was given, or after the commit if no record gives the vector."""
+        """Return a mask of the rows whose text changes after their vector was given, or after the commit if no record
+        gives it.
+        """
         vectors, texts = self.latest[target], self.latest.get(source, self.final)
         before = self.committed.texts(source)
         same = pc.or_(pc.fill_null(pc.equal(before, after), False), pc.and_(pc.is_null(before), pc.is_null(after)))
@@ -239,7 +241,9 @@ class _TextChanges:
 
 
 def _lacking(type_: NodeType | EdgeType, table: pa.Table, latest: Mapping[str, Positions]) -> Iterator[tuple[int, str]]:
-    """Rows without a required property, each with the first such property; a vector may still come from its text."""
+    """Yield the rows without a required property, each with the first one; a vector may still be computed from its
+    text.
+    """
     found: dict[int, str] = {}
     for property_ in type_.properties.values():
         absent = property_.name in latest or (property_.embed is not None and property_.embed.source in latest)

@@ -1,8 +1,7 @@
-"""Which rows a statement means, and what it computes from them.
+"""Evaluation of the `where` clause and of expressions of a statement.
 
-A condition on rows is cut into its parts that must all hold. Comparisons of a column with a constant are handed
-to the table as a filter; whatever is left is judged on the rows that come back, by the evaluator that also
-serves reads, so `where` means the same everywhere.
+A condition is split into conjuncts. Comparisons of a column with a constant are pushed down to the table as a filter;
+the remaining conjuncts are evaluated on the rows that it returns, by the evaluator that reads use.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from omnigraph.schema.catalog import Catalog
 
 
 def frame_of(rows: pa.Table) -> Frame:
-    """Rows as a match of one variable."""
+    """Return rows as a binding table with one variable."""
     return Frame(rows.num_rows, {ir.ROW: Bound(MemoryTable.of(rows))})
 
 
@@ -37,34 +36,34 @@ class Selection:
 
     @property
     def columns(self) -> list[str]:
-        """The columns it looks at once the rows were read."""
+        """The columns that the conjuncts not pushed down refer to."""
         return list(dict.fromkeys(prop for condition in self.rest for prop in _columns_of(condition)))
 
     def sql(self) -> str | None:
-        """What the table can judge."""
+        """Return the filter that is pushed down to the table; None if there is none."""
         return " AND ".join(f"({test.sql()})" for test in self.tests) or None
 
     def of_stored(self, rows: pa.Table) -> pa.Table:
-        """Those of the rows the table's filter left that are meant."""
+        """Filter rows that already passed the pushed-down filter."""
         for condition in self.rest:
             assert self.evaluator is not None
             rows = rows.filter(pa.array(self.evaluator.mask(condition, frame_of(rows))))
         return rows
 
     def of_all(self, rows: pa.Table) -> pa.Table:
-        """Those of any rows that are meant."""
+        """Filter rows by all conjuncts."""
         for test in self.tests:
             rows = rows.filter(test.mask(rows[test.column]))
         return self.of_stored(rows)
 
 
 def row_evaluator(catalog: Catalog, params: Mapping[str, Any], *, strict: bool = False) -> Evaluator:
-    """Evaluates expressions about the rows of a statement, in which nothing is searched or ranked."""
+    """Return an evaluator of expressions over the rows of a statement, without search functions."""
     return Evaluator(catalog, params, Searcher(catalog, params, None, {}), {}, strict=strict)
 
 
 def select(where: ir.Condition, evaluator: Evaluator) -> Selection:
-    """Cut a condition into what the table judges and what is judged here."""
+    """Split a condition into conjuncts for the table and conjuncts for the evaluator."""
     tests: list[Test] = []
     rest: list[ir.Condition] = []
     for condition in ir.conjuncts_of(where):
