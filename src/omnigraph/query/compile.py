@@ -1,4 +1,4 @@
-"""The way from query text to plan in one call."""
+"""Query text to plan in one call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def compile_query(
     source_name: str = "<query>",
     declared: tuple[Param, ...] = (),
 ) -> AnyIR:
-    """Return the plan of one query of `text`; `name` may be left out when there is only one.
+    """Return the plan of one query of `text`; `name` is optional if there is only one query.
 
     `declared` holds the parameters of a query without a head (`query.inline`).
     """
@@ -37,7 +37,7 @@ def compile_query(
 
 
 def pick_query(tree: QueryFile, name: str | None) -> QueryDefinition:
-    """The query of this name, the first when there are several; without a name, the only one."""
+    """Return the first query of this name; without a name, the only query."""
     if name is None:
         if len(tree.queries) == 1:
             return tree.queries[0]

@@ -1,4 +1,4 @@
-"""The functions of the language, declared once: how they are called and what family they belong to."""
+"""Registry of all functions of the language: usage, number of arguments, and family."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Family = Literal["clock", "text", "rank", "why", "aggregate", "value", "entity",
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A function's name, how many arguments it takes, and how a call looks."""
+    """The name, family, number of arguments and usage of a function."""
 
     name: str
     family: Family
@@ -23,7 +23,7 @@ class FunctionSpec:
 
     @property
     def wanted(self) -> str:
-        """How many arguments it takes, in words."""
+        """The number of arguments, for messages."""
         if self.least == self.most:
             return str(self.least)
         return f"{self.least} or {self.most}" if self.most == self.least + 1 else f"{self.least} to {self.most}"
@@ -52,7 +52,7 @@ FUNCTIONS: dict[str, FunctionSpec] = {
 
 
 def names_of(family: Family) -> frozenset[str]:
-    """The functions of one family."""
+    """Return the names of the functions of one family."""
     return frozenset(function.name for function in FUNCTIONS.values() if function.family == family)
 
 

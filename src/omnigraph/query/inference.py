@@ -1,7 +1,8 @@
-"""Types of the parameters of a query without a head, by the properties they are compared with or assigned to.
+"""Types of the parameters of a query without a head, inferred from the properties they are compared with or assigned
+to.
 
-A value alone does not always tell its type: `1980-01-01` in JSON is a text, and `29` on a command line can be a text or
-a number. Where every use of such a parameter has a property of one type, the parameter has that type.
+A value alone does not always determine its type: `1980-01-01` in JSON is a text, and `29` on a command line can be a
+text or a number. If every use of such a parameter involves a property of one type, the parameter has that type.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from omnigraph.schema.catalog import Catalog
 
 _ENDS = ("from", "to")
 _Types = Mapping[str, tuple[str, ...]]
-"""Variable → the names of the types that it can have."""
+"""Variable → names of the types that it can have."""
 
 
 def infer_params(
     catalog: Catalog, query: ast.QueryDefinition, declared: tuple[ast.Param, ...]
 ) -> tuple[ast.Param, ...]:
-    """The parameters, each with the type of the properties it meets where its value can be read as that type."""
+    """Return the parameters with the types of the properties they are used with, if their values can be read as these
+    types.
+    """
     if not any(param.alternatives for param in declared):
         return declared
     met: dict[str, set[str]] = {}
@@ -38,7 +41,7 @@ def _inferred(param: ast.Param, met: set[str]) -> ast.Param:
 
 
 def _variables(catalog: Catalog, query: ast.QueryDefinition) -> _Types:
-    """The types of the variables: of a binding as written, else those at the ends of the edges."""
+    """Return the types of the variables: those of a binding, else the endpoint types of the edges."""
     bound: dict[str, tuple[str, ...]] = {}
     ends: dict[str, tuple[str, ...]] = {}
     for node in _nodes(query.body):
@@ -62,13 +65,13 @@ class _Walk:
         self._variables = variables
 
     def of_type(self, type_name: str, property_: str) -> str | None:
-        """The scalar of a property."""
+        """Return the scalar type of a property."""
         type_ = self._types.get(type_name)
         found = type_.properties.get(property_) if type_ is not None else None
         return found.type.scalar if found is not None else None
 
     def of_expr(self, expr: ast.Expr, row: str | None) -> str | None:
-        """The scalar of `$x.p`, of a bare name that is a property of the row, or of `id($x)`; None if it varies."""
+        """Return the scalar type of `$x.p`, of a bare property name, or of `id($x)`; None if it is not unique."""
         if isinstance(expr, ast.PropertyExpr):
             types = self._variables.get(expr.var.text, ())
             scalars = {self.of_type(name, expr.property.text) for name in types} - {None}
@@ -79,7 +82,9 @@ class _Walk:
 
 
 def _uses(walk: _Walk, node: object, row: str | None = None) -> Iterator[tuple[str, str]]:
-    """Every parameter that meets a property, with the scalar of that property; `row` is the type of a statement."""
+    """Yield each parameter that is used with a property, and the scalar type of the property; `row` is the type of a
+    statement.
+    """
     match node:
         case ast.BindingClause():
             for match_ in node.matches:

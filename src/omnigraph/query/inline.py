@@ -1,8 +1,8 @@
 """Parameters of a query without a head.
 
-A query such as `match { … } return { … }` cannot declare its parameters. It takes their types from the values that are
-passed: a `str` is a String, an `int` an I64, a list of numbers that `nearest` compares with is a Vector of its length.
-`query.inference` refines them by the properties that the parameters are compared with.
+A query such as `match { … } return { … }` cannot declare its parameters. Their types follow from the values: a `str` is
+a String, an `int` an I64, a list of numbers that is an argument of `nearest` a Vector of its length. `query.inference`
+refines them by the properties that the parameters are compared with.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _I64_MAX = INTEGER_RANGES["I64"][1]
 
 
 def is_bare(text: str) -> bool:
-    """Whether the text is one query without a head."""
+    """True if the text is one query without a head."""
     if text.startswith("query"):
         return False
     return lex(text).tokens[0].text in BARE
 
 
 def inline_params(text: str, given: Any) -> tuple[Param, ...]:
-    """The parameters of a query without a head, by the values passed; none for any other text."""
+    """Return the parameters of a query without a head, typed by the values; none for any other text."""
     if not isinstance(given, dict) or not given or not is_bare(text):
         return ()
     for name in given:
@@ -70,7 +70,7 @@ def _param(name: str, value: Any, is_vector: bool) -> Param:
 
 
 _ALTERNATIVES = {"String": ("Date", "DateTime")}
-"""What else a value of a scalar can be read as."""
+"""Return the other types that a value of a scalar type can be read as."""
 
 
 def _is_list(value: Any) -> bool:
@@ -88,7 +88,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
     (Integral, "I64"),
     ((Real, Decimal), "F64"),
 )
-"""The first class that fits decides."""
+"""Return the type of a Python value: that of the first class that matches."""
 
 
 def _scalar(name: str, value: Any) -> str:
@@ -102,7 +102,7 @@ def _scalar(name: str, value: Any) -> str:
 
 
 def _compared_vectors(text: str) -> set[str]:
-    """The parameters that a `nearest($x.property, $parameter)` compares with."""
+    """Return the parameters that are the second argument of `nearest`."""
     tokens = lex(text).tokens
     return {
         tokens[place + 6].text[1:]

@@ -1,8 +1,8 @@
-"""Reports on a file of queries against a schema, as data.
+"""Report on a file of queries against a schema, as data.
 
-Every query is checked by itself, so one mistake does not hide the next. `operation` tells what a valid
-query gives back and which types it may look at or change, so that a caller can build a typed client or a
-permission check without running anything.
+Each query is checked separately, so that one error does not hide another. `operation` describes the result of a valid
+query and the types that it can read or change; a client generator or a permission check can use it without running the
+query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about the file as a whole, with a stable code."""
+    """A finding about the whole file, with a stable code."""
 
     severity: Severity
     code: str
@@ -40,7 +40,7 @@ class Finding:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form; a type and a property are there only when the finding is about one."""
+        """Return the JSON form, with `type` and `property` if the finding concerns one."""
         data: dict[str, Any] = {"severity": self.severity, "code": self.code, "message": self.message}
         if self.type_name:
             data["type_name"] = self.type_name
@@ -54,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class QueryReport:
-    """What lint says of one query."""
+    """The lint result of one query."""
 
     name: str
     kind: Literal["read", "mutation"]
@@ -64,11 +64,11 @@ class QueryReport:
 
     @property
     def error(self) -> str | None:
-        """The first mistake in one line."""
+        """The first error, in one line."""
         return self.diagnostics[0].headline if self.diagnostics else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form; `error` and `diagnostics`, or else `operation`."""
+        """Return the JSON form, with `error` and `diagnostics`, or with `operation`."""
         status = "error" if self.diagnostics else "ok"
         data: dict[str, Any] = {"name": self.name, "kind": self.kind, "status": status, "warnings": list(self.warnings)}
         if self.diagnostics:
@@ -81,7 +81,7 @@ class QueryReport:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What lint says of a file."""
+    """The lint result of a file."""
 
     schema_source: Mapping[str, str]
     query_path: str
@@ -90,29 +90,29 @@ class LintReport:
 
     @property
     def errors(self) -> int:
-        """Failed queries and error findings."""
+        """The number of failed queries and error findings."""
         return sum(1 for result in self.results if result.diagnostics) + self._count("error")
 
     @property
     def warnings(self) -> int:
-        """Warnings of queries and warning findings."""
+        """The number of warnings of queries and warning findings."""
         return sum(len(result.warnings) for result in self.results) + self._count("warning")
 
     @property
     def infos(self) -> int:
-        """Info findings."""
+        """The number of info findings."""
         return self._count("info")
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong; warnings are no mistakes."""
+        """True if there are no errors; warnings are allowed."""
         return self.errors == 0
 
     def _count(self, severity: Severity) -> int:
         return sum(1 for finding in self.findings if finding.severity == severity)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return {
             "status": "ok" if self.ok else "error",
             "schema_source": dict(self.schema_source),
@@ -127,7 +127,7 @@ class LintReport:
 
 
 def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping[str, str]) -> LintReport:
-    """Check every query of `text`; a text that does not parse gives one finding, Q000, and no results."""
+    """Check every query of `text`; a syntax error gives one finding, Q000, and no results."""
     source = Source(text, query_path)
     try:
         tree, _ = parse_source(source)
@@ -209,7 +209,7 @@ def _never_set(catalog: Catalog, plans: Iterable[ir.AnyIR]) -> Iterable[Finding]
 
 
 def _unknown_annotations(catalog: Catalog) -> Iterable[Finding]:
-    """L202: annotations the schema language does not define, which are kept and mean nothing to the graph."""
+    """L202: annotations that the schema language does not define; they are stored and have no effect."""
     for found in unknown_annotations(catalog):
         yield Finding("warning", "L202", found.message, found.type_name, found.property_name)
 
@@ -218,7 +218,7 @@ def _unknown_annotations(catalog: Catalog) -> Iterable[Finding]:
 
 
 def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
-    """What a query gives back, which types it may inspect and which it may change."""
+    """Return a description of the result of a query and of the types that it can read and change."""
     reads: set[tuple[str, str]] = set()
     writes: set[tuple[str, str]] = set()
     if isinstance(plan, ir.QueryIR):
@@ -241,7 +241,7 @@ def describe_operation(catalog: Catalog, plan: ir.AnyIR) -> dict[str, Any]:
 
 
 def _touched(catalog: Catalog, op: ir.MutationOp) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-    """The (kind, type) pairs an operation reads and writes."""
+    """Return the (kind, type) pairs that an operation reads and writes."""
     kind = "edge" if isinstance(op, ir.InsertEdge | ir.UpdateEdges | ir.DeleteEdges) else "node"
     target = {(kind, op.type_name)}
     if isinstance(op, ir.InsertEdge):
@@ -262,7 +262,7 @@ def _result(name: str, type_: ResultType) -> dict[str, Any]:
 
 
 def _described(type_: ResultType) -> dict[str, Any]:
-    """What a value is; of an object its fields, of a list of lists or objects the item."""
+    """Return a description of a type: the fields of an object, the item of a list of lists or objects."""
     data: dict[str, Any] = {"kind": _kind(type_)}
     match type_:
         case ObjectType():

@@ -1,8 +1,8 @@
-"""JSON parameters → the values a plan runs with, driven by the declared types.
+"""Conversion of JSON parameters to the values of a plan, by their declared types.
 
-Two dialects: the standard one takes integers of any width as numbers; the JavaScript one refuses a
-number that JavaScript could not have held exactly, and takes `3.0` for an integer because JavaScript
-cannot write anything else. Both take integers as decimal strings.
+There are two dialects. The standard dialect accepts integers of any width as numbers. The JavaScript dialect refuses a
+number that JavaScript cannot represent exactly, and accepts `3.0` as an integer because JavaScript does not distinguish
+it. Both accept integers as decimal strings.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _DECIMAL = re.compile(r"-?[0-9]{1,100}")
 
 
 class WrittenValue(str):
-    """A number or truth value as it was written, for a parameter whose type decides whether it is a text."""
+    """A number or Bool as written, for a parameter whose type decides whether the value is a text."""
 
     @property
     def value(self) -> Any:
-        """The value that the text has as JSON."""
+        """The JSON value of the text."""
         return json.loads(self)
 
 
 @dataclass(frozen=True, slots=True)
 class BoundParams:
-    """Every declared parameter with its value, and the names that were given but not declared."""
+    """The values of all declared parameters, and the names of the given parameters that are not declared."""
 
     values: Mapping[str, Any]
     unused: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class BoundParams:
 def bind_params(
     declared: Iterable[ParamDecl], given: Mapping[str, Any] | None, *, javascript: bool = False
 ) -> BoundParams:
-    """Return the values of all declared parameters, or raise `ParameterError` naming the first that fails."""
+    """Return the values of all declared parameters, or raise `ParameterError` for the first invalid one."""
     if given is None:
         given = {}
     if type(given) is not dict and not isinstance(given, Mapping):

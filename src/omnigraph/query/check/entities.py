@@ -1,4 +1,4 @@
-"""Whole nodes as values, and what a node or an edge is: its id, its type."""
+"""Types of whole nodes as values, and of `id` and `type`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def node_object(node: NodeType, *, nullable: bool = False) -> ObjectType:
-    """The object a whole node is: its id, its type where there could be several, every property except Blobs."""
+    """Return the object type of a whole node: its id, its type if it can vary, and every property except Blobs."""
     shown = [(prop.name, prop.type) for prop in node.properties.values() if prop.type.scalar != "Blob"]
     if isinstance(node, UnionType):
         shown = [("type", ir.STRING), *(field for field in shown if field[0] != "type")]

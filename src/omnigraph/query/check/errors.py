@@ -1,4 +1,4 @@
-"""How the checks of a query say that something is wrong."""
+"""Errors raised by the type checker."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from omnigraph.lang.spans import Span
 
 
 class Silenced(Exception):
-    """What is being checked rests on a mistake that was reported already."""
+    """The construct depends on an error that has already been reported."""
 
 
 def type_fault(code: str | None, message: str, span: Span, hint: str | None = None) -> Fault:
-    """A type error; rules without a number of their own have the plain code."""
+    """Return a type error; a rule without a number has the general code."""
     return Fault(message, span, kind="type", code=code, hint=hint)

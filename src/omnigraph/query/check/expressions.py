@@ -1,9 +1,8 @@
-"""Static types of expressions: a tree expression in, a typed IR expression out.
+"""Static types of expressions: syntax expression in, typed IR expression out.
 
-The checker knows the parameters and, through `Scope`, the variables visible where the expression
-stands. It raises `Fault` for a mistake and `Silenced` when the expression depends on something whose
-own mistake was reported already. Which expressions may stand where (a rank in a filter, a Blob in a
-result) is decided by its callers, which see the IR class.
+The checker has the parameters and, through `Scope`, the visible variables. It raises `Fault` for an error, and
+`Silenced` if the expression depends on an error that has already been reported. The callers decide by the IR class
+which expressions are allowed where (a ranking in a filter, a Blob in a result).
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ T = TypeVar("T")
 
 
 class ExpressionChecker:
-    """Types expressions of one query."""
+    """Type checker for the expressions of one query."""
 
     def __init__(
         self,
@@ -68,18 +67,20 @@ class ExpressionChecker:
         self.params = params
         self.source = source
         self.bare = bare
-        """Whether the query has no head, so that its parameters are those that values are passed for."""
+        """True if the query has no head; its parameters are then those for which values are passed."""
         self.faults = 0
-        """How many mistakes were reported, here and by the checkers that use this one."""
+        """Number of errors reported by this checker and by the checkers that use it."""
         self._report = report
 
     def report(self, fault: Fault) -> None:
-        """Hand on a mistake and let the checks go on."""
+        """Report an error and continue."""
         self.faults += 1
         self._report(fault)
 
     def attempt(self, check: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """The result of a check; None when it failed, which is reported, so that its neighbours are checked too."""
+        """Return the result of a check; None if it fails. The error is reported, so that neighbouring constructs are
+        checked too.
+        """
         try:
             return check(*args, **kwargs)
         except Fault as fault:
@@ -88,10 +89,10 @@ class ExpressionChecker:
             pass
         return None
 
-    # -- every kind of expression ----------------------------------------------------------------
+    # -- all expressions -------------------------------------------------------------------------
 
     def check(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
-        """Type one expression."""
+        """Return the typed form of an expression."""
         checkpoint()
         match expr:
             case ast.LiteralExpr() | ast.ListExpr() | ast.ObjectExpr():
@@ -116,7 +117,7 @@ class ExpressionChecker:
                 assert_never(expr)
 
     def literal(self, expr: ast.LiteralExpr | ast.ListExpr | ast.ObjectExpr, scope: Scope) -> ir.Expr:
-        """A constant, a list or an object."""
+        """Check a constant, a list or an object."""
         match expr:
             case ast.ListExpr() if any(not isinstance(item, ast.LiteralExpr) for item in expr.items):
                 return check_list(self, expr, scope)
@@ -128,7 +129,7 @@ class ExpressionChecker:
                 assert_never(expr)
 
     def predicate(self, expr: ast.CompareExpr | ast.LogicExpr | ast.NotExpr | ast.IsNullExpr, scope: Scope) -> ir.Expr:
-        """A comparison, `and`, `or`, `not` or `is null`."""
+        """Check a comparison, `and`, `or`, `not` or `is null`."""
         match expr:
             case ast.CompareExpr():
                 return self.compare(expr, scope)
@@ -142,7 +143,7 @@ class ExpressionChecker:
                 assert_never(expr)
 
     def word(self, word: ast.WordExpr, scope: Scope) -> ir.Expr:
-        """A bare name: what the scope says it means, else `null`."""
+        """Check a bare name: a name that the scope defines, or `null`."""
         if word.name in scope.words:
             meant = scope.words[word.name]
             if meant is None:
@@ -158,18 +159,18 @@ class ExpressionChecker:
         raise self.unknown_word(word, scope)
 
     def unknown_property(self, word: ast.WordExpr, type_: NodeType | EdgeType, known: Iterable[str]) -> Fault:
-        """T11: a bare name in a mutation that is no property of the row."""
+        """T11: a bare name in a mutation that is not a property of the row."""
         known = [*known]
         hint = did_you_mean(word.name, known) or (f"it has {listing(known)}" if known else None)
         return type_fault("T11", f"'{type_.name}' has no property '{word.name}'", word.span, hint)
 
     def unknown_word(self, word: ast.WordExpr, scope: Scope) -> Fault:
-        """The error for a bare name that means nothing here."""
+        """Return the error for a bare name that is not defined here."""
         hint = self.about_word(word, scope) or f'text is written in double quotes: "{word.name}"'
         return type_fault(None, f"'{word.name}' is not a value", word.span, hint)
 
     def about_word(self, word: ast.WordExpr, scope: Scope) -> str | None:
-        """What a bare name was probably meant to be: a variable, a parameter, or a property of a variable."""
+        """Return a hint for a bare name that is probably a variable, a parameter or a property of a variable."""
         known = [*self.params, *scope.names()]
         if word.name in known:
             return f"variables are written with a dollar sign: '${word.name}'"
@@ -180,7 +181,7 @@ class ExpressionChecker:
         return did_you_mean(word.name, known, prefix="$") if len(word.name) > 1 else None
 
     def property(self, expr: ast.PropertyExpr, scope: Scope) -> ir.Prop:
-        """`$x.p`."""
+        """Check `$x.p`."""
         if scope.row is not None:
             alone = f"name the property alone: '{expr.property}'"
             raise type_fault("T14", f"'${expr.var}' is not a variable of a statement", expr.span, alone)
@@ -208,7 +209,7 @@ class ExpressionChecker:
         return ir.Prop(variable.ir_name, found.name, type_ir)
 
     def unbound(self, expr: ast.PropertyExpr, scope: Scope) -> Fault:
-        """The error for a property of a variable that is not visible; the name can be that of an edge."""
+        """Return the error for a property of a variable that is not visible; the name may be that of an edge type."""
         fault = scope.unbound(expr.var)
         edge = self.catalog.find_edge(expr.var.text)
         if edge is not None and fault.hint is None:
@@ -217,7 +218,7 @@ class ExpressionChecker:
         return fault
 
     def entity_type(self, variable: Variable) -> NodeType | EdgeType:
-        """The type a variable is bound to."""
+        """Return the type that a variable is bound to."""
         if variable.type_name is None:
             raise Silenced
         if variable.kind == "node":
@@ -225,7 +226,7 @@ class ExpressionChecker:
         return self.catalog.edges[variable.type_name]
 
     def variable(self, expr: ast.VarExpr, scope: Scope) -> ir.Expr:
-        """`$x` alone: a parameter first, else the node."""
+        """Check a bare `$x`: a parameter if there is one of this name, else a node or a path."""
         if expr.name in self.params:
             return self.param(expr)
         if scope.row is not None:
@@ -253,7 +254,7 @@ class ExpressionChecker:
         return ir.Entity(variable.ir_name, variable.type_name, shown)
 
     def param(self, expr: ast.VarExpr) -> ir.ParamRef:
-        """`$p` as a parameter; it must be declared."""
+        """Return the parameter `$p`; `Silenced` if its declaration has an error."""
         type_ = self.params[expr.name]
         if type_ is None:
             raise Silenced
@@ -262,7 +263,7 @@ class ExpressionChecker:
     # -- comparisons -----------------------------------------------------------------------------
 
     def compare(self, expr: ast.CompareExpr, scope: Scope) -> ir.Condition:
-        """`left op right`."""
+        """Check `left op right`."""
         if "null" not in scope.words:
             refuse_null(self, expr)
         if expr.op in ("in", "not in"):
@@ -283,7 +284,7 @@ class ExpressionChecker:
         return ir.Compare(self.comparison(expr, left, right), left, right)
 
     def undeclared_beside_property(self, expr: ast.CompareExpr, scope: Scope) -> None:
-        """T14 with the type it should have: in `where p = $x`, the type of `p`."""
+        """T14 for an undeclared parameter in `where p = $x`, with the type of `p` in the hint."""
         if not isinstance(expr.left, ast.WordExpr) or not isinstance(expr.right, ast.VarExpr):
             return
         known = scope.words.get(expr.left.name)
@@ -292,7 +293,7 @@ class ExpressionChecker:
             raise type_fault("T14", f"'${expr.right.name}' is not a parameter of this query", expr.right.span, hint)
 
     def plain_operand(self, expr: ast.Expr, scope: Scope) -> ir.Value:
-        """A value an operator can work on: no whole node."""
+        """Return an operand that is a value; a whole node is an error."""
         checked = self.operand(expr, scope)
         if isinstance(checked, ir.Entity):
             raise self.whole_node(expr)
@@ -321,12 +322,12 @@ class ExpressionChecker:
         return checked
 
     def of_group(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
-        """What an expression means where groups may be meant."""
+        """Return an expression as a value of a group where the scope requires it."""
         known = scope.returned(expr)
         return known or scope.of_group(self.check(expr, scope.within(expr)), self.text(expr), expr.span)
 
     def comparison(self, expr: ast.CompareExpr, left: ir.Value, right: ir.Value) -> ir.CompareOp:
-        """Which comparison `expr.op` means for these operands; T7 when there is none."""
+        """Return the comparison that `expr.op` denotes for these operands; T7 if there is none."""
         a, b = left.type, right.type
         if expr.op == "contains":
             if a.is_list and not b.is_list and compatible(a.item, b):
@@ -343,7 +344,7 @@ class ExpressionChecker:
         raise self.t7(expr, left, right)
 
     def t7(self, expr: ast.CompareExpr, left: ir.Value, right: ir.Value, hint: str | None = None) -> Fault:
-        """The error for operands that cannot be compared."""
+        """Return the error for operands that cannot be compared."""
         for side, other in ((expr.left, right), (expr.right, left)):
             if hint is None and isinstance(side, ast.LiteralExpr):
                 hint = literal_hint(side, other.type)
@@ -361,7 +362,7 @@ class ExpressionChecker:
     # -- functions -------------------------------------------------------------------------------
 
     def call(self, expr: ast.CallExpr, scope: Scope) -> ir.Expr:
-        """A function call."""
+        """Check a function call."""
         if expr.function == "now":
             return ir.ParamRef(ir.NOW, ir.DATETIME)
         if expr.function == "why":
@@ -383,7 +384,7 @@ class ExpressionChecker:
         return check_rrf(self, expr, scope)
 
     def undeclared(self, name: str, type_: PropertyType) -> str:
-        """What to do about a parameter that is none, where a value of this type is wanted."""
+        """Return the hint for an undeclared parameter where a value of this type is expected."""
         near = did_you_mean(name, self.params, prefix="$") if len(name) > 1 else None
         if near is not None or self.bare:
             return near or pass_value(name)
@@ -391,25 +392,25 @@ class ExpressionChecker:
         return f"declare it in the query's parentheses: '${name}: {plain}'"
 
     def other_value(self, expr: ast.Expr, wanted: PropertyType) -> str | None:
-        """What to do about a parameter of a query without a head whose value is not of the type that is wanted."""
+        """Return the hint for a parameter of a query without a head whose value has the wrong type."""
         if not self.bare or not isinstance(expr, ast.VarExpr) or expr.name not in self.params:
             return None
         return f"pass a value of type {replace(wanted, nullable=False, enum_values=None)} for '${expr.name}'"
 
     def refuse_blob(self, expr: ast.Expr, checked: ir.Expr) -> None:
-        """T24: a Blob is never a value a query reads."""
+        """T24: a query cannot read a Blob as a value."""
         if isinstance(checked.type, PropertyType) and checked.type.scalar == "Blob":
             raise type_fault("T24", f"{self.text(expr)} is Blob, which a query cannot read as a value", expr.span)
 
-    # -- words for messages ----------------------------------------------------------------------
+    # -- text for messages -----------------------------------------------------------------------
 
     def text(self, expr: ast.Expr) -> str:
-        """The expression as the user wrote it, cut to a readable length."""
+        """Return the source text of an expression, truncated for messages."""
         text = " ".join(self.source.text[expr.span.start : expr.span.end].split())
         return text if len(text) <= 60 else text[:59] + "…"
 
     def shown(self, expr: ast.Expr, checked: ir.Expr | None = None) -> str:
-        """The expression and its type."""
+        """Return the text of an expression with its type in parentheses."""
         if checked is None:
             assert isinstance(expr, ast.LiteralExpr | ast.ListExpr)
             checked = literal(expr)
@@ -418,7 +419,7 @@ class ExpressionChecker:
         return f"{self.text(expr)} ({checked.type})"
 
     def typed(self, expr: ast.Expr, checked: ir.Value) -> str:
-        """The expression and its type, as a sentence."""
+        """Return the clause "text is type"."""
         return f"{self.text(expr)} is {checked.type}"
 
 

@@ -1,7 +1,7 @@
-"""What is said of groups: items that compute with aggregates, `having`, and the order of groups.
+"""Expressions over groups: items that compute with aggregates, `having`, and the order of groups.
 
-A group is known by its keys and its aggregates, in a list. In an item that holds an aggregate, every largest part
-without one is a key. What is computed from them stands on `ir.GROUP`, whose columns are numbered as the list is.
+A group is a list of keys and aggregates. In an item that contains an aggregate, each maximal part without an aggregate
+is a key. Expressions computed from them refer to the variable `ir.GROUP`, whose columns are numbered like the list.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from omnigraph.query.syntax import ast
 
 
 def speaks_of_groups(expr: ir.Expr) -> bool:
-    """Whether an expression stands on a group."""
+    """True if an expression refers to a key or an aggregate of a group."""
     return any(ir.column_number(part) is not None for part in ir.walk(expr))
 
 
 def holds_aggregate(expr: ast.Expr) -> bool:
-    """Whether an aggregate stands anywhere in an expression."""
+    """True if an expression contains an aggregate."""
     return any(call.function in AGGREGATE for call in ast.calls_in(expr))
 
 
 class Grouping:
-    """The keys and aggregates of the groups of a query, each once."""
+    """The distinct keys and aggregates of the groups of a query."""
 
     def __init__(self) -> None:
         self.exprs: list[ir.Expr] = []
 
     def column(self, expr: ir.Expr) -> ir.Prop | ir.GroupValue:
-        """A key or an aggregate as a value of the group."""
+        """Return a key or an aggregate as a column of the group, and add it if it is new."""
         if expr not in self.exprs:
             self.exprs.append(expr)
         return ir.group_column(self.exprs.index(expr), expr)
 
     def is_shown(self, columns: Sequence[ir.ReturnColumn]) -> bool:
-        """Whether there are keys and aggregates, and every key is a column by itself."""
+        """True if there are keys or aggregates and every key is a returned column."""
         shown = {ir.column_number(column.expr) for column in columns}
         keys = {index for index, expr in enumerate(self.exprs) if not isinstance(expr, ir.Aggregate)}
         return bool(self.exprs) and keys <= shown
 
     def over(self, expr: ir.Expr) -> ir.Expr:
-        """A part of an item as a value of the group: an aggregate, a key, or what is computed from such.
+        """Return a part of an item as a value of the group: an aggregate, a key, or an expression computed from these.
 
-        What depends on no row stays as it is, and so do rankings and paths, which are no keys.
+        An expression that depends on no row stays unchanged, and so do rankings and paths, which cannot be keys.
         """
         if isinstance(expr, ir.Aggregate):
             return self.column(expr)
@@ -59,7 +59,7 @@ class Grouping:
 
 
 class _OnRows(Scope):
-    """A scope that sees what rows do, and more."""
+    """A scope that extends the scope of single rows."""
 
     def __init__(self, rows: Scope, words: Mapping[str, ir.Expr | None] | None = None) -> None:
         super().__init__(rows.block, rows.clause, words)
@@ -67,37 +67,37 @@ class _OnRows(Scope):
 
     @property
     def rows(self) -> Scope:
-        """See `Scope`."""
+        """The scope of single rows."""
         return self._rows
 
     def unbound(self, name: Name) -> Fault:
-        """See `Scope`."""
+        """Return the error of the row scope, whose variables are the visible ones."""
         return self._rows.unbound(name)
 
     def unknown(self, name: Name, params: Iterable[str]) -> Fault:
-        """See `Scope`."""
+        """Return the error of the row scope, whose variables are the visible ones."""
         return self._rows.unknown(name, params)
 
 
 class ItemScope(_OnRows):
-    """What an item that holds an aggregate sees: aggregates, and rows where it asks for no aggregate any more."""
+    """The scope of an item that contains an aggregate. A part without an aggregate has the scope of rows."""
 
     def __init__(self, rows: Scope, grouping: Grouping) -> None:
         super().__init__(rows)
         self._grouping = grouping
 
     def within(self, expr: ast.Expr) -> Scope:
-        """See `Scope`."""
+        """Return this scope for a part that contains an aggregate, else the scope of rows."""
         return self if holds_aggregate(expr) else self._rows
 
     def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
-        """A part that something is computed from: an aggregate, or as large as it can be without one."""
+        """Return an operand as a value of the group."""
         del text, span
         return self._grouping.over(expr)
 
 
 class GroupScope(_OnRows):
-    """A scope whose expressions speak of groups; variables are known only to recognise what is returned."""
+    """The scope of expressions over groups. Variables are visible only to recognise returned expressions."""
 
     def __init__(
         self,
@@ -111,11 +111,11 @@ class GroupScope(_OnRows):
         self._items = items
 
     def returned(self, expr: ast.Expr) -> ir.Expr | None:
-        """The value of an item that is written again."""
+        """Return the value of a returned item that is repeated here."""
         return next((value for item, value in self._items if item == expr), None)
 
     def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
-        """The key or aggregate an expression is; T29 when it is none."""
+        """Return the key or aggregate that equals an expression; T29 if there is none."""
         for index, known in enumerate(self._exprs):
             if known == expr:
                 return ir.group_column(index, known)

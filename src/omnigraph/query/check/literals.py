@@ -1,4 +1,4 @@
-"""Constants: the type a literal has by itself, and whether it is a value of another."""
+"""Constants: the type of a literal, and its conversion to another type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _LITERAL_TYPES: dict[str, PropertyType] = {
 
 
 def compatible(a: PropertyType, b: PropertyType) -> bool:
-    """Same list flag, and the same scalar or both numbers; nullability and enums do not matter."""
+    """True if both are lists or neither is, and the scalars are equal or both numeric; nullability and enums are
+    ignored.
+    """
     if a.is_list != b.is_list:
         return False
     if a.scalar == b.scalar:
@@ -38,7 +40,7 @@ def _is_number(type_: PropertyType) -> bool:
 
 
 def literal(expr: ast.LiteralExpr | ast.ListExpr) -> ir.Const:
-    """A constant with the type it has by itself."""
+    """Return a constant with its own type."""
     if isinstance(expr, ast.LiteralExpr):
         return ir.Const(_stored(expr), literal_type(expr))
     if not expr.items:
@@ -65,7 +67,7 @@ def literal(expr: ast.LiteralExpr | ast.ListExpr) -> ir.Const:
 def fit_literal(
     checker: ExpressionChecker, expr: ast.LiteralExpr | ast.ListExpr, type_: PropertyType, what: str
 ) -> ir.Const:
-    """A literal as a value of `type_`, in stored form; T3 when it is none."""
+    """Return a literal as a value of `type_` in stored form; T3 if it is not one."""
 
     def wrong(hint: str | None = None) -> NoReturn:
         raise type_fault("T3", f"{what} is {type_}, but {checker.shown(expr)} is not", expr.span, hint)
@@ -97,7 +99,7 @@ def fit_literal(
 
 
 def literal_type(expr: ast.LiteralExpr) -> PropertyType:
-    """The type a literal has by itself."""
+    """Return the type of a literal."""
     if expr.kind == "int":
         return ir.I64 if cast(int, expr.value) <= INTEGER_RANGES["I64"][1] else PropertyType("U64")
     return _LITERAL_TYPES[expr.kind]
@@ -109,7 +111,7 @@ def _stored(expr: ast.LiteralExpr) -> object:
 
 
 def _widens(expr: ast.LiteralExpr, type_: PropertyType) -> bool:
-    """Whether a literal of another scalar is still a value of `type_`."""
+    """True if a literal of another scalar is a value of `type_`."""
     if type_.scalar == "Blob":
         return expr.kind == "string"
     return (expr.kind == "int" and type_.is_numeric) or (expr.kind == "decimal" and type_.is_float)
@@ -125,7 +127,7 @@ def _call_hint(text: str, kind: ScalarKind) -> str:
 
 
 def literal_hint(expr: ast.LiteralExpr, type_: PropertyType) -> str | None:
-    """How a literal is written that was probably meant as a value of `type_`."""
+    """Return how to write a literal that is probably meant as a value of `type_`."""
     call = type_.kind.literal_call
     if expr.kind == "string" and call is not None:
         return _call_hint(str(expr.value), type_.kind)

@@ -1,8 +1,8 @@
-"""Checks match blocks: binds variables, orients hops, scopes `not`.
+"""Type checker for match blocks: binds variables, orients hops, and scopes `not`.
 
-The order of clauses does not change what a block means, so types are settled first: bindings, then
-hops, each as soon as one of its ends has a type. Only then are conditions and `not` blocks looked at, in
-text order, because they may use only names introduced above them.
+The order of clauses does not change the meaning of a block. Types are therefore determined first: from bindings, then
+from hops, each as soon as one of its ends has a type. Conditions and `not` blocks are checked afterwards in text order,
+because they can use only names introduced above them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Block(BlockVariables):
         return self.own.get(name) or (self.outer.find(name) if self.outer else None)
 
     def scope_at(self, clause: float) -> Scope:
-        """What a clause can see; everything is introduced before clause infinity."""
+        """Return the scope of a clause; clause infinity sees every variable."""
         return Scope(self, clause)
 
     def touch(self, variable: Variable) -> None:
@@ -93,7 +93,7 @@ class _HopQueue:
 
 
 class MatchChecker:
-    """Checks the match block of one query and everything nested in it."""
+    """Type checker for the match block of one query and its nested blocks."""
 
     def __init__(self, catalog: Catalog, expressions: ExpressionChecker) -> None:
         self.catalog = catalog
@@ -102,7 +102,7 @@ class MatchChecker:
         self.taken: dict[str, int] = {}
 
     def check(self, clauses: Sequence[ast.Clause], outer: Scope | None = None) -> tuple[ResolvedBlock, Scope]:
-        """Return the checked block, and the scope of what comes after it."""
+        """Return the checked block and the scope behind it."""
         block = _Block(outer)
         self.bindings(block, clauses)
         self.all_hops(block, clauses)
@@ -142,7 +142,7 @@ class MatchChecker:
         number: int,
         kind: OneOf["node", "edge", "path"] = "node",
     ) -> Variable:
-        """A new variable of this block, with a name of its own in the plan."""
+        """Introduce a variable of this block, with a unique name in the plan."""
         uses = self.taken.get(name, 0)
         self.taken[name] = uses + 1
         variable = Variable(name, f"{name}#{uses}" if uses or name == ast.ANONYMOUS else name, kind, type_name)
@@ -182,7 +182,7 @@ class MatchChecker:
             block.touch(known)
 
     def pattern(self, block: _Block, clause: ast.BindingClause) -> None:
-        """The `{ p: value }` part of a binding."""
+        """Check the `{ p: value }` part of a binding."""
         if not clause.matches:
             return
         try:
@@ -236,13 +236,13 @@ class MatchChecker:
         return any(block.find(end.text) is not None for end in (hop.left, hop.right) if end.text != ast.ANONYMOUS)
 
     def give_up(self, block: _Block, hop: ast.HopClause, number: int) -> None:
-        """After a mistake: the ends are bound, to nothing in particular."""
+        """Bind the ends of a hop that has an error, without types."""
         for end in (hop.left.text, hop.right.text):
             if end != ast.ANONYMOUS:
                 block.touch(block.find(end) or self.introduce(block, end, None, number))
 
     def edge_variable_early(self, block: _Block, hop: ast.HopClause, number: int) -> None:
-        """Introduce a hop's edge variable, so that no other clause takes its name for a node."""
+        """Introduce the edge variable of a hop, so that no other clause binds its name to a node."""
         name = hop.edge_var
         if name is None or name.text == ast.ANONYMOUS:
             return
@@ -259,7 +259,7 @@ class MatchChecker:
             self.introduce(block, name.text, edge.name if edge else None, number, "edge")
 
     def path_early(self, block: _Block, path: ast.PathClause, number: int) -> None:
-        """Introduce a path's variable, so that no hop takes its name for a node."""
+        """Introduce the variable of a path, so that no hop binds its name to a node."""
         name = path.var
         if name.text == ast.ANONYMOUS:
             raise type_fault("T36", "a path needs a name", name.span, "write the hops without a path, or give it one")
@@ -304,7 +304,7 @@ class MatchChecker:
         )
 
     def named_edges(self, block: _Block, hop: ast.HopClause) -> Route:
-        """Where the edges lead that a hop names."""
+        """Return the route of the edges that a hop names."""
         edge = self.known_edge(hop.edge)
         if hop.undirected and edge.from_type != edge.to_type:
             raise type_fault(
@@ -327,7 +327,7 @@ class MatchChecker:
     def alternative(
         self, block: _Block, hop: ast.HopClause, edge: EdgeType, other: EdgeType, left_is_source: bool, name: Name
     ) -> None:
-        """T33: alternatives between other types are followed one edge far, from the same side."""
+        """T33: an alternative between other node types needs a single hop in the same direction."""
         if (other.from_type, other.to_type) == (edge.from_type, edge.to_type):
             return
         leads = (
@@ -342,7 +342,7 @@ class MatchChecker:
             raise type_fault("T33", leads, name.span, hint)
 
     def known_edge(self, name: Name) -> EdgeType:
-        """The edge type of a word; T4 when there is none."""
+        """Return the edge type of a word; T4 if there is none."""
         edge = self.catalog.find_edge(name.text)
         if edge is None:
             words = [e.word for e in self.catalog.edges.values()]
@@ -351,7 +351,7 @@ class MatchChecker:
         return edge
 
     def hop_bounds(self, hop: ast.HopClause, *, several: bool) -> tuple[int, int]:
-        """How long a path may be; without `several`, a second edge has nowhere to go."""
+        """Return the bounds of a hop; without `several`, a second edge cannot follow the first."""
         bounds = hop.bounds
         if bounds is None:
             return 1, 1
@@ -373,7 +373,7 @@ class MatchChecker:
         return bounds.min, bounds.max if several else min(bounds.max, 1)
 
     def orient(self, block: _Block, hop: ast.HopClause, edge: EdgeType) -> bool:
-        """Whether the left end is the edge's source; T5 when the ends do not fit."""
+        """True if the left end is the source of the edge; T5 if the ends do not fit."""
         left, right = (self.end_type(block, end) for end in (hop.left, hop.right))
         forward = self.can_be(left, edge.from_type) and self.can_be(right, edge.to_type)
         backward = self.can_be(left, edge.to_type) and self.can_be(right, edge.from_type)
@@ -398,7 +398,7 @@ class MatchChecker:
         raise type_fault("T5", message, wrong.span, hint)
 
     def can_be(self, type_name: str | None, wanted: str) -> bool:
-        """Whether an end of this type, if it has one, may be a node of the wanted one."""
+        """True if an end of this type, or of unknown type, can be a node of the wanted type."""
         return type_name is None or wanted in self.catalog.members(type_name)
 
     def end_type(self, block: _Block, end: Name) -> str | None:
@@ -429,7 +429,7 @@ class MatchChecker:
         block.conditions += ir.conjuncts_of(condition)
 
     def optional(self, block: _Block, clause: ast.OptionalClause, number: int) -> None:
-        """What the block introduces is known below it, and may be missing there."""
+        """Check an `optional` block; its variables are visible below it and may be null there."""
         faults = self.expressions.faults
         inner, scope = self.check(clause.clauses, block.scope_at(number))
         if not inner.outer_vars and self.expressions.faults == faults:
@@ -449,7 +449,7 @@ class MatchChecker:
         faults = self.expressions.faults
         inner, scope = self.check(clause.clauses, block.scope_at(number))
         block.hidden.update(scope.own)
-        # A clause with a mistake may have been the one that mentions the outside.
+        # A clause with an error may have mentioned the outer variable.
         if not inner.outer_vars and self.expressions.faults == faults:
             raise type_fault(
                 "T9",

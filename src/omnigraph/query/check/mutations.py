@@ -1,9 +1,8 @@
-"""Checks the statements of a write and gives their plan.
+"""Type checker for the statements of a mutation; the result is their plan.
 
-A name means a node type first, then an edge type; the case must match. In `where` and on the right of
-`set`, bare names are the properties of the row; what an insert stores can use parameters only. Statements are
-checked one by one; only when all of them are sound is the rule applied that a query either inserts and
-updates, or deletes (D2).
+A type name denotes a node type first, then an edge type, and is case-sensitive. In `where` and on the right of `set`,
+bare names are properties of the row; the values of an insert can use only parameters. Statements are checked one by
+one. If all are valid, the rule D2 applies: a query either inserts and updates, or deletes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _ENDS = {"from": "src", "to": "dst"}
 
 
 class MutationChecker:
-    """Checks the statements of one query."""
+    """Type checker for the statements of one query."""
 
     def __init__(self, catalog: Catalog, expressions: ExpressionChecker) -> None:
         self.catalog = catalog
@@ -41,7 +40,7 @@ class MutationChecker:
         self.named = NamedRows(expressions.params, ())
 
     def check(self, query: ast.QueryDefinition, write: ast.Write) -> tuple[ir.MutationOp, ...]:
-        """Return the operations; mistakes are reported, and then the result means nothing."""
+        """Return the operations. Errors are reported; the result is then invalid."""
         statements = write.statements
         ops: list[ir.MutationOp] = []
         self.named = NamedRows(self.expressions.params, statements)
@@ -55,7 +54,7 @@ class MutationChecker:
         return tuple(ops)
 
     def one_kind(self, query: ast.QueryDefinition, statements: Sequence[ast.Statement]) -> None:
-        """D2: inserts and updates, or deletes, never both."""
+        """D2: a query contains inserts and updates, or deletes, but not both."""
         deletes = isinstance(statements[0], ast.DeleteStatement)
         for statement in statements:
             if isinstance(statement, ast.DeleteStatement) != deletes:
@@ -139,7 +138,7 @@ class MutationChecker:
         )
 
     def upsert(self, statement: ast.UpsertStatement, type_: NodeType | EdgeType) -> ir.UpsertNode:
-        """T32: the first braces give the whole key. What else they assign applies to new and existing rows."""
+        """T32: the first braces give the whole key. Other assignments in them apply to new and existing rows."""
         if isinstance(type_, EdgeType) or not type_.key:
             what = "an edge type" if isinstance(type_, EdgeType) else "a node type without @key"
             message = f"'{type_.name}' is {what}, so no row of it can be found by its key"
@@ -164,7 +163,8 @@ class MutationChecker:
         key = {column: both.pop(column) for column in type_.key}
         new, existing = both | new, both | existing
         missing = self.missing(type_, {**key, **new})
-        # Without 'new', the statement can be meant for rows that exist: then a missing value is an error when it runs.
+        # Without 'new', the statement may be meant only for existing rows; a missing value is then an error at run
+        # time.
         if missing and (statement.new is not None or not existing):
             wanted = ", ".join(f"{n}: {self.wanted(type_, n)}" for n in missing)
             message = f"upsert of '{type_.name}' misses {listing(missing)}, which a new row must have"
@@ -172,7 +172,7 @@ class MutationChecker:
         return ir.UpsertNode(type_.name, tuple(key.items()), tuple(new.items()), tuple(existing.items()))
 
     def once(self, statement: ast.UpsertStatement) -> None:
-        """T13: a property is assigned beside the key or in a branch, not in both places."""
+        """T13: a property is assigned beside the key or in a branch, not in both."""
         first = {assign.property.text for assign in statement.key}
         twice = [
             (word, assign.property)
@@ -187,7 +187,7 @@ class MutationChecker:
             raise Silenced
 
     def missing(self, type_: NodeType, given: Container[str]) -> list[str]:
-        """The required properties that a new row would not have."""
+        """Return the required properties that a new row would lack."""
         needed = [p.name for p in type_.properties.values() if not p.type.nullable]
         embeds = type_.embeds
         return [n for n in needed if n not in given and not (n in embeds and embeds[n].source in given)]
@@ -202,9 +202,9 @@ class MutationChecker:
         scope: Scope,
         fixed: Sequence[str] = (),
     ) -> dict[str, ir.Expr]:
-        """The assigned values by property, in the order written; `ends` allows `from` and `to`.
+        """Return the assigned values by property, in text order; `ends` allows `from` and `to`.
 
-        `scope` is what the values can see, `fixed` are the properties that nothing can be assigned to.
+        `scope` is the scope of the values. `fixed` are the properties that cannot be assigned.
         """
         if not assigns:
             raise type_fault("T10", f"nothing is assigned to '{type_.name}'", name.span, "write { property: value }")
@@ -240,7 +240,7 @@ class MutationChecker:
         return self.value(assign.value, property_type, what, scope)
 
     def integer_end(self, expr: ast.Expr, node_type: str, scope: Scope) -> ir.Expr | None:
-        """A whole number as the id of a node whose key is one whole number; None for any other value or key."""
+        """Return an integer as the id of a node whose key is one integer; None for any other value or key."""
         node = self.catalog.nodes[node_type]
         if len(node.key) != 1 or not node.properties[node.key[0]].type.is_integer:
             return None
@@ -260,7 +260,9 @@ class MutationChecker:
         return property_.type
 
     def value(self, expr: ast.Expr, type_: PropertyType, what: str, scope: Scope) -> ir.Expr:
-        """An assigned value: T3 for a literal that does not fit, T7 for anything else that does not."""
+        """Return an assigned value: T3 for a literal that does not fit the type, T7 for any other expression that does
+        not.
+        """
         if isinstance(expr, ast.LiteralExpr | ast.ListExpr):
             return fit_literal(self.expressions, expr, type_.with_nullable(False), what)
         if isinstance(expr, ast.VarExpr) and expr.name not in self.expressions.params:
@@ -280,12 +282,12 @@ class MutationChecker:
     # -- where -----------------------------------------------------------------------------------
 
     def where(self, where: ast.Expr, type_: NodeType | EdgeType) -> ir.Condition:
-        """Which rows: a condition whose bare names are the properties of the row."""
+        """Check a `where` condition, in which bare names are properties of the row."""
         return check_condition(self.expressions, where, row_scope(type_))
 
 
 def _fixed(type_: NodeType | EdgeType, name: Name) -> Fault:
-    """An assignment to a property that identifies the row."""
+    """Return the error for an assignment to a property that identifies the row."""
     if isinstance(type_, EdgeType):
         message = f"'{type_.name}.{name}' is an endpoint of the edge and cannot be updated"
         return type_fault("T16", message, name.span, "delete the edge and insert it between the other nodes")
@@ -294,7 +296,7 @@ def _fixed(type_: NodeType | EdgeType, name: Name) -> Fault:
 
 
 def row_scope(type_: NodeType | EdgeType) -> Scope:
-    """What an expression about one row can see: its properties by name; an edge's ends as well."""
+    """Return the scope of expressions over one row: its properties by name, and the endpoints of an edge."""
     words: dict[str, ir.Expr | None] = {p.name: ir.Prop(ir.ROW, p.name, p.type) for p in type_.properties.values()}
     if isinstance(type_, EdgeType):
         words |= {end: ir.Prop(ir.ROW, column, _ID) for end, column in _ENDS.items()}
@@ -302,5 +304,5 @@ def row_scope(type_: NodeType | EdgeType) -> Scope:
 
 
 def no_row_scope(type_: NodeType | EdgeType) -> Scope:
-    """What the value of an insert can see: parameters only, for there is no row yet."""
+    """Return the scope of the values of an insert: parameters only, because the row does not exist yet."""
     return Scope(BlockVariables(), row=type_)

@@ -1,6 +1,6 @@
-"""Types of what a query puts together: objects and lists (T38), and where they can stand (T39).
+"""Types of objects and lists built by a query (T38), and where they are allowed (T39).
 
-They are only returned. Inside them may be whatever can be returned by itself, further objects and lists among it.
+They can only be returned. They can contain any expression that can be returned, including objects and lists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def check_object(checker: ExpressionChecker, expr: ast.ObjectExpr, scope: Scope) -> ir.Object:
-    """`{ name: value, … }`."""
+    """Check `{ name: value, … }`."""
     if not expr.fields:
         raise type_fault("T38", "an object needs a field", expr.span, "write { name: value }")
     seen: set[str] = set()
@@ -39,7 +39,7 @@ def check_object(checker: ExpressionChecker, expr: ast.ObjectExpr, scope: Scope)
 
 
 def check_list(checker: ExpressionChecker, expr: ast.ListExpr, scope: Scope) -> ir.ListOf:
-    """`[a, b, …]` of anything but constants alone: values of one type, numbers of several widths in the widest."""
+    """Check `[a, b, …]` with items that are not constants: values of one type, or numbers in the widest type."""
     items = _parts(checker, expr.items, scope)
     known = [item for item in items if not is_null(item)]
     type_ = _common([_wide(item, known) for item in known]) if known else ir.STRING
@@ -50,7 +50,7 @@ def check_list(checker: ExpressionChecker, expr: ast.ListExpr, scope: Scope) -> 
 
 
 def refuse_made(checker: ExpressionChecker, expr: ast.Expr, checked: ir.Made) -> Fault:
-    """T39: an object or a list where only plain values can stand."""
+    """T39: an object or a list where only plain values are allowed."""
     if isinstance(checked, ir.Why):
         return type_fault("T39", "'why' explains a ranked row and can only be returned", expr.span)
     what = "an object" if isinstance(checked.type, ObjectType) else "a list"
@@ -75,7 +75,7 @@ def _part(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> ir.Expr:
 
 
 def _wide(item: ir.Expr, beside: Sequence[ir.Expr]) -> ResultType:
-    """The type of an item; a whole number without a sign is unsigned where another is."""
+    """Return the type of an item; a nonnegative integer literal is U64 beside a U64 item."""
     unsigned = any(isinstance(other.type, PropertyType) and other.type.scalar == "U64" for other in beside)
     if unsigned and isinstance(item, ir.Const) and item.type == ir.I64 and item.value >= 0:
         return PropertyType("U64")
@@ -83,7 +83,7 @@ def _wide(item: ir.Expr, beside: Sequence[ir.Expr]) -> ResultType:
 
 
 def _common(types: Sequence[ResultType]) -> ResultType | None:
-    """The type that holds values of all of these; None where there is none."""
+    """Return the common type of all items; None if there is none."""
     nullable = any(type_.nullable for type_ in types)
     plain = [type_ for type_ in types if isinstance(type_, PropertyType)]
     if len(plain) == len(types):

@@ -1,8 +1,7 @@
-"""Types of what is put together by operators: conditions joined and denied, arithmetic, value functions.
+"""Types of operators, scalar functions and `case`.
 
-A condition is an expression of type Bool (T25). Arithmetic takes numbers, and `+` also two Strings (T26):
-whole numbers give I64, or U64 where one of them is U64 and none is signed; `/` and anything with a float
-give F64. Which values come out is the engine's; here it is settled which questions make sense.
+A condition is an expression of type Bool (T25). Arithmetic takes numbers, and `+` also two Strings (T26). Integers give
+I64, or U64 if one is U64 and none is signed; `/` and any operation with a float give F64.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ CASELESS: dict[str, ast.CompareOp] = {
 
 
 def check_condition(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> ir.Condition:
-    """An expression that must be true, false or unknown."""
+    """Return an expression of type Bool."""
     checked = checker.operand(expr, scope)
     if isinstance(checked, ir.Entity):
         hint = "ask for one of its properties"
@@ -50,7 +49,7 @@ def check_condition(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) ->
 
 
 def check_logic(checker: ExpressionChecker, expr: ast.LogicExpr, scope: Scope) -> ir.Logic:
-    """`a and b`, `a or b`."""
+    """Check `a and b`, `a or b`."""
     parts = [checker.attempt(check_condition, checker, part, scope) for part in expr.parts]
     sound = [part for part in parts if part is not None]
     if len(sound) < len(parts):
@@ -59,12 +58,12 @@ def check_logic(checker: ExpressionChecker, expr: ast.LogicExpr, scope: Scope) -
 
 
 def check_not(checker: ExpressionChecker, expr: ast.NotExpr, scope: Scope) -> ir.Not:
-    """`not a`."""
+    """Check `not a`."""
     return ir.Not(check_condition(checker, expr.expr, scope))
 
 
 def check_is_null(checker: ExpressionChecker, expr: ast.IsNullExpr, scope: Scope) -> ir.Condition:
-    """`a is null`, `a is not null`."""
+    """Check `a is null`, `a is not null`."""
     path = path_variable(checker, expr.expr, scope)
     if path is not None:
         value = scope.of_group(length_of(path), checker.text(expr.expr), expr.expr.span)
@@ -76,7 +75,7 @@ def check_is_null(checker: ExpressionChecker, expr: ast.IsNullExpr, scope: Scope
 
 
 def check_in(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Condition:
-    """`a in [b, c]`, `a in $list`, `a in $x.list`, and the same with `not`."""
+    """Check `a in [b, c]`, `a in $list`, `a in $x.list`, and the negated forms."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     if isinstance(expr.right, ast.ListExpr) and not all_literals(expr.right):
         items = [checker.attempt(checker.plain_operand, item, scope) for item in expr.right.items]
@@ -105,7 +104,7 @@ def check_in(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) ->
 
 
 def check_matches(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Compare:
-    """`a matches "pattern"`: the text holds a match; the pattern is constant, and RE2."""
+    """Check `a matches "pattern"`: true if the text contains a match. The pattern is a constant in RE2 syntax."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     right = checker.attempt(checker.plain_operand, expr.right, scope)
     if left is None or right is None:
@@ -124,7 +123,7 @@ def check_matches(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scop
 
 
 def check_caseless(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Compare:
-    """`icontains` and its kin: the plain test on both texts in lower case."""
+    """Check `icontains`, `istarts_with`, `iends_with`: the plain comparison of both texts in lower case."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     right = checker.attempt(checker.plain_operand, expr.right, scope)
     if left is None or right is None:
@@ -141,7 +140,7 @@ def _lower(value: ir.Value) -> ir.Function:
 
 
 def refuse_null(checker: ExpressionChecker, expr: ast.CompareExpr) -> None:
-    """T28: a comparison with `null` is never true, so it is not what was meant."""
+    """T28: a comparison with `null` is never true, so it is refused."""
     for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
         if isinstance(side, ast.WordExpr) and side.name == "null":
             word = "is not null" if expr.op == "!=" else "is null"
@@ -157,7 +156,7 @@ def refuse_null(checker: ExpressionChecker, expr: ast.CompareExpr) -> None:
 
 
 def check_arithmetic(checker: ExpressionChecker, expr: ast.ArithmeticExpr, scope: Scope) -> ir.Value:
-    """`a + b` and its kin."""
+    """Check `a + b` and the other arithmetic operators."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     right = checker.attempt(checker.plain_operand, expr.right, scope)
     if left is None or right is None:
@@ -168,12 +167,12 @@ def check_arithmetic(checker: ExpressionChecker, expr: ast.ArithmeticExpr, scope
     type_ = arithmetic_type(expr.op, left, right)
     if type_ is None:
         raise _t26(checker, expr, left, right)
-    # Any operation may have no result, so what comes out can always be null.
+    # Any operation can lack a result, so its type is always nullable.
     return ir.Arithmetic(expr.op, left, right, type_.with_nullable(True))
 
 
 def arithmetic_type(op: ir.ArithmeticOp, left: ir.Value, right: ir.Value) -> PropertyType | None:
-    """The type of the result; None when these cannot be computed with."""
+    """Return the type of the result; None if the operands are not numbers."""
     a, b = left.type, right.type
     if not a.is_numeric or not b.is_numeric:
         return None
@@ -186,7 +185,7 @@ def arithmetic_type(op: ir.ArithmeticOp, left: ir.Value, right: ir.Value) -> Pro
 
 
 def check_negative(checker: ExpressionChecker, expr: ast.NegativeExpr, scope: Scope) -> ir.Negative:
-    """`-a`."""
+    """Check `-a`."""
     value = checker.plain_operand(expr.expr, scope)
     if not value.type.is_numeric:
         message = f"only a number has a sign, but {checker.typed(expr.expr, value)}"
@@ -207,7 +206,7 @@ def _t26(checker: ExpressionChecker, expr: ast.ArithmeticExpr, left: ir.Value, r
 
 
 def check_value_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Function:
-    """A call of a scalar function."""
+    """Check a call of a scalar function."""
     scalar = SCALARS[expr.function]
     found = [
         checker.attempt(_argument, checker, scalar, place, argument, scope)
@@ -225,7 +224,7 @@ def check_value_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: 
 
 
 def _argument(checker: ExpressionChecker, scalar: Scalar, place: int, expr: ast.Expr, scope: Scope) -> ir.Value:
-    """An argument of a scalar function; T26 when it is of another kind."""
+    """Return an argument of a scalar function; T26 if its type is not accepted."""
     kind = scalar.kind(place)
     if kind.units:
         if isinstance(expr, ast.WordExpr) and expr.name in kind.units:
@@ -248,7 +247,7 @@ def _type_words(scalar: Scalar, place: int, value: ir.Value) -> str:
 
 
 def check_case(checker: ExpressionChecker, expr: ast.CaseExpr, scope: Scope) -> ir.Function:
-    """`case when a then b else c end`, and `case x when a then b end`, which compares."""
+    """Check `case when a then b else c end` and `case x when a then b end`, which compares."""
     conditions: list[ir.Condition | None] = []
     values: list[ir.Value | None] = []
     for branch in expr.branches:
@@ -275,5 +274,5 @@ def check_case(checker: ExpressionChecker, expr: ast.CaseExpr, scope: Scope) -> 
 
 
 def all_literals(expr: ast.ListExpr) -> bool:
-    """Whether a list holds nothing but constants."""
+    """True if a list contains only constants."""
     return all(isinstance(item, ast.LiteralExpr | ast.ListExpr) for item in expr.items)

@@ -1,4 +1,4 @@
-"""Types of paths: what one is made of (T36), what it is weighed by (T37), and what can be asked of it."""
+"""Types of paths: their hops (T36), their weight (T37), and the functions of a path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def check_path(catalog: Catalog, path: ast.PathClause, hops: Sequence[ResolvedHop], variable: Variable) -> ResolvedPath:
-    """A path whose hops are sound by themselves; says in the variable what it can hold."""
+    """Return a path whose hops are valid, and store the types of its nodes and edges in the variable."""
     _refuse_edge_variables(path)
     _connect(path)
     if path.kind != "path":
@@ -51,7 +51,7 @@ def _refuse_edge_variables(path: ast.PathClause) -> None:
 
 
 def _connect(path: ast.PathClause) -> None:
-    """Hops go on where the one before ended, and no node comes twice."""
+    """Check that each hop starts where the previous one ends, and that no node is repeated."""
     for one, other in pairwise(path.hops):
         if one.right.text != other.left.text:
             hint = f"the next hop of the path begins at '${one.right}'"
@@ -93,7 +93,7 @@ def _weigh(path: ast.PathClause, by: Name, edges: Sequence[EdgeType]) -> None:
 
 
 def _objects(types: Sequence[NodeType | EdgeType]) -> ObjectType:
-    """What the nodes or the edges of a path look like, if they may be of these types."""
+    """Return the object type of the nodes or edges of a path that can be of these types."""
     first = types[0]
     if isinstance(first, NodeType) and len(types) == 1:
         return node_object(first)
@@ -109,7 +109,7 @@ def _objects(types: Sequence[NodeType | EdgeType]) -> ObjectType:
 
 
 def _shared(types: Sequence[PropertyType]) -> PropertyType | None:
-    """The type several properties of one name have in common; None when they have none, or are Blobs."""
+    """Return the common type of properties of one name; None if there is none, or if they are Blobs."""
     plain = list(dict.fromkeys(type_.with_nullable(False) for type_ in types))
     if len(plain) == 1:
         return None if plain[0].scalar == "Blob" else plain[0]
@@ -124,11 +124,11 @@ def _shared(types: Sequence[PropertyType]) -> PropertyType | None:
     return None if wide and not all(unsigned) else PropertyType("U64") if all(unsigned) else ir.I64
 
 
-# -- what can be asked of it -------------------------------------------------------------------------
+# -- functions ---------------------------------------------------------------------------------------
 
 
 def path_variable(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> Variable | None:
-    """The path a bare variable names; None when the expression is anything else."""
+    """Return the path that a bare variable names; None for any other expression."""
     if not isinstance(expr, ast.VarExpr) or expr.name in checker.params or scope.row is not None:
         return None
     variable = scope.find(expr.name)
@@ -138,7 +138,7 @@ def path_variable(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> V
 
 
 def path_value(variable: Variable) -> ir.PathPart:
-    """A whole path: its nodes, its edges, its length, and what it weighs if it is weighed."""
+    """Return a whole path: its nodes, its edges, its length, and its weight if it has one."""
     path = _known(variable)
     fields: list[tuple[str, ResultType]] = [
         ("nodes", ListType(path.nodes)),
@@ -151,7 +151,7 @@ def path_value(variable: Variable) -> ir.PathPart:
 
 
 def check_path_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Expr:
-    """`length`, `weight`, `nodes` and `edges` of a path."""
+    """Check `length`, `weight`, `nodes` and `edges` of a path."""
     argument = expr.arguments[0]
     variable = path_variable(checker, argument, scope)
     if variable is None:
@@ -178,7 +178,7 @@ def check_path_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: S
 
 
 def _listed(checker: ExpressionChecker, expr: ast.CallExpr, variable: Variable, item: ObjectType) -> ir.Prop:
-    """A property of each node or edge of a path, as a list."""
+    """Return a property of each node or edge of a path as a list."""
     wanted = expr.arguments[1]
     fields = {name: type_ for name, type_ in item.fields if isinstance(type_, PropertyType)}
     plain = [name for name, type_ in fields.items() if not type_.is_list and type_.scalar != "Vector"]
@@ -196,12 +196,12 @@ def _listed(checker: ExpressionChecker, expr: ast.CallExpr, variable: Variable, 
 
 
 def length_of(variable: Variable) -> ir.Prop:
-    """How many edges a path has; null exactly where there is none."""
+    """Return the number of edges of a path; null if and only if an optional path is absent."""
     return ir.Prop(variable.ir_name, ir.LENGTH, ir.I64.with_nullable(variable.optional))
 
 
 def no_value(text: str, span: Span) -> Fault:
-    """T36: a path, or the list of what is in it, where a value is needed."""
+    """T36: a path, or the list of its nodes or edges, where a value is expected."""
     hint = "'length' tells how long it is; its nodes and edges can be returned"
     message = f"{text} has what is on a path, which cannot be compared, computed with or grouped by"
     return type_fault("T36", message, span, hint)

@@ -1,4 +1,4 @@
-"""The pattern of a binding, `{ p: value, … }`: which property, and what it is matched with."""
+"""Types of the pattern of a binding, `{ p: value, … }`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_match(
     *,
     known: Callable[[str], Variable | None],
 ) -> ir.Condition:
-    """`p: value` as a condition; `known` finds the variables that such a value cannot be."""
+    """Return `p: value` as a condition; `known` finds variables, which are not allowed as the value."""
     name = match.property
     property_ = type_.properties.get(name.text)
     if property_ is None:
@@ -44,7 +44,7 @@ def check_match(
 
 
 def _value(checker: ExpressionChecker, owner: NodeType, property_: Property, match: ast.PropertyMatch) -> ir.Expr:
-    """The value a property is matched with; a list property is asked for one item."""
+    """Return the value that a property is compared with; a list property is tested for one item."""
     what = f"'{owner.name}.{property_.name}'"
     type_, value = property_.type, match.value
     wanted = type_.item if type_.is_list else type_.with_nullable(False)
@@ -57,7 +57,8 @@ def _value(checker: ExpressionChecker, owner: NodeType, property_: Property, mat
         raise type_fault("T3", f"{what} is {type_} and cannot be matched with a list", value.span, hint)
     if isinstance(value, ast.LiteralExpr):
         if wanted.is_numeric and value.kind in ("int", "decimal"):
-            # By mathematical value: 2.7, or a number too wide for the column, equals nothing, and is no mistake.
+            # Numbers compare by value: 2.7, or a number out of range of the column, equals no integer, which is not an
+            # error.
             return literal(value)
         return fit_literal(checker, value, wanted, what)
     checked = checker.check(value, NO_SCOPE)

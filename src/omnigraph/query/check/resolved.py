@@ -1,6 +1,6 @@
-"""A checked read: every name resolved and every hop oriented, clauses still in the order of the text.
+"""A checked read: all names are resolved and all hops oriented; clauses are in text order.
 
-This is what the type checker hands to `lower`. Mutations need no such stage: checking one gives its IR.
+The type checker passes it to `lower`. Mutations have no such stage: checking one returns its IR.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from omnigraph.query.plan.ir import Condition, Expr, ParamDecl, ParamRef, PathKi
 
 @dataclass(frozen=True, slots=True)
 class ResolvedBinding:
-    """A variable the block introduces with a type of its own."""
+    """A variable that the block binds to a type."""
 
     var: str
     type_name: str
@@ -20,7 +20,7 @@ class ResolvedBinding:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedHop:
-    """A hop whose direction is known; `max_hops` below `min_hops` reaches nothing."""
+    """A hop with a known direction; `max_hops` below `min_hops` reaches nothing."""
 
     left: str
     left_type: str
@@ -33,14 +33,14 @@ class ResolvedHop:
     max_hops: int
     edge_var: str | None
     also: tuple[str, ...] = ()
-    """Other edge types that will do as well."""
+    """Alternative edge types."""
     across: bool = False
-    """Its ends are not simply those of its edges: some may be of other types, or edges lead between several."""
+    """True if the types of the ends are not exactly the endpoint types of every edge type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
-    """A path whose hops connect, each one's right end to the next one's left."""
+    """A path whose hops connect: the right end of each is the left end of the next."""
 
     var: str
     kind: PathKind
@@ -49,13 +49,13 @@ class ResolvedPath:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The nodes that are named, from the start to the end."""
+        """The variables of the nodes, from start to end."""
         return (self.hops[0].left, *(hop.right for hop in self.hops))
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedBlock:
-    """A match block or the inside of a `not`; `outer_vars` are the outside variables it mentions."""
+    """A match block or the body of a `not`; `outer_vars` are the outer variables that it mentions."""
 
     bindings: tuple[ResolvedBinding, ...]
     hops: tuple[ResolvedHop, ...]
@@ -68,7 +68,7 @@ class ResolvedBlock:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedOptional:
-    """An `optional` block, and the variables of it that the outside can name."""
+    """An `optional` block and its variables that are visible outside it."""
 
     block: ResolvedBlock
     variables: tuple[str, ...]
@@ -88,4 +88,4 @@ class ResolvedRead:
     distinct: bool = False
     having: tuple[Condition, ...] = ()
     grouped: tuple[Expr, ...] = ()
-    """Keys and aggregates, where some column is computed from them."""
+    """Keys and aggregates, if a column is computed from them."""

@@ -1,4 +1,4 @@
-"""What a read returns and orders by: `return`, `having`, `order`, `skip` and `limit`."""
+"""Type checker for `return`, `having`, `order`, `skip` and `limit`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEYS = ir.Computed | ir.Compare | ir.Logic | ir.Not | ir.IsNull | ir.Object | i
 
 
 class Results:
-    """Checks what comes after `match`."""
+    """Type checker for the parts of a read behind `match`."""
 
     def __init__(self, expressions: ExpressionChecker, scope: Scope, read: ast.Read) -> None:
         self.expressions = expressions
@@ -38,13 +38,13 @@ class Results:
         self.report = expressions.report
         self.grouping = Grouping()
         self.sound: list[ast.ReturnItem] = []
-        """The items without a mistake, as `found` has their columns."""
+        """The items without errors, parallel to `found`."""
         self.found: list[ir.ReturnColumn] = []
         self.aliases: dict[str, int | None] = {}
-        """Alias → the column it names; None when that item had a mistake."""
+        """Alias → index of its column; None if the item has an error."""
 
     def check(self, name: str, params: tuple[ir.ParamDecl, ...], block: ResolvedBlock) -> ResolvedRead:
-        """The checked query; mistakes are reported."""
+        """Return the checked query; errors are reported."""
         self.columns()
         having = self.having()
         order = self.order()
@@ -52,14 +52,14 @@ class Results:
             self.ranks_are_the_order(order)
         limit, skip = (self.expressions.attempt(self.row_count, count) for count in (self.read.limit, self.read.skip))
         columns, grouped = tuple(self.found), tuple(self.grouping.exprs)
-        # Groups that show what they are told by differ as it is.
+        # Groups whose keys are all returned are distinct already.
         distinct = self.read.distinct and not self.grouping.is_shown(columns)
         return ResolvedRead(name, params, block, columns, tuple(order), limit, skip, distinct, having, grouped)
 
     # -- return ----------------------------------------------------------------------------------
 
     def columns(self) -> list[ir.ReturnColumn]:
-        """The returned columns, in order."""
+        """Return the returned columns, in order."""
         on_groups = ItemScope(self.scope, self.grouping)
         for item in self.read.items:
             scope = on_groups if holds_aggregate(item.expr) else self.scope
@@ -83,27 +83,27 @@ class Results:
 
     @property
     def aggregates(self) -> bool:
-        """Whether something is summarised."""
+        """True if a column is or contains an aggregate."""
         return any(isinstance(c.expr, ir.Aggregate) or speaks_of_groups(c.expr) for c in self.found)
 
     @property
     def grouped(self) -> bool:
-        """Whether rows are put together."""
+        """True if rows are grouped."""
         return self.read.distinct or self.aggregates
 
     def column(self, item: ast.ReturnItem, scope: Scope) -> ir.ReturnColumn:
-        """One item."""
+        """Check one item."""
         expr = self.alias(item.expr) if self.is_alias(item.expr) else self.expressions.check(item.expr, scope)
         self.expressions.refuse_blob(item.expr, expr)
         name = item.alias.text if item.alias else _column_name(item.expr)
         return ir.ReturnColumn(name, expr, expr.type)
 
     def is_alias(self, expr: ast.Expr) -> TypeGuard[ast.WordExpr]:
-        """Whether a bare name stands here that is not `null`."""
+        """True if an expression is a bare name other than `null`."""
         return isinstance(expr, ast.WordExpr) and (expr.name != "null" or "null" in self.aliases)
 
     def alias(self, word: ast.WordExpr) -> ir.Expr:
-        """A bare name among the items: an earlier one again."""
+        """Check a bare name among the items, which repeats an earlier item."""
         if word.name not in self.aliases:
             hint = did_you_mean(word.name, self.aliases)
             hint = hint or self.expressions.unknown_word(word, self.scope).hint
@@ -111,11 +111,11 @@ class Results:
         index = self.aliases[word.name]
         if index is None:
             raise Silenced
-        # Where equal rows are one, a column that repeats another is a key like any other.
+        # With `distinct`, a column that repeats another one is also a key.
         return self.found[index].expr if self.read.distinct else ir.ColumnRef(index, self.found[index].type)
 
     def group_keys(self) -> None:
-        """T9: beside an aggregate stand keys, which depend on the row and rank nothing."""
+        """T9: the items beside an aggregate are keys: they depend on the row and are not rankings."""
         for item, column in zip(self.sound, self.found, strict=True):
             expr, parts = column.expr, [*ir.walk(column.expr)]
             key = isinstance(expr, ir.Prop | ir.Entity) or (isinstance(expr, _KEYS) and any(ir.variables_of(expr)))
@@ -133,14 +133,16 @@ class Results:
             )
 
     def refuse_paths(self) -> None:
-        """T36: rows are not grouped by paths."""
+        """T36: rows cannot be grouped by paths."""
         for item, column in zip(self.sound, self.found, strict=True):
             summed = isinstance(column.expr, ir.Aggregate)
             if not summed and any(isinstance(part, ir.PathPart) for part in ir.walk(column.expr)):
                 self.report(no_value(self.expressions.text(item.expr), item.expr.span))
 
     def rows_can_be_told_apart(self) -> None:
-        """T38: groups that show the same are one row; objects and lists say too little about that."""
+        """T38: with `distinct`, groups whose keys are not all returned are compared by their columns, which must be
+        plain values.
+        """
         if not self.read.distinct or self.grouping.is_shown(self.found):
             return
         for item, column in zip(self.sound, self.found, strict=True):
@@ -150,7 +152,7 @@ class Results:
                 self.report(type_fault("T38", f"'distinct' cannot compare {text}", item.expr.span, hint))
 
     def ranks_are_the_order(self, order: list[ir.SortKey]) -> None:
-        """T21, T39: a fused score, and the reasons for a rank, exist only for the ranking the rows are ordered by."""
+        """T21, T39: a fused score and `why()` exist only for the ranking that orders the rows."""
         rank = order[0].expr if order else None
         for item, column in zip(self.sound, self.found, strict=True):
             parts = [*ir.walk(column.expr)]
@@ -163,7 +165,7 @@ class Results:
     # -- groups ----------------------------------------------------------------------------------
 
     def group_scope(self) -> GroupScope:
-        """What is said of groups sees: aliases, items written again, keys and aggregates."""
+        """Return the scope of expressions over groups: aliases, repeated items, keys and aggregates."""
         exprs = self.grouping.exprs or [column.expr for column in self.found]
         values = [
             column.expr if self.grouping.exprs else ir.group_column(index, column.expr)
@@ -174,7 +176,7 @@ class Results:
         return GroupScope(self.scope, exprs, words, items)
 
     def having(self) -> tuple[ir.Condition, ...]:
-        """T29: conditions on what a group returns, by alias or written as it is returned."""
+        """T29: conditions over the returned values of a group, named by alias or repeated."""
         if not self.read.having:
             return ()
         if not self.grouped:
@@ -192,7 +194,7 @@ class Results:
     # -- order -----------------------------------------------------------------------------------
 
     def order(self) -> list[ir.SortKey]:
-        """The sort keys, in order."""
+        """Return the sort keys, in order."""
         scope = self.group_scope() if self.grouped else self.scope_with_aliases()
         keys = [
             self.expressions.attempt(self.sort_key, item, position, scope)
@@ -201,7 +203,7 @@ class Results:
         return [key for key in keys if key is not None]
 
     def sort_key(self, item: ast.SortItem, position: int, scope: Scope) -> ir.SortKey:
-        """One key."""
+        """Check one sort key."""
         descending = item.direction == "desc"
         if self.is_alias(item.expr):
             expr = self.sort_alias(item.expr)
@@ -222,7 +224,7 @@ class Results:
         return ir.SortKey(expr, descending)
 
     def ordering(self, item: ast.SortItem, scope: Scope) -> ir.Expr:
-        """A sort key that is written out; of groups, what they return or something computed from it."""
+        """Return a sort key that is an expression; for groups, one over their returned values."""
         hint = f"return it under an alias, '{self.expressions.text(item.expr)} as n', and order by that"
         if not self.grouped:
             expr = self.expressions.check(item.expr, scope)
@@ -245,19 +247,19 @@ class Results:
         return expr
 
     def scope_with_aliases(self) -> Scope:
-        """What a sort key can see: the variables, and in an expression the returned items by their aliases."""
+        """Return the scope of a sort key: the variables, and the returned items by their aliases."""
         words = {alias: None if index is None else self.meant(index) for alias, index in self.aliases.items()}
         return Scope(self.scope.block, self.scope.clause, words)
 
     def meant(self, index: int) -> ir.Expr:
-        """What a column shows; one that repeats another shows what that does."""
+        """Return the expression of a column; a column that repeats another has the expression of that one."""
         expr = self.found[index].expr
         while isinstance(expr, ir.ColumnRef):
             expr = self.found[expr.index].expr
         return expr
 
     def sort_alias(self, word: ast.WordExpr) -> ir.Expr:
-        """A bare name as a key: the item with this alias."""
+        """Return the sort key of a bare name, which is an alias."""
         if word.name not in self.aliases:
             hint = did_you_mean(word.name, self.aliases) or self.expressions.about_word(word, self.scope)
             raise type_fault(None, f"'{word.name}' is not the alias of a returned item", word.span, hint)
@@ -277,7 +279,7 @@ class Results:
         return expr if isinstance(expr, ir.Rank | ir.Made) else ir.ColumnRef(index, self.found[index].type)
 
     def rank(self, item: ast.SortItem, rank: ir.Rank, position: int) -> None:
-        """T17, T21: where a rank can be the order."""
+        """T17, T21: where a ranking can be a sort key."""
         name = {ir.Nearest: "nearest", ir.Bm25: "bm25", ir.Rrf: "rrf"}[type(rank)]
         if position:
             raise self.unsupported(item, f"'{name}' must be the first sort key")
@@ -288,16 +290,16 @@ class Results:
             raise type_fault(code, f"ordering by '{name}' needs a limit", item.span, "add 'limit 10' behind 'order'")
 
     def unsupported(self, item: ast.SortItem, why: str | None = None) -> Fault:
-        """The error for what rows cannot be ordered by."""
+        """Return the error for an expression that rows cannot be ordered by."""
         hint = why or "order by '$x.property', by an alias, or by nearest, bm25 or rrf as the first key"
         return type_fault(
             None, f"unsupported ordering expression: {self.expressions.text(item.expr)}", item.expr.span, hint
         )
 
-    # -- how many --------------------------------------------------------------------------------
+    # -- skip and limit --------------------------------------------------------------------------
 
     def row_count(self, count: int | ast.VarExpr | None) -> int | ir.ParamRef | None:
-        """T30: how many rows, as a number or a parameter."""
+        """T30: a number of rows, as a literal or a parameter."""
         if not isinstance(count, ast.VarExpr):
             return count
         if count.name not in self.expressions.params:
@@ -309,7 +311,7 @@ class Results:
         return param
 
     def always_limited(self) -> bool:
-        """Whether there is a limit, and no null can take it away."""
+        """True if there is a limit that cannot be null."""
         if not isinstance(self.read.limit, ast.VarExpr):
             return self.read.limit is not None
         type_ = self.expressions.params.get(self.read.limit.name)

@@ -1,7 +1,7 @@
-"""What a write returns: the rows its statements touched, by the names they were given.
+"""Type checker for the `return` of a mutation: the affected rows, by the names of their statements.
 
-`as $x` names the rows of a statement. A later insert of an edge may take such a node for one of its ends (T41), and
-`return` shows the rows as the statement left them, or as they were if it deleted them (T40).
+`as $x` names the rows of a statement. A later insert of an edge can use such a node as an endpoint (T41). `return`
+shows rows as the statement left them, or as they were before a delete (T40).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _NO_VALUES = {
 
 
 class NamedRows:
-    """The variables of the statements of one write, which are known from the statement on."""
+    """The variables of the statements of one mutation. Each is visible from its statement on."""
 
     def __init__(self, params: Collection[str], statements: Sequence[ast.Statement]) -> None:
         self._params = params
         self._every = {statement.name.text for statement in statements if statement.name}
         self._variables: dict[str, Variable] = {}
         self._single: set[str] = set()
-        """Those that are exactly one row: of an insert or upsert."""
+        """The variables that denote exactly one row: those of an insert or upsert."""
 
     def add(self, statement: ast.Statement, type_: NodeType | EdgeType | None) -> str | None:
-        """Introduce the variable of a statement, if it has one; T40 if its name cannot be used."""
+        """Introduce the variable of a statement, if it has one; T40 if the name is not allowed."""
         name = statement.name
         if name is None:
             return None
@@ -56,7 +56,9 @@ class NamedRows:
         return name.text
 
     def find_end(self, value: ast.Expr, wanted: str) -> ir.Prop | None:
-        """A variable as the end of an edge at a `wanted` node, T41 if it cannot be one; None if it is no such."""
+        """Return a variable as an endpoint of an edge at a `wanted` node; T41 if it is not allowed, None if it is no
+        variable.
+        """
         if not isinstance(value, ast.VarExpr) or value.name in self._params or value.name not in self._every:
             return None
         variable = self._variables.get(value.name)
@@ -74,11 +76,11 @@ class NamedRows:
         return ir.Prop(value.name, "id", ir.STRING)
 
     def scope(self) -> Scope:
-        """What `return` sees."""
+        """Return the scope of `return`."""
         return _ReturnScope(self._variables)
 
     def sound_items(self, write: ast.Write, report: Callable[[Fault], None]) -> list[ast.ReturnItem]:
-        """The items that could be returned by a write, without those that T40 forbids, which are reported."""
+        """Return the valid items of a mutation; those that T40 forbids are reported."""
         if write.items and not self._variables:
             hint = "name them: insert Type { … } as $x"
             report(type_fault("T40", "no statement of this write names its rows", write.return_body, hint))
@@ -95,16 +97,16 @@ class NamedRows:
 
 
 class _ReturnScope(Scope):
-    """The named rows, all of them visible."""
+    """A scope in which the named rows of all statements are visible."""
 
     def __init__(self, variables: dict[str, Variable]) -> None:
         super().__init__(BlockVariables(own=variables, since=dict.fromkeys(variables, 0)), clause=1)
 
     def unbound(self, name: Name) -> Fault:
-        """T40: no statement names its rows so."""
+        """T40: no statement has this name."""
         return self.unknown(name, ())
 
     def unknown(self, name: Name, params: Iterable[str]) -> Fault:
-        """The same where a parameter could stand as well."""
+        """T40, where the name could also be a parameter."""
         hint = dollar_hint(name.text, [*params, *self.names()]) or f"the names are {listing(f'${n}' for n in self.own)}"
         return type_fault("T40", f"no statement names its rows '${name}'", name.span, hint)

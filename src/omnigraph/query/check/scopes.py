@@ -1,4 +1,4 @@
-"""What an expression can see: variables, and bare names that mean something."""
+"""Scopes: the variables and bare names that an expression can use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from omnigraph.types import ObjectType
 
 @dataclass(frozen=True, slots=True)
 class PathType:
-    """What the nodes and the edges of a path look like, and whether it is weighed."""
+    """The object types of the nodes and edges of a path, and whether it has a weight."""
 
     nodes: ObjectType
     edges: ObjectType
@@ -28,16 +28,16 @@ class PathType:
 
 @dataclass(slots=True)
 class Variable:
-    """A match variable; a `type_name` of None means its type could not be told."""
+    """A match variable; `type_name` is None if its type could not be determined."""
 
     name: str
     ir_name: str
     kind: OneOf["node", "edge", "path"]
     type_name: str | None
     optional: bool = False
-    """It comes from an `optional` block, so a row may have none."""
+    """True if the variable comes from an `optional` block, so that it can be null."""
     path: PathType | None = None
-    """What a path holds, once that is known."""
+    """The type of a path, once it is known."""
 
 
 @dataclass(slots=True)
@@ -93,31 +93,31 @@ class Scope:
 
     @property
     def rows(self) -> Scope:
-        """What the argument of an aggregate sees: single rows."""
+        """The scope of the argument of an aggregate: single rows."""
         return self
 
     def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
-        """What an expression means here; only where groups are judged it is something else, or nothing."""
+        """Return an expression as it is evaluated in this scope; a scope of groups replaces or refuses it."""
         del text, span
         return expr
 
     def within(self, expr: ast.Expr) -> Scope:
-        """What a part of an item sees; single rows where no aggregate is in it."""
+        """Return the scope of a part of an item; the scope of rows if the part contains no aggregate."""
         del expr
         return self
 
     def returned(self, expr: ast.Expr) -> ir.Expr | None:
-        """What is meant by an item that is written again, where groups are judged."""
+        """Return the value of a returned item that is repeated here; None except in a scope of groups."""
         del expr
         return None
 
     def names(self) -> list[str]:
-        """Every visible name."""
+        """Return every visible name."""
         own = [name for name in self.own if self.block.since[name] < self.clause]
         return own + self.outer.names() if self.outer else own
 
     def get(self, name: Name) -> Variable:
-        """The variable, or the error that says why there is none."""
+        """Return the variable of this name, or raise T6."""
         variable = self.find(name.text)
         if variable is None:
             raise self.unbound(name)
@@ -125,16 +125,16 @@ class Scope:
         return variable
 
     def unbound(self, name: Name) -> Fault:
-        """T6: nothing visible has this name."""
+        """T6: no variable of this name is visible."""
         return type_fault("T6", f"'${name}' is not bound", name.span, self.why_not(name.text))
 
     def unknown(self, name: Name, params: Iterable[str]) -> Fault:
-        """The same where a parameter could stand as well."""
+        """Return the error where the name could also be a parameter."""
         message = f"'${name}' is neither a parameter nor a bound variable"
         return type_fault(None, message, name.span, self.why_not(name.text, params))
 
     def why_not(self, name: str, also: Iterable[str] = ()) -> str | None:
-        """What to do about a name that is not visible; `also` are other names that could be meant."""
+        """Return the hint for a name that is not visible; `also` are other candidates."""
         if name == ast.ANONYMOUS:
             return "'$_' stands for a different node each time: give the variable a name"
         scope: Scope | None = self
@@ -147,7 +147,7 @@ class Scope:
         return dollar_hint(name, [*also, *self.names()])
 
     def is_unknown(self, name: str, also: Iterable[str]) -> bool:
-        """Whether no block has a variable of this name, and no name is near it."""
+        """True if no block has a variable of this name and no visible name is similar."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.own or name in scope.block.hidden:
@@ -161,7 +161,7 @@ NO_SCOPE = Scope(BlockVariables())
 
 
 def pass_value(name: str) -> Hint:
-    """What to do about a parameter of a query without a head that no value is passed for."""
+    """Return the hint for a parameter of a query without a head that has no value."""
     return Hint(
         f"pass its value: {{'{name}': …}}",
         cli=f"pass its value: -p {name}=…",
@@ -170,7 +170,7 @@ def pass_value(name: str) -> Hint:
 
 
 def dollar_hint(name: str, known: Collection[str]) -> str | None:
-    """Which parameter or variable was probably meant; one letter is like any other, so then all are named."""
+    """Return the most similar parameter or variable; for a name of one letter, all names."""
     if len(name) > 1:
         return did_you_mean(name, known, prefix="$")
     return f"known here: {listing(f'${other}' for other in known)}" if known else None

@@ -1,4 +1,4 @@
-"""Types of what searches and ranks: text predicates, vectors, relevance, and their fusion."""
+"""Types of search functions: text predicates, vector distance, text relevance, and rank fusion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_text_match(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.TextMatch:
-    """`search`, `match_text`, `fuzzy`."""
+    """Check `search`, `match_text`, `fuzzy`."""
     code = "T20" if expr.function == "match_text" else "T19"
     prop, query = _text_arguments(checker, expr, scope, code)
     edits: ir.Expr | None = None
@@ -32,7 +32,7 @@ def check_text_match(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scop
 
 
 def _asks_for_all(expr: ast.CallExpr, code: str) -> bool:
-    """Whether the third argument is the word `all`: nothing else can be written there."""
+    """True if the third argument is the word `all`; any other third argument is an error."""
     word = expr.arguments[2]
     if not isinstance(word, ast.WordExpr) or word.name != "all":
         hint = "write 'all' to ask for every word, or leave it out: any word suffices"
@@ -41,7 +41,7 @@ def _asks_for_all(expr: ast.CallExpr, code: str) -> bool:
 
 
 def check_bm25(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Bm25:
-    """`bm25(text, query)`."""
+    """Check `bm25(text, query)`."""
     return ir.Bm25(*_text_arguments(checker, expr, scope, "T20"))
 
 
@@ -64,7 +64,7 @@ def _text_field(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope, co
 
 
 def _node_field(checker: ExpressionChecker, expr: ast.CallExpr, field: ast.PropertyExpr, scope: Scope) -> ir.Prop:
-    """The property a search or rank function works on; edges are not searched."""
+    """Return the property that a search function reads; it must be a property of a node."""
     if scope.get(field.var).optional:
         message = f"'{expr.function}' works on nodes that are there, and '${field.var}' comes from 'optional'"
         raise type_fault("T31", message, field.span, "search inside the block, or without 'optional'")
@@ -101,13 +101,13 @@ def _count_argument(
 
 
 def check_nearest(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Nearest:
-    """`nearest($x.vector, query)`."""
+    """Check `nearest($x.vector, query)`."""
     field, argument = expr.arguments
     assert isinstance(field, ast.PropertyExpr), "the parser lets nothing else through"
     try:
         prop = _node_field(checker, expr, field, scope)
     except Fault as fault:
-        # Here an unknown property is part of the function's own rule.
+        # An unknown property violates the rule of the function, not T6.
         raise type_fault("T15" if fault.code == "T6" else fault.code, fault.message, fault.span, fault.hint) from None
     if prop.type.scalar != "Vector":
         raise type_fault("T15", f"'nearest' needs a Vector, but {checker.typed(field, prop)}", field.span)
@@ -141,7 +141,7 @@ def check_nearest(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) 
 
 
 def check_rrf(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Rrf:
-    """`rrf(arm, arm * weight, …, k)`: two rankings at least; `k` ranks nothing and comes last."""
+    """Check `rrf(arm, arm * weight, …, k)`: at least two rankings; the constant `k` comes last."""
     arguments = list(expr.arguments)
     last = arguments.pop() if len(arguments) > 2 and not _ranks(arguments[-1]) else None
     found = [checker.attempt(_weighted_arm, checker, argument, scope) for argument in arguments]
@@ -160,7 +160,7 @@ def check_rrf(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> i
 def _weighted_arm(
     checker: ExpressionChecker, expr: ast.Expr, scope: Scope
 ) -> tuple[ir.Nearest | ir.Bm25, ir.Expr | None]:
-    """`ranking` or `ranking * weight`; a weight is a number above 0."""
+    """Check `ranking` or `ranking * weight`; a weight is a number above 0."""
     if not isinstance(expr, ast.ArithmeticExpr) or not _ranks(expr):
         return _arm(checker, expr, scope), None
     weight = checker.check(expr.right, scope)
@@ -178,6 +178,6 @@ def _arm(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> ir.Nearest
 
 
 def _ranks(expr: ast.Expr) -> bool:
-    """Whether an argument of `rrf` is a ranking, weighed or not."""
+    """True if an argument of `rrf` is a ranking, with or without a weight."""
     inner = expr.left if isinstance(expr, ast.ArithmeticExpr) else expr
     return isinstance(inner, ast.CallExpr) and inner.function in RANK

@@ -1,8 +1,8 @@
-"""Does a query fit the schema? The tree in, a checked query out, or every reason why not.
+"""Type checker of queries: syntax tree in, checked query or all errors out.
 
-`check_query` is the door: parameters first, then the match block (`matching`) and what the query
-returns and orders by (`results`), or the statements of a write (`mutations`). Numbers T1, T2, … name the rule that was
-broken. A mistake is reported once: what rests on it is left alone.
+`check_query` checks the parameters, then the match block (`match_block`) and the result (`results`), or the statements
+of a mutation (`mutations`). The codes T1, T2, … name the violated rule. An error is reported once; constructs that
+depend on it are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
 
 def check_query(catalog: Catalog, query: ast.QueryDefinition, source: Source) -> ResolvedRead | ir.MutationIR:
-    """Return the checked query, or raise `TypeCheckError` with every mistake found."""
+    """Return the checked query, or raise `TypeCheckError` with all errors."""
     reporter = Reporter(source)
 
     def report(fault: Fault) -> None:
@@ -49,7 +49,7 @@ def check_query(catalog: Catalog, query: ast.QueryDefinition, source: Source) ->
 
 
 def _params(query: ast.QueryDefinition, report: Report) -> dict[str, PropertyType | None]:
-    """Parameter → type; None for one whose declaration is wrong."""
+    """Return the type of each parameter; None if its declaration has an error."""
     params: dict[str, PropertyType | None] = {}
     for param in query.params:
         name = param.name.text

@@ -1,8 +1,8 @@
-"""Variables that may be of several node types, and hops that follow several edge types.
+"""Variables of several node types, and hops over several edge types.
 
-Such a type is written `A|B`, its members by name: where the plan names a type, it may name a union. Which
-properties the members share is the catalog's to say (`Catalog.node`); here it is settled what may be asked
-of them (T34), and where edges of any type lead (T35).
+A union type is written `A|B`, with its members in alphabetical order, and can stand for a type in a plan.
+`Catalog.node` determines the properties that the members share. This module determines what can be read from a union
+(T34), and where edges of any type lead (T35).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from omnigraph.suggestions import did_you_mean, listing
 
 
 def bound_type(catalog: Catalog, names: Iterable[Name]) -> str:
-    """The type a binding names: node types, and interfaces for those that implement them; T1 for anything else."""
+    """Return the type that a binding names: node types, or interfaces as their implementations; T1 otherwise."""
     found: set[str] = set()
     for name in names:
         if name.text in catalog.nodes:
             found.add(name.text)
         elif name.text in catalog.interfaces:
-            # One that nobody implements has no nodes, and adds nothing to others.
+            # An interface without implementations has no nodes and adds nothing to a union.
             found.update(catalog.implementers[name.text] or (name.text,))
         else:
             raise _unknown_type(catalog, name)
@@ -43,7 +43,7 @@ def _unknown_type(catalog: Catalog, name: Name) -> Fault:
 
 
 def not_shared(catalog: Catalog, union: UnionType, property_: Name) -> Fault:
-    """T34: a property that the members of a union do not share, and who is to blame."""
+    """T34: a property that the members of a union do not share; the message names a member that lacks it."""
     name = property_.text
     hint = did_you_mean(name, union.properties)
     if hint is None:
@@ -63,12 +63,12 @@ def not_shared(catalog: Catalog, union: UnionType, property_: Name) -> Fault:
     return type_fault("T34", message, property_.span, hint)
 
 
-# -- where edges lead --------------------------------------------------------------------------------
+# -- edges -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Route:
-    """The edge types a hop follows, and from which side; `ends` are what its ends are unless they are bound."""
+    """The edge types that a hop follows, and its direction; `ends` are the types of its ends if they are not bound."""
 
     edges: tuple[EdgeType, ...]
     left_is_source: bool
@@ -76,16 +76,16 @@ class Route:
 
     @property
     def left(self) -> str:
-        """What the left end is unless it is bound."""
+        """The type of the left end if it is not bound."""
         return self.ends[0] if self.ends else union_name(left for left, _ in self._sides())
 
     @property
     def right(self) -> str:
-        """What the right end is unless it is bound."""
+        """The type of the right end if it is not bound."""
         return self.ends[1] if self.ends else union_name(right for _, right in self._sides())
 
     def leads_between(self, left: str, right: str, *, undirected: bool) -> bool:
-        """Whether ends of these types are simply those of the edges, all of which lead between these two."""
+        """True if all edges lead exactly between these two types."""
         return self._sides() == {(left, right)} and (left == right or not undirected)
 
     def _sides(self) -> set[tuple[str, str]]:
@@ -94,7 +94,7 @@ class Route:
 
 
 def any_edge(catalog: Catalog, hop: ast.HopClause, left: str | None, right: str | None, least: int, most: int) -> Route:
-    """The edge types that fit the ends; an end without a type is of whatever types the edges lead to."""
+    """Return the edge types that fit the ends; an end without a type has all types that the edges lead to."""
     if hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
         message = f"'${hop.edge_var}' would be an edge of any type"
         raise type_fault("T35", message, hop.edge_var.span, "name the edge type, or drop the edge variable")
@@ -121,7 +121,7 @@ def any_edge(catalog: Catalog, hop: ast.HopClause, left: str | None, right: str 
 
 
 def _reached(ways: set[tuple[str, str]], starts: frozenset[str], least: int, most: int) -> frozenset[str]:
-    """The types at which walks of `least` to `most` steps can end."""
+    """Return the types at which walks of `least` to `most` steps can end."""
     after = [starts]
     again = 0
     while len(after) <= most:
@@ -130,7 +130,7 @@ def _reached(ways: set[tuple[str, str]], starts: frozenset[str], least: int, mos
             again = after.index(step)
             break
         after.append(step)
-    # What comes after the last step known is what came after it was met first, over and over.
+    # The sets of types repeat periodically from the first set that occurs twice.
     period = len(after) - again
     lengths = range(least, min(most, least + len(after)) + 1)
     found = (after[k] if k < len(after) else after[again + (k - again) % period] for k in lengths)

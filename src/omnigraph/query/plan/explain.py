@@ -1,7 +1,7 @@
-"""Plan → text a person can read.
+"""Plan as readable text.
 
-One line per operation in the order it runs, indented inside an anti-join. What stands behind `where` runs
-inside the operation; a line of its own is a filter over whole rows.
+One line per operation in execution order, indented inside a nested pipeline. Conditions behind `where` run inside the
+operation; a condition on its own line filters whole rows.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _OPS = {"contains_item": "contains", "contains_text": "contains"}
 _WIDTH_MAX = 90
 
 Part = ir.Op | str
-"""A line of a plan: an operation, or the word it begins with."""
+"""The subject of a line of a plan: an operation, or the first word of the line."""
 Beside = Callable[[Part], str]
-"""What to write beside a line."""
+"""Returns the note beside a line."""
 
 
 def explain(plan: ir.AnyIR, beside: Beside | None = None) -> str:
-    """Return the plan as text, a newline at its end; with `beside`, with notes in a column of their own."""
+    """Return the plan as text that ends with a newline; with `beside`, with a column of notes."""
     params = ", ".join(f"${param.name}: {param.type}" for param in plan.params)
     head = f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"
     lines = _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
@@ -179,7 +179,7 @@ def _sort_key(key: ir.SortKey, plan: ir.QueryIR, groups: Sequence[ir.Expr]) -> s
 
 
 def _spoken(expr: ir.Expr, groups: Sequence[ir.Expr]) -> ir.Expr:
-    """What is said of a group, with its keys and aggregates written out."""
+    """Return an expression over a group with its keys and aggregates written out."""
     number = ir.column_number(expr)
     return ir.with_parts(expr, lambda part: _spoken(part, groups)) if number is None else groups[number]
 
@@ -189,7 +189,7 @@ def _rank_var(rank: ir.Rank) -> str:
 
 
 def _expr(expr: ir.Expr, level: int = 0) -> str:
-    """The text of an expression, in parentheses where it binds less tightly than `level` asks."""
+    """Return the text of an expression, in parentheses if its precedence is below `level`."""
     own = _level(expr)
     text = _bare(expr, own)
     return f"({text})" if own < level else text
@@ -212,7 +212,7 @@ def _level(expr: ir.Expr) -> int:
 
 
 def _bare(expr: ir.Expr, own: int) -> str:
-    """The text of an expression without parentheses around it; `own` is its precedence."""
+    """Return the text of an expression without parentheses around it; `own` is its precedence."""
     match expr:
         case ir.Const() | ir.ParamRef() | ir.Prop() | ir.Entity() | ir.PathPart() | ir.ColumnRef() | ir.GroupValue():
             return _reference(expr)

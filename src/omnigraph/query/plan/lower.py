@@ -1,13 +1,12 @@
-"""Checked query → plan.
+"""Lowering of a checked query to a plan.
 
-Rows grow along hops from something already bound. A block starts from the outer variables it may use,
-then from its first declared binding, then from the left end of a hop that nothing leads to; whenever a
-hop has a bound end it is taken at once, so every other variable is introduced by an `Expand` and its
-table is never scanned on its own. Optional blocks follow, conditions stand behind the variables they need, negations
-come last.
+Rows are extended along hops from bound variables. A block starts from its outer variables, then from its first declared
+binding, then from the left end of a hop that no other hop reaches. A hop is taken as soon as one of its ends is bound,
+so every other variable is bound by an `Expand` and its table is not scanned. Optional blocks follow, then conditions,
+then negations.
 
-Better orders exist when sizes are known; that is the engine's to decide. What can be decided from the
-query alone is done by the rules of `rewrites`.
+Better orders exist when table sizes are known; the engine chooses them. The rules of `rewrites` do what the query alone
+determines.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from omnigraph.query.plan.rewrites import rewrite
 
 
 def lower(checked: ResolvedRead | MutationIR) -> QueryIR | MutationIR:
-    """Return the plan; a mutation's is ready as it is."""
+    """Return the plan; a checked mutation is already a plan."""
     return checked if isinstance(checked, MutationIR) else lower_read(checked)
 
 
 def lower_read(read: ResolvedRead) -> QueryIR:
-    """Return the plan of a read, rewritten by every rule."""
+    """Return the plan of a read after all rewrites."""
     pipeline = _block(read.block, set())
     return rewrite(
         QueryIR(
@@ -102,7 +101,7 @@ class _Traversal:
         return self._ops
 
     def _starts(self) -> list[tuple[str, str]]:
-        """The variables that a scan can bind, in order of preference, each with its type."""
+        """Return the variables that a scan can bind, in order of preference, each with its type."""
         bindings = [(binding.var, binding.type_name) for binding in self._block.bindings]
         hops = [*self._block.hops, *(path.hops[0] for path in self._block.paths)]
         return bindings + [(hop.left, hop.left_type) for hop in hops]
@@ -140,7 +139,7 @@ class _Traversal:
 
 
 def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
-    """Follow the hop from its left end if that is bound, else from its right end."""
+    """Return the expansion of a hop from its left end if that is bound, else from its right end."""
     forward = hop.left in bound
     src, dst = (hop.left, hop.right) if forward else (hop.right, hop.left)
     direction: Direction = "both" if hop.undirected else "out" if forward == hop.left_is_source else "in"
@@ -161,7 +160,7 @@ def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
 
 
 def find_paths(path: ResolvedPath, bound: set[str]) -> FindPaths:
-    """Follow the path from the first of its nodes that is bound: its start, else its end, else one on the way."""
+    """Return the search of a path from a bound node: its start, else its end, else an inner node."""
     names = path.variables
     known = [place for place, name in enumerate(names) if name in bound]
     place = known[0] if known[0] == 0 or known[-1] < len(path.hops) else known[-1]

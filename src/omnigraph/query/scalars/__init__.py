@@ -1,8 +1,8 @@
-"""The scalar functions of the language: a table with one entry for each.
+"""The scalar functions of the language: a registry with one entry for each.
 
-To add one, write its entry (name, arguments, result, computation, summary), its row in the reference, its case in the
-tests and its rule in the oracle of the tests. Parser, type checker, formatter, `explain`, both engines and the shell
-take it from here.
+To add a function, write its entry (name, arguments, result, computation, summary), its row in the reference, its test
+case, and its rule in the test oracle. The parser, type checker, formatter, `explain`, both engines and the shell read
+the registry.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Arrays for the computations of scalar functions.
+"""Helpers for the computations of scalar functions.
 
-Arrow and numpy are loaded by the first computation: a process that only compiles queries loads neither.
+Arrow and numpy are imported by the first computation; a process that only compiles queries imports neither.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from omnigraph.types import PropertyType
 
 
 class _Lazy:
-    """A module that is imported when something of it is used."""
+    """A module that is imported on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -30,14 +30,16 @@ arrow_columns: Any = _Lazy("omnigraph.scalar_types.columns")
 
 
 def stored_type(type_: PropertyType) -> Any:
-    """The Arrow type of a column."""
+    """Return the Arrow type of a column."""
     from omnigraph.schema.arrow import arrow_type  # noqa: PLC0415 (loads Arrow)
 
     return arrow_type(type_)
 
 
 def by_row(columns: Columns, compute: Callable[..., Any], *, plain: bool = False) -> Any:
-    """One call after the other; null where an argument is. `plain` gives dates as days and instants as milliseconds."""
+    """Call `compute` row by row; null if an argument is null. With `plain`, dates are days and datetimes are
+    milliseconds.
+    """
     arrays = [as_numbers(array) if plain else array for array in columns.arrays]
     rows = zip(*(array.to_pylist() for array in arrays), strict=True)
     found = [None if any(value is None for value in row) else compute(*row) for row in rows]
@@ -51,17 +53,17 @@ def as_numbers(array: Any) -> Any:
 
 
 def valid(array: Any) -> Any:
-    """Where an array has a value, as a numpy mask."""
+    """Return a numpy mask of the values that are not null."""
     return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def filled(array: Any) -> Any:
-    """Numbers as numpy has them, zero where there is none."""
+    """Return numbers as a numpy array, with zero for null."""
     array = as_numbers(array)
     return pc.fill_null(array, pa.scalar(0, array.type)).to_numpy(zero_copy_only=False)
 
 
 def constant(columns: Columns, place: int) -> Any:
-    """The value of an argument that is the same in every row, else `VARIES`; null is never constant."""
+    """Return the value of an argument that is equal in all rows, else `VARIES`; null is never constant."""
     value = columns.constants[place] if place < len(columns.constants) else VARIES
     return VARIES if value is None else value

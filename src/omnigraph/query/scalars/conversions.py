@@ -1,4 +1,4 @@
-"""Scalar functions that convert a value to another type. A text that is no such value has no result."""
+"""Scalar functions that convert a value to another type. A text that denotes no value of the type has no result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _to_integer(columns: Columns) -> Any:
 
 def _integer_in(text: str) -> int | None:
     text = text.strip(WHITE_SPACE)
-    # Python refuses to read thousands of digits.
+    # Python refuses to convert thousands of digits.
     if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > 20:
         return None
     return _integer_of(int(text))
@@ -90,7 +90,7 @@ def _dated(parse: Callable[[str], int]) -> Callable[[Columns], Any]:
         (array,) = columns.arrays
         if array.type == stored_type(columns.call.type):
             return array
-        # Arrow takes the time of day off an instant, and adds none to a date.
+        # Arrow casts a datetime to a date by truncation, and a date to a datetime at midnight.
         return array.cast(pa.timestamp("ms")).cast(stored_type(columns.call.type))
 
     return compute

@@ -1,6 +1,6 @@
-"""Scalar functions of dates and instants: parts, sums, differences.
+"""Scalar functions of dates and datetimes: parts, additions, differences.
 
-Instants are in UTC. The calendar is the proleptic Gregorian one.
+Datetimes are in UTC. The calendar is the proleptic Gregorian calendar.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MS = {"week": 7 * DAY_MS, "day": DAY_MS, "hour": 3_600_000, "minute": 60_000, "
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _TIMES = ("hour", "minute", "second", "millisecond")
 UNITS = (*_MONTHS, *_MS)
-"""The units of time, in the singular; the plural means the same."""
+"""The units of time in the singular; the plural is equivalent."""
 
 _BOTH = tuple(word for unit in UNITS for word in (unit, f"{unit}s"))
 _UNIT = Kind("a unit of time", lambda _: False, units=_BOTH)
@@ -31,7 +31,7 @@ Numbers = Any
 
 
 def _days_and_rest(array: Any) -> tuple[Numbers, Numbers]:
-    """Days since 1970-01-01, and the milliseconds of the day."""
+    """Return the days since 1970-01-01 and the milliseconds of the day."""
     values = filled(array).astype(np.int64)
     if pa.types.is_date32(array.type):
         return values, np.zeros(len(values), np.int64)
@@ -39,7 +39,7 @@ def _days_and_rest(array: Any) -> tuple[Numbers, Numbers]:
 
 
 def _months(days: Numbers) -> Numbers:
-    """Months since January 1970."""
+    """Return the months since January 1970."""
     return days.astype("M8[D]").astype("M8[M]").astype(np.int64)
 
 
@@ -48,7 +48,7 @@ def _first_day(months: Numbers) -> Numbers:
 
 
 def _moved(days: Numbers, months: Numbers) -> Numbers:
-    """Days so many months on; a day that the month does not have is its last one."""
+    """Return the days that many months later; a day that the month does not have becomes its last day."""
     current = _months(days)
     of_month = days - _first_day(current)
     wanted = current + months
@@ -56,7 +56,7 @@ def _moved(days: Numbers, months: Numbers) -> Numbers:
 
 
 def _column(days: Numbers, rest: Numbers, known: Numbers, like: Any) -> Any:
-    """Days, and what is left of them, as dates or instants."""
+    """Return days and milliseconds of the day as dates or datetimes."""
     if pa.types.is_date32(like):
         return pa.array(np.where(known, days, 0).astype(np.int32), mask=~known).cast(like)
     return pa.array(np.where(known, days * DAY_MS + rest, 0), mask=~known).cast(like)
@@ -94,7 +94,7 @@ _PARTS: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
 }
 
 
-# -- sums and differences ----------------------------------------------------------------------------
+# -- additions and differences -----------------------------------------------------------------------
 
 
 def _unit_of(value: ir.Value) -> str:
@@ -103,7 +103,7 @@ def _unit_of(value: ir.Value) -> str:
 
 
 def _with_unit(gives: Callable[[Sequence[ir.Value]], PropertyType]) -> Callable[[Sequence[ir.Value]], Any]:
-    """The type of the result; a Date has no units of the day."""
+    """Return a rule for the type of the result, which is None for a Date with a unit smaller than a day."""
 
     def rule(values: Sequence[ir.Value]) -> PropertyType | None:
         dates = [value.type.scalar for value in values if value.type.scalar in ("Date", "DateTime")]
@@ -118,7 +118,7 @@ def _add(columns: Columns) -> Any:
     array, amounts = columns.arrays[0], columns.arrays[1]
     unit = _unit_of(columns.call.arguments[2])  # type: ignore[arg-type]
     days, rest = _days_and_rest(array)
-    # Any amount beyond twice the range of the calendar leads out of it.
+    # An amount beyond twice the range of the calendar always leaves the range.
     most = 20_000 * 12 // _MONTHS[unit] if unit in _MONTHS else 20_000 * 366 * DAY_MS // _MS[unit]
     if amounts.type == pa.uint64():
         amounts = pc.min_element_wise(amounts, pa.scalar(2**62, pa.uint64()))

@@ -1,4 +1,4 @@
-"""Scalar functions of lists, and those that take whatever has a value. Positions count from 0, or back from the end."""
+"""Scalar functions of lists and of any value. Positions count from 0; negative positions count from the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _last(columns: Columns) -> Any:
 
 
 def _bounds(lists: Any) -> tuple[Any, Any, Any]:
-    """(where each list starts among the items, how many it has, the items)."""
+    """Return (start of each list in the items, length of each list, items)."""
     whole = pa.concat_arrays([lists])
     known = valid(whole)
     offsets = whole.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -54,7 +54,7 @@ def _bounds(lists: Any) -> tuple[Any, Any, Any]:
 
 
 def _places(array: Any) -> Any:
-    """Positions as 64-bit integers; those too large for one select nothing anyway."""
+    """Return positions as 64-bit integers, clipped; a clipped position selects nothing."""
     clipped = pc.min_element_wise(array, pa.scalar(2**62, array.type)) if array.type == pa.uint64() else array
     return pc.fill_null(clipped.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
 
@@ -83,7 +83,7 @@ def _slice(columns: Columns) -> Any:
 
 
 def _gathered(items: Any, starts: Any, counts: Any, known: Any, type_: PropertyType) -> Any:
-    """Lists of runs of items."""
+    """Return lists of runs of items."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     places = np.arange(int(ends[-1])) - np.repeat(ends[:-1] - starts, counts)
     offsets = pa.array(ends.astype(np.int32), mask=np.append(~known, False))
@@ -97,7 +97,7 @@ def _concat(columns: Columns) -> Any:
     type_ = columns.call.type
     arrays = [array.cast(stored_type(type_), safe=False) for array in columns.arrays]
     rows, count = columns.count, len(arrays)
-    # All first lists, then all second ones; each result takes its runs from every one of them.
+    # The items of all arguments are concatenated; each result takes one run from each argument.
     starts, sizes, items = _bounds(pa.concat_arrays(arrays))
     order = np.arange(rows * count).reshape(count, rows).T.ravel()
     known = np.all([valid(array) for array in arrays], axis=0)
@@ -123,7 +123,7 @@ def _coalesce(columns: Columns) -> Any:
     ]
     if not pa.types.is_nested(wanted):
         return pc.coalesce(*arrays)
-    # Arrow coalesces no lists: each row is taken from the column that has it first.
+    # Arrow cannot coalesce lists: each row is taken from the first column that has a value.
     count = len(arrays[0])
     source = np.full(count, -1, np.int64)
     for number, array in enumerate(arrays):

@@ -13,7 +13,7 @@ from omnigraph.types import INTEGER_RANGES
 
 _EXACT = Context(prec=2_000, Emin=-999_999, Emax=999_999, traps=[Overflow])
 _DIGITS_MAX = 400
-"""Rounding to more digits on either side changes no F64, or leaves nothing of it."""
+"""Rounding to more digits on either side leaves an F64 unchanged, or gives zero."""
 _BEYOND = "a number beyond 64 bits"
 
 
@@ -34,7 +34,7 @@ def _sign(columns: Columns) -> Any:
 
 
 def _whole(name: str) -> Callable[[Columns], Any]:
-    """`floor` or `ceil`: integers stay, and there is one zero."""
+    """Return `floor` or `ceil`: integers are unchanged, and -0.0 becomes 0.0."""
 
     def compute(columns: Columns) -> Any:
         (array,) = columns.arrays
@@ -66,8 +66,8 @@ def _round(columns: Columns) -> Any:
     if abs(digits) > 22:
         sure = np.zeros(len(values), bool)
     else:
-        # The power of ten and the rounded number are exact, so that the last operation rounds once. Numbers close to
-        # a half are left to decimal arithmetic: scaling them is not exact.
+        # The power of ten and the rounded number are exact, so that only the last operation rounds. Scaling is not
+        # exact for numbers close to a half; decimal arithmetic rounds these.
         power = 10.0 ** abs(digits)
         with np.errstate(all="ignore"):
             scaled = values * power if digits >= 0 else values / power
@@ -82,7 +82,7 @@ def _round(columns: Columns) -> Any:
 
 
 def round_float(value: float, digits: int) -> float | None:
-    """The F64 nearest to the number rounded to so many decimal digits, halves away from zero."""
+    """Return the F64 nearest to the number rounded to that many decimal digits, halves away from zero."""
     if value in (float("inf"), float("-inf")) or value != value:
         return None
     digits = max(-_DIGITS_MAX, min(_DIGITS_MAX, digits))

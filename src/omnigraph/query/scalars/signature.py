@@ -1,7 +1,7 @@
-"""What an entry of the registry of scalar functions says: name, arguments, result, computation.
+"""Entries of the registry of scalar functions: name, arguments, result, computation.
 
-One entry is all there is to a scalar function. The parser takes the number of arguments from it, the type checker the
-types, the engine the computation. Unless an entry says otherwise, a null argument makes the result null.
+An entry defines a function completely. The parser reads the number of arguments, the type checker the types, the engine
+the computation. By default a null argument makes the result null.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from omnigraph.query.plan import ir
 from omnigraph.types import PropertyType
 
 REPEATS_MAX = 16
-"""The number of arguments a function with any number of them takes."""
+"""The maximum number of arguments of a variadic function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an argument can be: the words for messages, and a test of its type."""
+    """The accepted types of an argument: words for messages, and a predicate."""
 
     words: str
     accepts: Callable[[PropertyType], bool]
     units: tuple[str, ...] = ()
-    """The bare words that can stand here instead of a value."""
+    """The bare words that are accepted instead of a value."""
 
 
 @dataclass(slots=True)
 class Columns:
-    """The arguments of a call on some rows."""
+    """The arguments of a call for a batch of rows."""
 
     arrays: list[Any]
     call: ir.Function
     constants: list[Any] = field(default_factory=list)
-    """The value of each argument that is the same in every row, else `VARIES`."""
+    """The value of each argument that is equal in all rows, else `VARIES`."""
 
     @property
     def count(self) -> int:
@@ -44,7 +44,7 @@ class Columns:
 
 
 VARIES = object()
-"""Stands for an argument that is not the same in every row."""
+"""Marks an argument that differs between rows."""
 
 Compute = Callable[[Columns], Any]
 Typing = Callable[[Sequence[ir.Value]], PropertyType | None]
@@ -52,43 +52,43 @@ Typing = Callable[[Sequence[ir.Value]], PropertyType | None]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A function of single values, row by row."""
+    """A scalar function."""
 
     name: str
     usage: str
     """How a call is written; messages show it."""
     takes: tuple[Kind, ...]
     gives: PropertyType | Typing
-    """The type of the result; a rule gives None where the types of the arguments do not go together."""
+    """The type of the result, or a rule that returns None if the argument types do not fit together."""
     compute: Compute
-    """The results of a call as an Arrow array."""
+    """Returns the results of a call as an Arrow array."""
     summary: str
-    """The line of the reference."""
+    """The summary line of the reference."""
     least: int = -1
-    """The number of required arguments; -1 when all are."""
+    """The number of required arguments; -1 if all are required."""
     repeats: bool = False
-    """The last argument may be repeated."""
+    """The last argument can be repeated."""
     no_result: str | None = None
-    """When a call on values has no result; null in a read, an error in a value that is stored."""
+    """When a call has no result: null in a read, an error in a stored value."""
     null_result: bool = True
     """A null argument makes the result null."""
 
     @property
     def fewest(self) -> int:
-        """The least number of arguments."""
+        """The minimum number of arguments."""
         return len(self.takes) if self.least < 0 else self.least
 
     @property
     def most(self) -> int:
-        """The greatest number of arguments."""
+        """The maximum number of arguments."""
         return REPEATS_MAX if self.repeats else len(self.takes)
 
     def kind(self, place: int) -> Kind:
-        """What the argument at a place can be."""
+        """Return the accepted types of the argument at a position."""
         return self.takes[min(place, len(self.takes) - 1)]
 
     def result(self, values: Sequence[ir.Value]) -> PropertyType | None:
-        """The type of a call on these values; None when they do not go together."""
+        """Return the type of a call with these arguments; None if they do not fit together."""
         found = self.gives(values) if callable(self.gives) else self.gives
         if found is None or not self.null_result:
             return found
@@ -116,24 +116,24 @@ PRINTABLE = Kind(
 
 
 def is_null(value: ir.Expr) -> bool:
-    """Whether an expression is the `null` literal."""
+    """True if an expression is the literal `null`."""
     return isinstance(value, ir.Const) and value.value is None
 
 
 def is_empty(value: ir.Expr) -> bool:
-    """Whether an expression is the literal `[]`, whose items have no type."""
+    """True if an expression is the literal `[]`, whose items have no type."""
     return isinstance(value, ir.Const) and value.value == []
 
 
 def is_unsigned(value: ir.Value) -> bool:
-    """Whether a number is never below zero by its type, or is a constant that is not."""
+    """True if a number cannot be negative, by its type or as a constant."""
     if value.type.scalar in ("U32", "U64"):
         return True
     return isinstance(value, ir.Const) and value.type.is_numeric and value.value >= 0
 
 
 def common_type(types: Sequence[PropertyType]) -> PropertyType:
-    """The type that holds values of mutually compatible types."""
+    """Return the common type of mutually compatible types."""
     first = types[0]
     scalars = {type_.scalar for type_ in types}
     plain = PropertyType(first.scalar, is_list=first.is_list, dim=first.dim)
@@ -145,7 +145,7 @@ def common_type(types: Sequence[PropertyType]) -> PropertyType:
 
 
 def type_of_all(values: Sequence[ir.Value]) -> PropertyType | None:
-    """The type that holds all of these values, nulls left aside; None when there is none. `[]` fits every list."""
+    """Return the common type of these values, ignoring nulls; None if there is none. `[]` fits every list type."""
     known = [value for value in values if not is_null(value)]
     typed = [value for value in known if not is_empty(value)] or known
     if len(typed) < len(known) and not typed[0].type.is_list:
@@ -160,17 +160,17 @@ def type_of_all(values: Sequence[ir.Value]) -> PropertyType | None:
 
 
 def same_number(values: Sequence[ir.Value]) -> PropertyType:
-    """F64 of a float, U64 of a U64, else I64."""
+    """Return F64 for a float, U64 for a U64, else I64."""
     type_ = values[0].type
     return ir.F64 if type_.is_float else PropertyType("U64") if type_.scalar == "U64" else ir.I64
 
 
 def same_type(values: Sequence[ir.Value]) -> PropertyType:
-    """The type of the first argument; an enum is a String."""
+    """Return the type of the first argument; an enum becomes a String."""
     type_ = values[0].type
     return PropertyType(type_.scalar, is_list=type_.is_list, dim=type_.dim)
 
 
 def item_type(values: Sequence[ir.Value]) -> PropertyType:
-    """The type of the items of a list, which may be missing."""
+    """Return the nullable type of the items of a list."""
     return values[0].type.item.with_nullable(True)

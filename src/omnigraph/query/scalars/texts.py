@@ -16,7 +16,7 @@ TEXTS = PropertyType("String", is_list=True)
 
 
 def cut(length: int, start: int, count: int | None) -> tuple[int, int] | None:
-    """The range that a start and a count select of so many places; None for a count below 0."""
+    """Return the range that a start and a count select from `length` positions; None for a negative count."""
     if count is not None and count < 0:
         return None
     first = max(start + length, 0) if start < 0 else min(start, length)
@@ -63,7 +63,7 @@ def _case(name: str) -> Any:
 
 
 def join(columns: Columns) -> Any:
-    """Texts one behind the other."""
+    """Concatenate texts."""
     return pc.binary_join_element_wise(*columns.arrays, pa.scalar(""))
 
 

@@ -24,10 +24,10 @@ CompareOp = OneOf[
 ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 
 ANONYMOUS = "_"
-"""The name of `$_`, which stands for a different node wherever it is written."""
+"""The name of `$_`, which denotes a different node at each occurrence."""
 
 ANY_EDGE = "->"
-"""What stands for an edge's name in a hop over whatever edge there is."""
+"""The edge name of a hop over any edge."""
 
 
 # -- expressions -------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ ANY_EDGE = "->"
 
 @dataclass(frozen=True, slots=True)
 class LiteralExpr:
-    """A constant; a date or datetime keeps the text it was written with."""
+    """A constant; a date or datetime keeps its source text."""
 
     kind: LiteralKind
     value: str | int | float | bool
@@ -44,7 +44,7 @@ class LiteralExpr:
 
 @dataclass(frozen=True, slots=True)
 class ListExpr:
-    """`[a, b, …]`; where only constants make sense, the type checker says so."""
+    """`[a, b, …]`; the type checker requires constants where only these are allowed."""
 
     items: tuple[Expr, ...]
     span: Span = field(default=NOWHERE, compare=False)
@@ -52,7 +52,7 @@ class ListExpr:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`name: value` of an object."""
+    """`name: value` in an object."""
 
     name: Name
     value: Expr
@@ -97,7 +97,9 @@ class CallExpr:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """`when condition then value`; behind a subject the condition is a value to compare it with."""
+    """`when condition then value`; in a `case` with a subject, the condition is the value that the subject is compared
+    with.
+    """
 
     condition: Expr
     value: Expr
@@ -116,7 +118,7 @@ class CaseExpr:
 
 @dataclass(frozen=True, slots=True)
 class WordExpr:
-    """A bare name: an alias of a returned item, or a property where the context supplies the entity."""
+    """A bare name: an alias of a returned item, or a property of the row of a statement."""
 
     name: str
     span: Span = field(default=NOWHERE, compare=False)
@@ -134,7 +136,7 @@ class CompareExpr:
 
 @dataclass(frozen=True, slots=True)
 class LogicExpr:
-    """`a and b and …`, or the same with `or`: at least two parts."""
+    """`a and b and …` or `a or b or …`, with at least two parts."""
 
     op: OneOf["and", "or"]
     parts: tuple[Expr, ...]
@@ -160,7 +162,7 @@ class IsNullExpr:
 
 @dataclass(frozen=True, slots=True)
 class ArithmeticExpr:
-    """`left op right` that computes a value."""
+    """`left op right` with an arithmetic operator."""
 
     op: ArithmeticOp
     left: Expr
@@ -195,7 +197,7 @@ Expr = (
 
 
 def calls_in(node: object) -> Iterator[CallExpr]:
-    """Every call in an expression, the outer ones first."""
+    """Yield every call in an expression, outer calls first."""
     if isinstance(node, CallExpr):
         yield node
     if isinstance(node, tuple):
@@ -211,7 +213,7 @@ def calls_in(node: object) -> Iterator[CallExpr]:
 
 @dataclass(frozen=True, slots=True)
 class PropertyMatch:
-    """`p: value` inside a binding's braces."""
+    """`p: value` in the braces of a binding."""
 
     property: Name
     value: Expr
@@ -231,7 +233,7 @@ class BindingClause:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`{min,max}` on a hop; a missing `max` parses, and is refused by the type checker."""
+    """`{min,max}` on a hop; the type checker refuses a missing `max`."""
 
     min: int
     max: int | None
@@ -287,7 +289,7 @@ class OptionalClause:
 
 @dataclass(frozen=True, slots=True)
 class FilterClause:
-    """A filter: an expression that is true, false or unknown in a row."""
+    """A filter: an expression that is true, false or unknown for a row."""
 
     expr: Expr
     span: Span = field(default=NOWHERE, compare=False)
@@ -380,9 +382,9 @@ class DeleteStatement:
 
 @dataclass(frozen=True, slots=True)
 class UpsertStatement:
-    """`upsert Type { key: value, … } new { … } existing { … } as $x`; a branch that is not written is None.
+    """`upsert Type { key: value, … } new { … } existing { … } as $x`; an omitted branch is None.
 
-    `key` holds the whole key and the assignments that apply to new and existing rows alike.
+    `key` holds the whole key and the assignments that apply to both new and existing rows.
     """
 
     type: Name
@@ -401,9 +403,9 @@ Statement = InsertStatement | UpdateStatement | DeleteStatement | UpsertStatemen
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One or more statements, run in order as one change; `atomic { … }` may hold statements of both kinds.
+    """One or more statements, executed in order as one change; `atomic { … }` can contain statements of both kinds.
 
-    `items` are what it returns of the rows its statements touched.
+    `items` are the returned values of the affected rows.
     """
 
     statements: tuple[Statement, ...]
@@ -418,7 +420,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """`$p: Type?`; the type's name is not looked up yet."""
+    """`$p: Type?`; the type name is not resolved."""
 
     name: Name
     type_name: Name
@@ -427,7 +429,7 @@ class Param:
     nullable: bool = False
     span: Span = field(default=NOWHERE, compare=False)
     alternatives: tuple[str, ...] = ()
-    """Other scalars its value can be read as, where the value alone gave the type."""
+    """Other scalar types of the value, if the type was derived from the value alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,12 +456,12 @@ class QueryDefinition:
 
     @property
     def is_bare(self) -> bool:
-        """Whether the query was written without a head, and so cannot declare its parameters."""
+        """True if the query has no head and so cannot declare its parameters."""
         return self.braces != NOWHERE and self.params_span.start == self.params_span.end
 
     @property
     def is_mutation(self) -> bool:
-        """Whether the query writes."""
+        """True if the query is a mutation."""
         return isinstance(self.body, Write)
 
 

@@ -75,7 +75,7 @@ _FUNCTIONS = {
 
 
 def about_start(cursor: Cursor) -> str | None:
-    """The hint for a word that does not begin a query."""
+    """Return the hint for a word that does not begin a query."""
     token = cursor.token
     if token.kind not in (LOWER, UPPER):
         return None
@@ -92,7 +92,7 @@ def about_start(cursor: Cursor) -> str | None:
 
 
 def about_statement(word: str, type_: str) -> str:
-    """How the statement is written that `word` begins in this or another language."""
+    """Return the syntax of the statement that `word` begins in this or another language."""
     return f"write {_WRITES[word].format(type=type_)}"
 
 
@@ -102,7 +102,7 @@ def _about_read(cursor: Cursor) -> str:
 
 
 def _named(cursor: Cursor) -> tuple[str, str]:
-    """The first type that the next tokens name, and its variable if it is written as in Cypher."""
+    """Return the first type name in the next tokens, and its variable if it is written as in Cypher."""
     for distance in range(1, 24):
         token = cursor.ahead(distance)
         is_keyword = token.text.isupper() and len(token.text) > 1
@@ -114,7 +114,7 @@ def _named(cursor: Cursor) -> tuple[str, str]:
 
 
 def about_part(cursor: Cursor) -> str | None:
-    """The hint for a word behind `match { … }` or behind a part of a read."""
+    """Return the hint for a word behind `match { … }` or behind a part of a read."""
     token = cursor.token
     word = token.text.lower()
     if token.kind not in (LOWER, UPPER):
@@ -127,7 +127,7 @@ def about_part(cursor: Cursor) -> str | None:
 
 
 def about_opening(word: str, cursor: Cursor) -> str | None:
-    """The hint for a part of a query without its opening brace."""
+    """Return the hint for a part of a query without its opening brace."""
     token = cursor.token
     if word == "match" and token.text == "(":
         return _about_read(cursor)
@@ -141,6 +141,6 @@ def about_opening(word: str, cursor: Cursor) -> str | None:
 
 
 def about_function(name: str) -> str | None:
-    """The function of this language that does what one of another language does."""
+    """Return the equivalent of a function of another language."""
     known = _FUNCTIONS.get(name.lower())
     return f"use {known}" if known else None

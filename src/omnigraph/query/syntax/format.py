@@ -1,7 +1,7 @@
-"""Tree → `.gq` text in the one canonical layout, comments kept.
+"""Formatter: syntax tree to `.gq` text in canonical layout, with comments.
 
-A block with one short clause, and a `return`, `order` or assignment list that fits, stand on one line;
-anything longer, and anything with a comment inside, is written one item to a line.
+A block with one short clause, and a `return`, `order` or assignment list that fits, are written on one line. Longer
+ones, and those with a comment inside, are written with one item per line.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def format_queries(text: str, name: str = "<query>") -> str:
 
 
 def print_queries(tree: QueryFile) -> str:
-    """Return the text of a tree that need not come from any source."""
+    """Return the text of a tree, which can be built without a source."""
     return _QueryFormatter(Printer()).file(tree)
 
 
@@ -88,7 +88,7 @@ class _QueryFormatter:
         metas = [self.meta(meta) for meta in query.metas]
         head = f"query {query.name}({', '.join(params)})"
         line = " ".join([head, *metas, "{"])
-        # Only a comment that stays where it is keeps the header long: among parameters, or among annotations.
+        # Only a comment among parameters or annotations forces the long form of the header.
         among_metas = Span(query.params_span.end, query.braces.start)
         stays = printer.has_comment(query.params_span) if params else False
         if not stays and printer.fits(line, among_metas if metas else NOWHERE):
@@ -104,7 +104,7 @@ class _QueryFormatter:
     def long_header(
         self, query: QueryDefinition, head: str, params: list[str], metas: list[str], *, apart: bool
     ) -> None:
-        """Parameters and annotations on lines of their own, where the header is too long for one."""
+        """Write parameters and annotations on separate lines if the header is too long for one line."""
         printer = self.printer
         if printer.fits(f"{head} {{", query.params_span) or not params:
             opener = head
@@ -160,9 +160,9 @@ class _QueryFormatter:
         commas: bool,
         objects: Sequence[ObjectExpr | None] = (),
     ) -> None:
-        """`word { a, b }` if it fits, else one to a line, with commas only where they are needed.
+        """Write `word { a, b }` if it fits, else one item per line, with commas only where the grammar needs them.
 
-        `objects` are those that are objects: one that is too long itself is written a field to a line.
+        `objects` are the items that are objects; one that is too long is written with one field per line.
         """
         printer = self.printer
         line = f"{word} {{ {', '.join(texts)} }}" if texts else f"{word} {{}}"
@@ -177,9 +177,9 @@ class _QueryFormatter:
         printer.close(body.end)
 
     def broken(self, head: str, object_: Expr | None, text: str, span: Span) -> None:
-        """One line, or where that is an object too long for it, a line for each of its fields."""
+        """Write an item on one line, or an object that is too long with one field per line."""
         printer = self.printer
-        # A comment behind the object does not break it: the comment gets a line of its own.
+        # A comment behind the object does not force the long form; it gets its own line.
         if not isinstance(object_, ObjectExpr) or not object_.fields or printer.fits(text, object_.span):
             printer.item(text, span)
             return
@@ -191,7 +191,7 @@ class _QueryFormatter:
         printer.close(object_.span.end, f"}}{tail}", last=span.end)
 
     def block(self, word: str, clauses: Sequence[Clause], start: int, body: Span) -> None:
-        """`word { clause }` if it is one clause that fits, else one to a line."""
+        """Write `word { clause }` if it is one clause that fits, else one clause per line."""
         printer = self.printer
         if len(clauses) == 1 and not isinstance(clauses[0], NotClause | OptionalClause | PathClause):
             line = f"{word} {{ {self.clause(clauses[0])} }}"
@@ -210,7 +210,7 @@ class _QueryFormatter:
         printer.close(body.end)
 
     def path(self, path: PathClause) -> None:
-        """`$p: path { hop }` if it is one hop that fits, else one to a line."""
+        """Write `$p: path { hop }` if it is one hop that fits, else one hop per line."""
         printer = self.printer
         head, tail = f"${path.var}: {path.kind} {{", f"}} by {path.by}" if path.by else "}"
         line = f"{head} {' '.join(map(self.clause, path.hops))} {tail}"
@@ -263,7 +263,7 @@ class _QueryFormatter:
             self.list("return", items, [item.span for item in write.items], write.return_body, commas=False)
 
     def upsert(self, statement: UpsertStatement, name: str) -> None:
-        """All on one line if it fits, else each branch by itself."""
+        """Write the statement on one line if it fits, else one branch per line."""
         branches = [
             ("new", statement.new, statement.new_body),
             ("existing", statement.existing, statement.existing_body),
@@ -274,7 +274,7 @@ class _QueryFormatter:
         line = " ".join(pieces) + name
         parts = [(head, statement.key, statement.key_body, statement.span.start)]
         parts += [(word, assigns, body, body.start) for word, assigns, body in given]
-        # A comment behind the braces follows the line, so it does not keep the statement long.
+        # A comment behind the braces follows the line, so it does not force the long form.
         if self.printer.fits(line, Span(statement.span.start, parts[-1][2].end)):
             self.printer.item(line, statement.span)
             return
@@ -319,13 +319,13 @@ class _QueryFormatter:
     # -- expressions -----------------------------------------------------------------------------
 
     def expr(self, expr: Expr, level: int = 0) -> str:
-        """The text of an expression, in parentheses where it binds less tightly than `level` asks."""
+        """Return the text of an expression, in parentheses if its precedence is below `level`."""
         own = _level(expr)
         text = self.bare(expr, own)
         return f"({text})" if own < level else text
 
     def bare(self, expr: Expr, own: int) -> str:
-        """The text of an expression without parentheses around it; `own` is its precedence."""
+        """Return the text of an expression without parentheses around it; `own` is its precedence."""
         match expr:
             case LiteralExpr() | ListExpr() | ObjectExpr():
                 return self.constructed(expr)
@@ -416,7 +416,7 @@ def _literal_call(call: LiteralCall, text: str) -> str:
 
 
 def _goes_on(text: str) -> bool:
-    """Whether an item begins with what would be read as part of the one before it."""
+    """True if the first token of an item would be parsed as a continuation of the previous item."""
     return text[0] in "-(" or re.split(r"\W", text, maxsplit=1)[0] in ("as", *OPERATOR_WORDS)
 
 
@@ -424,7 +424,7 @@ _ALONE = 8
 
 
 def _level(expr: Expr) -> int:
-    """How tightly an expression holds together; see the grammar."""
+    """Return the precedence of an expression, as in the grammar."""
     match expr:
         case LogicExpr():
             return 1 if expr.op == "or" else 2

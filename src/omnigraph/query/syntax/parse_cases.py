@@ -1,7 +1,7 @@
-"""`case … when … then … else … end`.
+"""Parser of `case … when … then … else … end`.
 
-No word is reserved, so `case` can also be a name. It begins an expression where `when` and then `then` follow before
-the enclosing brackets close. One pass over the tokens finds these places for a whole text.
+No word is reserved, so `case` can also be a name. It begins an expression if `when` and then `then` follow before the
+enclosing brackets close. One pass over the tokens finds these positions for a whole text.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NO_SUBJECT = frozenset({*_WORDS, *_MORE_WORDS})
 
 
 def case_starts(tokens: Sequence[Token]) -> frozenset[int]:
-    """Where the tokens `case` are that begin an expression."""
+    """Return the positions of the tokens `case` that begin an expression."""
     found = set()
     ahead = [0]
-    """For each open bracket: 1 where `then` follows inside it, 2 where `when` follows before that."""
+    """For each open bracket: 1 if `then` follows inside it, 2 if `when` follows before that."""
     for index in range(len(tokens) - 1, -1, -1):
         token = tokens[index]
         if token.text in _CLOSE and token.kind not in (STRING, LOWER):
@@ -49,7 +49,7 @@ def _can_follow(token: Token) -> bool:
 
 
 def parse_case(parser: ExpressionParser, start: int) -> CaseExpr:
-    """The expression behind the word `case`."""
+    """Parse the expression behind the word `case`."""
     cursor = parser.cursor
     cursor.enter()
     subject = None if cursor.at("when") else parser.expression("'when' or a value")

@@ -1,8 +1,8 @@
-"""The expressions of `.gq` text.
+"""Parser of expressions.
 
-Loosest first: `or`, `and`, `not`, one comparison, `+ -`, `* / %`, a minus sign, and what stands alone. No word
-is reserved, so an operator that is a word is one only where an operand can follow it: `{ a: 1 in: 2 }`
-assigns to a property called `in`.
+From lowest to highest precedence: `or`, `and`, `not`, one comparison, `+ -`, `* / %`, a minus sign, primary
+expressions. No word is reserved, so a word is an operator only if an operand can follow it: `{ a: 1 in: 2 }` assigns to
+a property called `in`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WORD_OPERATORS = frozenset(
     {"contains", "starts_with", "ends_with", "icontains", "istarts_with", "iends_with", "matches", "in"}
 )
 OPERATOR_WORDS = WORD_OPERATORS | {"and", "or", "not", "is"}
-"""Words that, behind an operand, can be read as an operator."""
+"""Words that can be operators behind an operand."""
 
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "%")
@@ -70,19 +70,19 @@ _FOREIGN_OPERATORS = {
 
 
 class ExpressionParser(FileParser[QueryDefinition]):
-    """The part of the parser that reads expressions."""
+    """The expression part of the parser."""
 
     @cached_property
     def case_starts(self) -> frozenset[int]:
-        """Where the words `case` are that begin an expression."""
+        """The positions of the words `case` that begin an expression."""
         return case_starts(self.cursor.tokens)
 
     def expression(self, expected: str) -> Expr:
-        """Any expression; `expected` names what a first token that begins none was wanted for."""
+        """Parse an expression; `expected` describes it in the error for a token that cannot begin one."""
         return self.joined("or", expected)
 
     def joined(self, op: str, expected: str) -> Expr:
-        """`a or b or …`, or on the next level `a and b and …`."""
+        """Parse `a or b or …`, or on the next level `a and b and …`."""
         cursor = self.cursor
         mark = cursor.mark
         parts = [self.joined("and", expected) if op == "or" else self.denied(expected)]
@@ -94,7 +94,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return LogicExpr("or" if op == "or" else "and", tuple(parts), cursor.since(mark))
 
     def denied(self, expected: str) -> Expr:
-        """`not a`; a name `not` is told by what stands behind it."""
+        """Parse `not a`; the tokens behind `not` distinguish it from a name."""
         cursor = self.cursor
         if cursor.token.text != "not":
             return self.comparison(expected)
@@ -111,7 +111,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return NotExpr(expr, cursor.since(mark))
 
     def comparison(self, expected: str) -> Expr:
-        """`a = b` and its kin, `a is null`, or just `a`."""
+        """Parse `a = b` and other comparisons, `a is null`, or just `a`."""
         cursor = self.cursor
         mark = cursor.mark
         left = self.sum(expected)
@@ -132,7 +132,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return CompareExpr(op, left, right, cursor.since(mark))
 
     def comparison_operator(self) -> CompareOp | None:
-        """Step over a comparison, if one stands here."""
+        """Consume a comparison operator if there is one."""
         cursor = self.cursor
         text = cursor.token.text
         if text in SYMBOLS or (text in WORD_OPERATORS and self.at_word(text)):
@@ -145,7 +145,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return None
 
     def at_word(self, word: str) -> bool:
-        """Whether an operator that is a word stands here, and not a name: something can follow it."""
+        """True if the next word is an operator and not a name, because an operand can follow it."""
         cursor = self.cursor
         if cursor.token.text != word or cursor.token.kind != LOWER:
             return False
@@ -153,13 +153,13 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return after.text not in _NO_OPERAND and after.kind != END
 
     def null_follows(self) -> bool:
-        """Whether `is` goes on as `is null` or `is not null`."""
+        """True if `is` begins `is null` or `is not null`."""
         cursor = self.cursor
         after = cursor.ahead().text
         return after == "null" or (after == "not" and cursor.ahead(2).text == "null")
 
     def refuse_foreign_operator(self, op: str) -> None:
-        """`==`, `<>` and the like, which other languages have."""
+        """Refuse `==`, `<>` and other operators of other languages, with a hint."""
         hint = _FOREIGN_OPERATORS.get(op + self.cursor.token.text)
         if hint is not None:
             raise self.cursor.fault("a value", hint=hint)
@@ -167,7 +167,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
     # -- arithmetic ------------------------------------------------------------------------------
 
     def sum(self, expected: str) -> Expr:
-        """`a + b * c - …`; each operator counts as a level of nesting, for that is what the tree becomes."""
+        """Parse `a + b * c - …`; each operator counts as a level of nesting, because the tree is nested."""
         cursor = self.cursor
         mark = cursor.mark
         left = self.signed(expected)
@@ -176,7 +176,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return self.chain(_SUMS, self.chain(_PRODUCTS, left, mark), mark)
 
     def chain(self, operators: tuple[str, ...], left: Expr, mark: int) -> Expr:
-        """Operands of one level, put together from the left; the first one is read already."""
+        """Parse the operands of one level, left-associative; the first operand has been parsed."""
         cursor = self.cursor
         levels = 0
         while cursor.token.text in operators and cursor.token.kind == PUNCT:
@@ -193,7 +193,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return left
 
     def arithmetic_operator(self) -> str:
-        """Step over an operator; an arrow is not one."""
+        """Consume an arithmetic operator; an arrow is not one."""
         cursor = self.cursor
         after = [cursor.ahead(distance).text for distance in (1, 2, 3)]
         if cursor.at("-") and (after[0] in ("->", ">") or (after[0] == "[" and ":" in after[1:])):
@@ -201,7 +201,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return cursor.take().text
 
     def signed(self, expected: str) -> Expr:
-        """`-a`; a sign right before a number is part of it."""
+        """Parse `-a`; a sign directly before a number is part of the number."""
         cursor = self.cursor
         if not cursor.at("-"):
             return self.operand(expected)
@@ -215,10 +215,10 @@ class ExpressionParser(FileParser[QueryDefinition]):
         cursor.leave()
         return NegativeExpr(expr, cursor.since(mark))
 
-    # -- what stands alone -----------------------------------------------------------------------
+    # -- primary expressions ---------------------------------------------------------------------
 
     def operand(self, expected: str) -> Expr:
-        """A variable, a property, a literal, a call, or an expression in parentheses."""
+        """Parse a variable, a property, a literal, a call, or an expression in parentheses."""
         cursor = self.cursor
         token = cursor.token
         kind = token.kind
@@ -251,7 +251,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         raise cursor.fault(expected, hint=_about_operand(token, in_clause=expected is CLAUSE))
 
     def single_quoted(self, opened: Token) -> Fault:
-        """The error for a text in single quotes."""
+        """Return the error for a text in single quotes."""
         text = self.cursor.source.text
         closed = text.find("'", opened.end)
         inside = text[opened.end : closed]
@@ -261,7 +261,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return Fault("text is written in double quotes, not in single ones", span, hint=f"write {quote(inside)}")
 
     def word_or_call(self) -> Expr:
-        """`true`, a bare name, or a call."""
+        """Parse `true`, `false`, a bare name, or a call."""
         cursor = self.cursor
         token = cursor.take()
         span = Span(token.start, token.end)
@@ -278,7 +278,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return self.call(token)
 
     def call(self, token: Token) -> CallExpr:
-        """`function(argument, …)`, behind its name."""
+        """Parse the arguments of `function(argument, …)` behind the name."""
         cursor = self.cursor
         function = FUNCTIONS.get(token.text)
         if function is None:
@@ -311,7 +311,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
     # -- literals --------------------------------------------------------------------------------
 
     def atom(self) -> Expr:
-        """A value that can stand in a pattern: a literal, a parameter or `now()`."""
+        """Parse a value of a pattern: a literal, a parameter or `now()`."""
         token = self.cursor.token
         expr = self.signed("a value (a literal, '$param' or now())")
         if isinstance(expr, LiteralExpr | ListExpr | VarExpr) or (
@@ -326,7 +326,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         raise Fault("only a literal, a '$param' or now() can stand here", self.cursor.since(token.start), hint=hint)
 
     def scalar_literal(self, mark: int) -> LiteralExpr:
-        """A string or a number; `mark` is where its sign stands, if it has one."""
+        """Parse a string or a number; `mark` is the position of its sign, if it has one."""
         cursor = self.cursor
         token = cursor.take()
         if token.kind == STRING:
@@ -345,7 +345,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return LiteralExpr("decimal", number, span)
 
     def exponent(self, end: int) -> str:
-        """The exponent glued to a number that ended at `end`, stepped over; empty when there is none."""
+        """Consume the exponent of a number that ends at `end`; empty if there is none."""
         cursor = self.cursor
         token, sign, digits = cursor.token, cursor.ahead(), cursor.ahead(2)
         if token.start != end or token.kind not in (LOWER, UPPER):
@@ -374,7 +374,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return LiteralExpr(kind.literal_call, text, cursor.since(word.start))
 
     def list_literal(self) -> ListExpr:
-        """`[a, b, …]`."""
+        """Parse `[a, b, …]`."""
         cursor = self.cursor
         mark = cursor.mark
         cursor.enter()
@@ -389,12 +389,12 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return ListExpr(tuple(items), cursor.since(mark))
 
     def at_object(self) -> bool:
-        """Whether a brace begins an object, and not a block that stands in the wrong place."""
+        """True if a brace begins an object, and not a misplaced block."""
         first, second = self.cursor.ahead(), self.cursor.ahead(2)
         return first.text == "}" or (second.text == ":" and first.kind in (LOWER, STRING))
 
     def object_literal(self) -> ObjectExpr:
-        """`{ name: value, … }`."""
+        """Parse `{ name: value, … }`."""
         cursor = self.cursor
         mark = cursor.mark
         cursor.enter()
@@ -416,13 +416,13 @@ class ExpressionParser(FileParser[QueryDefinition]):
         return ObjectExpr(tuple(fields), cursor.since(mark))
 
     def integer(self, what: str) -> int:
-        """A whole number without a sign."""
+        """Parse an unsigned integer."""
         return whole_number(self.cursor.expect_digits(what))
 
 
 def whole_number(token: Token) -> int:
-    """The value of a digits token, which must fit 64 bits."""
-    # The length is looked at first: Python refuses to convert thousands of digits.
+    """Return the value of a digits token, which must fit in 64 bits."""
+    # The length is tested first: Python refuses to convert thousands of digits.
     digits = token.text.lstrip("0") or "0"
     if len(digits) > 20 or int(digits) > _U64_MAX:
         raise Fault("the number does not fit 64 bits", Span(token.start, token.end))
@@ -430,12 +430,12 @@ def whole_number(token: Token) -> int:
 
 
 def no_dollar(word: str, span: Span, meant: str) -> Fault:
-    """A variable without its dollar sign."""
+    """Parse a variable; the name has no dollar sign."""
     return Fault(f"'{word}' is not a variable", span, hint=f"variables are written with a dollar sign: '${meant}'")
 
 
 def _about_operand(token: Token, *, in_clause: bool) -> str | None:
-    """What was probably meant by a token that begins no value, or no clause."""
+    """Return a hint for a token that begins neither a value nor a clause."""
     if token.kind == UPPER:
         bound = f"a node type is bound by a variable: '$x: {token.text}'"
         return bound if in_clause else f'text is written in double quotes: "{token.text}"'

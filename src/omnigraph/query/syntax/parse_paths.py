@@ -1,4 +1,4 @@
-"""Paths of `.gq` text: `$p: path { … }`, `$p: shortest { … } by km`, `$p: all shortest { … }`."""
+"""Parser of paths: `$p: path { … }`, `$p: shortest { … } by km`, `$p: all shortest { … }`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _WORDS = ("path", "shortest", "all")
 
 
 def starts_path(cursor: Cursor) -> bool:
-    """Whether `$x:` here names a path: a node type would begin with a capital letter."""
+    """True if `$x:` binds a path; a node type would begin with a capital letter."""
     word, after = cursor.ahead(2), cursor.ahead(3)
     return word.kind == LOWER and (word.text in ("path", "shortest", "all") or after.text == "{")
 
 
 def parse_path(cursor: Cursor, hop: Callable[[], HopClause]) -> PathClause:
-    """A path and the hops it is made of; `hop` reads one of these."""
+    """Parse a path; `hop` parses one of its hops."""
     mark = cursor.mark
     var = name_of(cursor.take())
     cursor.take()

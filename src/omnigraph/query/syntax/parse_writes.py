@@ -1,6 +1,6 @@
-"""The statements of a write, and what a query returns.
+"""Parser of the statements of a mutation, and of `return`.
 
-Statements stand one behind the other, by themselves or in `atomic { … }`; a word that begins none ends them.
+Statements follow each other directly or inside `atomic { … }`; a word that begins no statement ends them.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _READ_PARTS = ("having", "order", "skip", "limit")
 
 
 class WriteParser(ExpressionParser):
-    """Reads writes."""
+    """The mutation part of the parser."""
 
     bare = False
-    """Whether the query has no head and no braces: it ends with the text."""
+    """True if the query has no head and no braces; it ends with the text."""
 
     def closes(self) -> bool:
-        """Whether the query ends here."""
+        """True if the query ends here."""
         return self.cursor.at_end() if self.bare else self.cursor.at("}")
 
     @property
     def closing(self) -> str:
-        """What ends the query, for messages."""
+        """The end of the query, for messages."""
         return "the end of the query" if self.bare else "'}' to close the query"
 
     def opening(self, word: str) -> int:
-        """Step over the brace that opens a part of the query; where it stands."""
+        """Consume the brace that opens a part of the query, and return its position."""
         if not self.cursor.at("{"):
             raise self.cursor.fault(f"'{{' to open '{word}'", hint=about_opening(word, self.cursor))
         return self.cursor.take().start
@@ -55,7 +55,7 @@ class WriteParser(ExpressionParser):
     # -- writes ----------------------------------------------------------------------------------
 
     def write(self) -> Write:
-        """Every statement of a query, and what it returns."""
+        """Parse the statements of a query and its `return`."""
         cursor = self.cursor
         atomic, body = False, Span(0, 0)
         if cursor.at("atomic") and cursor.ahead().text == "{":
@@ -79,7 +79,7 @@ class WriteParser(ExpressionParser):
         return Write(statements, atomic, items, body, return_body)
 
     def statements(self, expected: str, closes: Callable[[], bool]) -> tuple[Statement, ...]:
-        """One statement or more, up to `return` or the end."""
+        """Parse one or more statements, up to `return` or the end."""
         cursor = self.cursor
         statements: list[Statement] = []
         while cursor.token.text in _STATEMENTS:
@@ -94,7 +94,7 @@ class WriteParser(ExpressionParser):
         return tuple(statements)
 
     def statement(self) -> Statement:
-        """One statement."""
+        """Parse one statement."""
         cursor = self.cursor
         mark = cursor.mark
         word = cursor.take().text
@@ -117,7 +117,7 @@ class WriteParser(ExpressionParser):
         return DeleteStatement(type_, where, cursor.since(mark), name)
 
     def row_name(self) -> Name | None:
-        """`as $x`, if it stands here: what to call the rows of the statement."""
+        """Parse an optional `as $x`, the name of the rows of the statement."""
         return (
             name_of(self.cursor.expect_variable("a variable for the rows ('as $x')"))
             if self.cursor.accept("as")
@@ -125,7 +125,7 @@ class WriteParser(ExpressionParser):
         )
 
     def upsert(self, type_: Name, mark: int) -> UpsertStatement:
-        """`{ key } new { … } existing { … }`."""
+        """Parse `{ key } new { … } existing { … }`."""
         cursor = self.cursor
         key, key_body = self.assigns("upsert")
         new, new_body = self.assigns("new") if cursor.accept("new") else (None, Span(0, 0))
@@ -134,7 +134,7 @@ class WriteParser(ExpressionParser):
         return UpsertStatement(type_, key, new, existing, key_body, new_body, existing_body, cursor.since(mark), name)
 
     def assigns(self, word: str) -> tuple[tuple[Assign, ...], Span]:
-        """`{ p: value, … }`; commas may be left out."""
+        """Parse `{ p: value, … }`; commas are optional."""
         cursor = self.cursor
         start = self.opening(word)
         assigns: list[Assign] = []
@@ -149,7 +149,7 @@ class WriteParser(ExpressionParser):
         return tuple(assigns), cursor.since(start)
 
     def where(self, word: str) -> Expr:
-        """`where condition`, which every update and delete has."""
+        """Parse `where condition`, which update and delete require."""
         cursor = self.cursor
         if not cursor.accept("where"):
             raise cursor.fault(
@@ -162,7 +162,7 @@ class WriteParser(ExpressionParser):
     # -- return ----------------------------------------------------------------------------------
 
     def return_block(self) -> tuple[tuple[ReturnItem, ...], Span]:
-        """`{ item, … }` behind `return`; commas may be left out."""
+        """Parse `{ item, … }` behind `return`; commas are optional."""
         cursor = self.cursor
         start = self.opening("return")
         items = [self.return_item()]
@@ -175,7 +175,7 @@ class WriteParser(ExpressionParser):
         return tuple(items), cursor.since(start)
 
     def return_item(self) -> ReturnItem:
-        """`expr` or `expr as alias`."""
+        """Parse `expr` or `expr as alias`."""
         cursor = self.cursor
         mark = cursor.mark
         expected = "what to return ('$x.property', '$x', an aggregate, …)"

@@ -1,10 +1,11 @@
-"""`.gq` text → tree.
+"""Parser of `.gq` text.
 
-Recursive descent over the shared cursor. No word is reserved, so a clause is told by the first few
-tokens: `$x :` binds (a path, if a small letter follows), `$a word $b` hops, everything else that starts an
-expression is a condition. A broken query is skipped up to the next `query name(`, so one file reports several
-mistakes.
-Expressions are read by `parse_expressions`, writes by `parse_writes`.
+Recursive descent over the shared cursor. No word is reserved, so the first few tokens determine the kind of a clause:
+`$x :` is a binding (a path if a lower-case letter follows), `$a word $b` is a hop, and any other beginning of an
+expression is a condition. After an error the parser continues at the next `query name(`, so that one run reports
+several errors.
+
+`parse_expressions` parses expressions, `parse_writes` mutations.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ _CONNECTIVES = {
 
 
 def parse_queries(text: str, name: str = "<query>") -> QueryFile:
-    """Return the tree of `text`, or raise `ParseError` with every mistake found."""
+    """Return the tree of `text`, or raise `ParseError` with all errors."""
     return parse_source(Source(text, name))[0]
 
 
 def parse_source(source: Source) -> tuple[QueryFile, list[Comment]]:
-    """Return the tree and the comments, which only a formatter wants."""
+    """Return the tree and the comments, which the formatter needs."""
     parser = _QueryParser(source)
     queries, comments = parser.parse(parser.query, _at_query)
     return QueryFile(queries), comments
@@ -120,7 +121,7 @@ class _QueryParser(WriteParser):
         return QueryDefinition(name, tuple(params), metas, body, params_span, cursor.since(opened), cursor.since(mark))
 
     def bare_query(self) -> QueryDefinition:
-        """A `match … return …` or statements without a head: a whole text that is one query."""
+        """Parse a text that is one query without a head: `match … return …`, or statements."""
         cursor = self.cursor
         mark = cursor.mark
         self.bare = True
@@ -213,7 +214,7 @@ class _QueryParser(WriteParser):
         )
 
     def having(self) -> tuple[tuple[FilterClause, ...], Span]:
-        """`having { condition … }`, if it stands here."""
+        """Parse an optional `having { condition … }`."""
         cursor = self.cursor
         if not cursor.accept("having"):
             return (), Span(0, 0)
@@ -225,7 +226,7 @@ class _QueryParser(WriteParser):
         return tuple(conditions), cursor.since(start)
 
     def row_count(self, word: str) -> tuple[int | VarExpr | None, Span]:
-        """`skip n` or `limit n`, if it stands here; n may be a parameter."""
+        """Parse an optional `skip n` or `limit n`; n can be a parameter."""
         cursor = self.cursor
         start = cursor.mark
         if not cursor.accept(word):
@@ -265,18 +266,18 @@ class _QueryParser(WriteParser):
         return self.condition()
 
     def starts_hop(self, after: Token) -> bool:
-        """Whether `$a` and this token begin a hop rather than a comparison."""
+        """True if `$a` and this token begin a hop rather than a comparison."""
         cursor = self.cursor
         if after.kind == LOWER:
             if after.text not in OPERATOR_WORDS:
                 return True
             if after.text == "not":
                 return False
-            # `$a contains $b` is a hop over an edge of that name; `$a contains $b.p` cannot be.
+            # `$a contains $b` is a hop over an edge of that name; `$a contains $b.p` is a comparison.
             return cursor.ahead(2).text == "{" or (cursor.ahead(2).kind == VAR and cursor.ahead(3).text != ".")
         if after.kind == UPPER or after.text == ANY_EDGE:
             return True
-        # `$a < word` compares; what closes the brackets, or only a hop can have, tells `$a <edge> $b`.
+        # `$a < word` is a comparison; the closing bracket, or syntax that only a hop has, identifies `$a <edge> $b`.
         edge, closed = cursor.ahead(2), cursor.ahead(3)
         named = edge.kind in (LOWER, UPPER) and closed.text in (">", "{", "|")
         return after.text == "<" and (named or edge.text == ANY_EDGE)
@@ -350,7 +351,7 @@ class _QueryParser(WriteParser):
         return Bounds(low, high, cursor.since(mark))
 
     def condition(self) -> FilterClause:
-        """An expression that can be true or false: a comparison, a text predicate, these joined, a Bool."""
+        """Parse a condition: a comparison, a text predicate, a combination of these, or a Bool."""
         cursor = self.cursor
         mark = cursor.mark
         token, after = cursor.token, cursor.ahead()
@@ -365,7 +366,7 @@ class _QueryParser(WriteParser):
         return FilterClause(expr, cursor.since(mark))
 
     def can_stand_alone(self, expr: Expr) -> bool:
-        """Whether an expression is a condition by its form, or may be a Bool because nothing goes on behind it."""
+        """True if an expression is a condition by its form, or can be a Bool because its clause ends here."""
         if isinstance(expr, PropertyExpr):
             return self.begins_clause()
         if isinstance(expr, CallExpr):
@@ -373,7 +374,7 @@ class _QueryParser(WriteParser):
         return isinstance(expr, CompareExpr | LogicExpr | NotExpr | IsNullExpr | CaseExpr)
 
     def begins_clause(self) -> bool:
-        """Whether what stands here can be the next clause, or ends the block."""
+        """True if the next token begins a clause or ends the block."""
         token, after = self.cursor.token, self.cursor.ahead()
         if token.kind == LOWER:
             return (
@@ -384,7 +385,7 @@ class _QueryParser(WriteParser):
         return token.kind == VAR or token.text in ("}", "(")
 
     def no_comparison(self, left: Expr) -> Fault:
-        """The error for an expression that is no condition, where more was expected behind it."""
+        """Return the error for an expression that is not a condition, where a comparison is expected behind it."""
         cursor = self.cursor
         op = cursor.token.text
         hint = _FOREIGN_WORDS.get(op)
@@ -425,5 +426,5 @@ def _at_query(cursor: Cursor) -> bool:
 
 
 def _is_foreign_node(first: Token, second: Token) -> bool:
-    """Whether a parenthesis opens a node of another language: `(a:Type`, `(:Type`, `($a)`."""
+    """True if a parenthesis opens a node pattern of another language: `(a:Type`, `(:Type`, `($a)`."""
     return first.text in (":", ")") or (first.kind in (LOWER, VAR) and second.text in (":", ")"))

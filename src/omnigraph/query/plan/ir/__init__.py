@@ -1,17 +1,17 @@
-"""The plan of a query: frozen, typed, and complete.
+"""The plan of a query: immutable, typed and complete.
 
-Nothing in it needs the schema's text or a name lookup: variables are unique across the whole plan
-(a name the user reused in a `not` block is told apart by a `#` suffix no source can contain), every
-expression carries its type, constants are in the form tables store, hops know their direction.
+A plan needs neither the text of the schema nor a name lookup. Variables are unique in the whole plan: a name reused in
+a `not` block gets a `#` suffix, which no source can contain. Every expression has a type, constants are in stored form,
+and hops have a direction.
 
 A read is a pipeline of operations over a bag of rows, each row binding variables to entities:
 
     NodeScan   cross product with the rows of a node table that pass `filters`
-    Expand     follow an edge from a bound variable; see the class
-    Filter     keep rows where the condition is definitely true
-    FindPaths  follow hops from a bound variable, and bind the paths themselves
-    AntiJoin   drop rows for which the inner pipeline, its outer variables fixed, yields any row
-    LeftJoin   extend rows by what the inner pipeline yields; a row it yields nothing for stays as it is
+    Expand     follow an edge from a bound variable
+    Filter     keep rows for which the condition is true
+    FindPaths  follow hops from a bound variable and bind the paths
+    AntiJoin   drop rows for which the inner pipeline, with its outer variables fixed, returns a row
+    LeftJoin   extend rows by those of the inner pipeline; a row without any is kept with nulls
 
 followed by columns, order and limit.
 """

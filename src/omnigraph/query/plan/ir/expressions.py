@@ -1,4 +1,4 @@
-"""Expressions of a plan: typed, with every name resolved, constants in the form tables store."""
+"""Expressions of a plan: typed, with all names resolved and constants in stored form."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from omnigraph.query.aggregates import AggregateFunction
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 NOW = "__nanograph_now"
-"""The parameter that carries the one instant `now()` means in a whole execution."""
+"""The parameter that holds the value of `now()`, which is constant during an execution."""
 
 ROW = "row"
-"""The variable of a mutation's `where`: the row being looked at."""
+"""The variable of the `where` of a mutation: the current row."""
 
 GROUP = "#group"
-"""The variable of what speaks of groups: a group's keys and aggregates, named by their numbers in `group_exprs`."""
+"""The variable of expressions over groups: the keys and aggregates of a group, named by their index in `group_exprs`.
+"""
 
 RANKED = "#ranked"
-"""The variable of what is known of a ranked row beside its entities: its fused score, and why it is where it is."""
+"""The variable of the ranking data of a row: its fused score and the explanation of its rank."""
 
 TYPE = "#type"
-"""The property of a variable of several types that says which of them its node is of."""
+"""The property that holds the type of the node, for a variable of several types."""
 
 BOOL = PropertyType("Bool")
 F64 = PropertyType("F64")
@@ -31,7 +32,7 @@ DATETIME = PropertyType("DateTime")
 
 STRING = PropertyType("String")
 NULL = PropertyType("String", nullable=True)
-"""The type of a `null` that nothing around it gives a type to."""
+"""The type of a `null` whose context determines no type."""
 
 CompareOp = Literal[
     "=", "!=", "<", "<=", ">", ">=", "contains_item", "contains_text", "starts_with", "ends_with", "matches"
@@ -42,14 +43,14 @@ Direction = Literal["out", "in", "both"]
 PathKind = Literal["path", "shortest", "all shortest"]
 
 LENGTH, WEIGHT = "#length", "#weight"
-"""What a path has like properties: how many edges, and what they add up to."""
+"""The properties of a path: its number of edges and their total weight."""
 
 PATH_PARTS = ("#nodes:", "#edges:")
-"""How the name of a property of a path begins that lists a property of its nodes or edges: part, scalar, property."""
+"""Prefixes of the properties of a path that list a property of its nodes or edges: part, scalar, property."""
 
 
 def path_property(part: str, scalar: str, name: str) -> str:
-    """The name of the property of a path that lists a property of each of its nodes or edges."""
+    """Return the name of the property of a path that lists a property of its nodes or edges."""
     return f"#{part}:{scalar}:{name}"
 
 
@@ -63,7 +64,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class ParamRef:
-    """A parameter's value."""
+    """The value of a parameter."""
 
     name: str
     type: PropertyType
@@ -71,7 +72,7 @@ class ParamRef:
 
 @dataclass(frozen=True, slots=True)
 class Prop:
-    """A property of the entity a variable is bound to."""
+    """A property of the entity that a variable is bound to."""
 
     var: str
     name: str
@@ -80,7 +81,7 @@ class Prop:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A whole node, as an object of its id and properties."""
+    """A whole node as an object of its id and properties."""
 
     var: str
     type_name: str
@@ -89,7 +90,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A test that is true, false, or (with a null operand) unknown."""
+    """A comparison; unknown if an operand is null."""
 
     op: CompareOp
     left: Expr
@@ -103,7 +104,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """Does the text hold a token of the query, `every` one, or (fuzzy) one within `max_edits` of it?"""
+    """True if the text contains a token of the query, `every` token, or (fuzzy) a token within `max_edits` of one."""
 
     function: TextFunction
     prop: Prop
@@ -126,7 +127,7 @@ class Nearest:
 
     @property
     def type(self) -> PropertyType:
-        """F64; null where the vector is."""
+        """F64; nullable if the vector is."""
         return F64.with_nullable(self.prop.type.nullable)
 
 
@@ -150,7 +151,7 @@ class Rrf:
     arms: tuple[Nearest | Bm25, ...]
     k: Expr
     weights: tuple[Expr | None, ...] = ()
-    """What each arm counts, one where there is none; empty when each counts one."""
+    """The weight of each arm; None means 1. Empty if all weights are 1."""
 
     @property
     def type(self) -> PropertyType:
@@ -160,18 +161,18 @@ class Rrf:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One value for a group of rows."""
+    """An aggregate function over a group of rows."""
 
     function: AggregateFunction
     argument: Expr
     type: PropertyType | ListType
     distinct: bool = False
-    """Each value of a group counts once."""
+    """Equal values of a group count once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRef:
-    """The value of an earlier returned column."""
+    """The value of an earlier column of the result."""
 
     index: int
     type: ResultType
@@ -179,7 +180,7 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """True, false or unknown by Kleene: an unknown part decides nothing unless it could not matter."""
+    """Conjunction or disjunction in three-valued (Kleene) logic."""
 
     op: Literal["and", "or"]
     parts: tuple[Condition, ...]
@@ -192,7 +193,7 @@ class Logic:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite; unknown stays unknown."""
+    """Negation; unknown stays unknown."""
 
     part: Condition
 
@@ -204,7 +205,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """Whether a value is not there; never unknown."""
+    """True if a value is null; never unknown."""
 
     value: Expr
 
@@ -216,7 +217,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Two numbers and what comes out; null when an operand is, or when there is no result in `type`."""
+    """Arithmetic of two numbers; null if an operand is null or if `type` cannot represent the result."""
 
     op: ArithmeticOp
     left: Expr
@@ -226,7 +227,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """A number with the other sign."""
+    """The negative of a number."""
 
     value: Expr
     type: PropertyType
@@ -234,9 +235,9 @@ class Negative:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A value computed from values: a scalar function of `query.scalars`, `case`, or `type`.
+    """A scalar function of `query.scalars`, `case`, or `type`.
 
-    The arguments of `case` are a condition and a value in turns, and the value of `else` at the end.
+    The arguments of `case` are conditions and values in turn, followed by the value of `else`.
     """
 
     name: str
@@ -255,7 +256,7 @@ class PathPart:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Values under names, in their order."""
+    """An object: named values in order."""
 
     fields: tuple[tuple[str, Expr], ...]
 
@@ -267,7 +268,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """Values of one type, one behind the other."""
+    """A list of values of one type."""
 
     items: tuple[Expr, ...]
     type: ListType
@@ -275,7 +276,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What put a row where it is in the ranking the rows are ordered by: an object for each ranker."""
+    """The explanation of the rank of a row: one object for each ranker."""
 
     @property
     def type(self) -> ListType:
@@ -285,7 +286,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class GroupValue:
-    """A key or an aggregate of a group that is no plain value; a plain one is a `Prop` of `GROUP`."""
+    """A key or an aggregate of a group that is an object or a list; a plain value is a `Prop` of `GROUP`."""
 
     index: int
     type: ObjectType | ListType
@@ -305,22 +306,22 @@ WHY = ListType(
 Rank = Nearest | Bm25 | Rrf
 Computed = Arithmetic | Negative | Function
 Value = Const | ParamRef | Prop | Compare | TextMatch | Logic | Not | IsNull | Computed | Rank
-"""What has the type of a property."""
+"""Expressions whose type is a property type."""
 Made = Object | ListOf | Why | GroupValue
-"""What is only returned: objects and lists, put together by the query."""
+"""Objects and lists built by the query, which can only be returned."""
 Expr = Value | Entity | PathPart | Made | Aggregate | ColumnRef
 Condition = Compare | TextMatch | Logic | Not | IsNull | Prop | ParamRef | Const | Computed
-"""What can filter: the tests, and any other expression of type Bool."""
+"""Expressions that can filter: predicates, and any other expression of type Bool."""
 
 
 def group_column(index: int, expr: Expr) -> Prop | GroupValue:
-    """One of the keys and aggregates of a group, as a value of the group."""
+    """Return a key or an aggregate as a value of the group."""
     type_ = expr.type
     return Prop(GROUP, str(index), type_) if isinstance(type_, PropertyType) else GroupValue(index, type_)
 
 
 def column_number(expr: Expr) -> int | None:
-    """Which of the keys and aggregates of a group an expression is, if that is all it is."""
+    """Return the index of the key or aggregate that an expression refers to; None for any other expression."""
     if isinstance(expr, GroupValue):
         return expr.index
     return int(expr.name) if isinstance(expr, Prop) and expr.var == GROUP else None
@@ -348,7 +349,7 @@ def parts_of(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """An expression and everything it is made of."""
+    """Yield an expression and all its operands, recursively."""
     yield expr
     for part in parts_of(expr):
         yield from walk(part)
@@ -380,7 +381,7 @@ def with_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def variables_of(expr: Expr) -> Iterator[str]:
-    """The variables an expression reads, with repeats."""
+    """Yield the variables that an expression reads, with repeats."""
     if isinstance(expr, Prop | Entity | PathPart):
         yield expr.var
     elif isinstance(expr, GroupValue):
@@ -390,7 +391,7 @@ def variables_of(expr: Expr) -> Iterator[str]:
 
 
 def conjuncts_of(condition: Condition) -> Iterator[Condition]:
-    """The conditions that must all be true for this one to be."""
+    """Yield the conjuncts of a condition."""
     if isinstance(condition, Logic) and condition.op == "and":
         for part in condition.parts:
             yield from conjuncts_of(part)

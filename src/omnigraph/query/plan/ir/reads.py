@@ -37,11 +37,10 @@ class NodeScan:
 class Expand:
     """Follow `edge_type` from the bound `src_var` to `dst_var`.
 
-    Without `edge_var` each far node counts once per row; with it, each edge row does. When
-    `dst_bound`, the far variable already has a value and the row stays only if it is reached (once
-    per edge row when there is an `edge_var`). `max_hops` below `min_hops` reaches nothing. `backward`:
-    `src_var` is where the hop ends, not where it starts.
-    `dst_filters` and `edge_filters` speak of the far node and of the edge alone.
+    Without `edge_var`, a row is extended once by each node reached; with it, once by each edge. With `dst_bound`, the
+    far variable is already bound, and the row is kept only if its node is reached (once per edge with an `edge_var`).
+    `max_hops` below `min_hops` reaches nothing. With `backward`, `src_var` is the end of the hop, not its start.
+    `dst_filters` apply to the far node, `edge_filters` to the edge.
     """
 
     src_var: str
@@ -57,20 +56,21 @@ class Expand:
     edge_filters: tuple[Condition, ...] = ()
     backward: bool = False
     also: tuple[str, ...] = ()
-    """Other edge types that are followed as well; then there is no `edge_var`."""
+    """Alternative edge types; then there is no `edge_var`."""
     src_type: str | None = None
-    """What `src_var` is of where the ends are not simply those of the edges: nodes that are not at such an edge fall
-    away, and edges may lead between other types than one another. None where that is not so."""
+    """The type of `src_var` if the ends are not exactly the endpoint types of every edge type, else None. Nodes of
+    other types have no such edge, and the edge types can differ in their endpoints.
+    """
 
     @property
     def edge_types(self) -> tuple[str, ...]:
-        """Every edge type that is followed."""
+        """All edge types that are followed."""
         return (self.edge_type, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """A hop of a path, as it is walked: over `edge_types` to `dst_var`, which must pass `filters`."""
+    """One hop of a path in the direction of traversal: over `edge_types` to `dst_var`, which must pass `filters`."""
 
     dst_var: str
     dst_type: str
@@ -81,15 +81,16 @@ class PathStep:
     dst_bound: bool = False
     filters: tuple[Condition, ...] = ()
     across: bool = False
-    """Edges may lead to nodes of other types than `dst_type`."""
+    """Edges can lead to nodes of other types than `dst_type`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindPaths:
-    """Bind `var` to paths, a row for each: all there are, or for each pair of ends a shortest or all shortest ones.
+    """Bind `var` to paths, one row each: all paths, or for each pair of ends one or all shortest paths.
 
-    A path visits no node twice. From the bound `src_var` it is followed along `ahead` to its end, and along `back`
-    to its start. With `by`, what the edges have of that property is added up, and shortest is the smallest sum.
+    A path visits no node twice. The search follows `ahead` from the bound `src_var` to the end of the path, and `back`
+    to its start. With `by`, the weight of a path is the sum of that property of its edges, and the shortest path is the
+    one of least weight.
     """
 
     var: str
@@ -100,36 +101,36 @@ class FindPaths:
     kind: PathKind = "path"
     by: str | None = None
     filters: tuple[Condition, ...] = ()
-    """What must be true of the path alone."""
+    """Conditions on the path alone."""
     measured: bool = False
-    """Nobody looks at what is on a path: its ends and its length or weight are enough."""
+    """The query reads only the ends and the length or weight of the path, not its nodes and edges."""
 
     @property
     def steps(self) -> tuple[PathStep, ...]:
-        """Every step, as they are walked."""
+        """All steps in the order of traversal."""
         return self.ahead + self.back
 
     @property
     def edge_types(self) -> tuple[str, ...]:
-        """Every edge type that is followed."""
+        """All edge types that are followed."""
         return tuple(dict.fromkeys(edge_type for step in self.steps for edge_type in step.edge_types))
 
     @property
     def bound_vars(self) -> tuple[str, ...]:
-        """The variables that have a value before."""
+        """The variables that are bound before the operation."""
         return (self.src_var, *(step.dst_var for step in self.steps if step.dst_bound))
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Keep rows for which the condition is definitely true."""
+    """Keep rows for which the condition is true; unknown is not true."""
 
     condition: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class AntiJoin:
-    """Drop each row for which `inner`, with `outer_vars` fixed to the row's values, has a match."""
+    """Drop each row for which `inner`, with `outer_vars` fixed to the values of the row, has a match."""
 
     outer_vars: tuple[str, ...]
     inner: Pipeline
@@ -137,7 +138,9 @@ class AntiJoin:
 
 @dataclass(frozen=True, slots=True)
 class LeftJoin:
-    """Extend each row by every match of `inner`, its `outer_vars` fixed; without any, keep it without `variables`."""
+    """Extend each row by every match of `inner` with `outer_vars` fixed; a row without a match is kept, its `variables`
+    null.
+    """
 
     outer_vars: tuple[str, ...]
     inner: Pipeline
@@ -150,7 +153,7 @@ Pipeline = tuple[Op, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReturnColumn:
-    """A returned column."""
+    """A column of the result."""
 
     name: str
     expr: Expr
@@ -159,7 +162,7 @@ class ReturnColumn:
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """An ordering expression; for a rank the direction is the one that puts the best first."""
+    """A sort expression; for a ranking, the direction puts the best first."""
 
     expr: Expr
     descending: bool = False
@@ -167,7 +170,7 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True)
 class QueryIR:
-    """A read."""
+    """The plan of a read."""
 
     name: str
     params: tuple[ParamDecl, ...]
@@ -177,23 +180,24 @@ class QueryIR:
     limit: int | None = None
     skip: int = 0
     limit_param: str | None = None
-    """The parameter that says the limit; null is none."""
+    """The parameter that holds the limit; null means no limit."""
     skip_param: str | None = None
     distinct: bool = False
-    """Equal rows of the result are one."""
+    """Duplicate rows of the result are removed."""
     having: tuple[Condition, ...] = ()
-    """What must be true of a group, on `GROUP`."""
+    """Conditions on groups, over `GROUP`."""
     grouped: tuple[Expr, ...] = ()
-    """Keys and aggregates of groups, where some column is computed from them: then all columns are, on `GROUP`."""
+    """Keys and aggregates of groups, if a column is computed from them; then all columns are expressions over `GROUP`.
+    """
 
     @property
     def group_exprs(self) -> tuple[Expr, ...]:
-        """What is known of a group: its aggregates, and the keys it is told by."""
+        """The aggregates and keys of a group."""
         return self.grouped or tuple(column.expr for column in self.columns)
 
     @property
     def group_order(self) -> list[tuple[int | Expr, bool]]:
-        """What groups are ordered by, and whether descending: a number in `group_exprs`, or what is computed."""
+        """The sort keys of groups, each with its direction: an index in `group_exprs`, or an expression."""
         order: list[tuple[int | Expr, bool]] = []
         for key in self.order_by:
             expr = key.expr
@@ -207,10 +211,10 @@ class QueryIR:
 
     @property
     def is_aggregate(self) -> bool:
-        """Whether rows are grouped: by what is not an aggregate, and where equal rows are one, by everything."""
+        """True if rows are grouped: by the expressions that are not aggregates, and with `distinct` by all."""
         return self.distinct or any(isinstance(expr, Aggregate) for expr in self.group_exprs)
 
     @property
     def is_cut(self) -> bool:
-        """Whether how many rows come back is said by `skip` or by a parameter."""
+        """True if `skip` or a parameter determines which rows are returned."""
         return bool(self.skip or self.skip_param or self.limit_param)

@@ -1,4 +1,4 @@
-"""The plan of a change: operations in order."""
+"""The plan of a mutation: operations in order."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from omnigraph.query.plan.ir.expressions import Condition, Expr
 from omnigraph.query.plan.ir.reads import ParamDecl, ReturnColumn
 
-#
-# `name` is the variable of the rows an operation touched, if it has one.
+# `name` is the variable of the rows that an operation affects, if it has one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class InsertNode:
 
 @dataclass(frozen=True, slots=True)
 class InsertEdge:
-    """Add an edge between two nodes given by their ids."""
+    """Insert an edge between two nodes given by their ids."""
 
     type_name: str
     source: Expr
@@ -33,7 +32,7 @@ class InsertEdge:
 
 @dataclass(frozen=True, slots=True)
 class UpdateNodes:
-    """Set properties of the nodes that match."""
+    """Set properties of the nodes that match `where`."""
 
     type_name: str
     values: tuple[tuple[str, Expr], ...]
@@ -43,7 +42,7 @@ class UpdateNodes:
 
 @dataclass(frozen=True, slots=True)
 class UpdateEdges:
-    """Set properties of the edges that match; their endpoints stay."""
+    """Set properties of the edges that match `where`; their endpoints do not change."""
 
     type_name: str
     values: tuple[tuple[str, Expr], ...]
@@ -53,7 +52,7 @@ class UpdateEdges:
 
 @dataclass(frozen=True, slots=True)
 class DeleteNodes:
-    """Remove the nodes that match, and every edge at them."""
+    """Delete the nodes that match `where`, and their edges."""
 
     type_name: str
     where: Condition
@@ -62,7 +61,7 @@ class DeleteNodes:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEdges:
-    """Remove the edges that match."""
+    """Delete the edges that match `where`."""
 
     type_name: str
     where: Condition
@@ -71,9 +70,9 @@ class DeleteEdges:
 
 @dataclass(frozen=True, slots=True)
 class UpsertNode:
-    """Insert a node with this key and `new`, or set `existing` of the node that has the key.
+    """Insert a node with this key and `new`, or set `existing` on the node that has the key.
 
-    Both include the assignments written beside the key.
+    Both include the assignments beside the key.
     """
 
     type_name: str
@@ -88,10 +87,10 @@ MutationOp = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes |
 
 @dataclass(frozen=True, slots=True)
 class MutationIR:
-    """A change: operations in order, published as one commit."""
+    """The plan of a mutation: operations in order, published as one commit."""
 
     name: str
     params: tuple[ParamDecl, ...]
     ops: tuple[MutationOp, ...]
     columns: tuple[ReturnColumn, ...] = ()
-    """What it returns of the rows its operations named."""
+    """The returned values of the rows that the operations name."""

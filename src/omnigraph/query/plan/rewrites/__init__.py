@@ -1,7 +1,7 @@
-"""Rules that make a plan better without changing what it means.
+"""Rules that improve a plan without changing its meaning.
 
-Each rule is a file with one function from pipeline to pipeline; `RULES` is their order. A rule sees one
-pipeline at a time; the insides of anti-joins are rewritten first.
+Each rule is a file with one function from pipeline to pipeline; `RULES` is their order. A rule sees one pipeline at a
+time; nested pipelines are rewritten first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RULES: tuple[Callable[[Pipeline], Pipeline], ...] = (push_down_filters,)
 
 
 def rewrite(query: QueryIR) -> QueryIR:
-    """Apply every rule to every pipeline of the query, then what needs to see the whole of it."""
+    """Apply every rule to every pipeline of the query, then the rules that need the whole query."""
     return measure_paths(replace(query, pipeline=_pipeline(query.pipeline)))
 
 

@@ -1,8 +1,8 @@
-"""Only measure shortest paths that nobody looks at.
+"""Compute only the length or weight of shortest paths whose nodes and edges are not read.
 
-Between two ends there is one shortest path, so where only its length or weight is asked for it does not matter which
-edges it has: how far the ends are from each other is found much faster. Rows that are tied otherwise are told apart by
-the ids of a path's edges; that can only happen where an end has no name.
+Between two ends one shortest path is returned, so if only its length or weight is read, its edges do not matter, and
+computing the distance is much faster. Ties in the order of rows are broken by the ids of the edges of a path; such ties
+can occur only if an end has no name.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from omnigraph.query.syntax.ast import ANONYMOUS
 
 
 def measure_paths(query: QueryIR) -> QueryIR:
-    """Return the query with the paths marked that are only measured."""
+    """Return the query with the paths marked of which only the length or weight is read."""
     shown = {var for expr in query.group_exprs for var in _shown(expr)} | set(_listed(query))
     tied = bool(query.order_by) and not query.is_aggregate
     return replace(query, pipeline=_marked(query.pipeline, shown, tied=tied))
 
 
 def _shown(expr: Expr) -> Iterator[str]:
-    """The paths an expression looks at; counting them does not."""
+    """Yield the paths whose contents an expression reads; counting paths does not read them."""
     if isinstance(expr, PathPart):
         yield expr.var
     if not isinstance(expr, Aggregate) or expr.function != "count":
@@ -43,7 +43,7 @@ def _shown(expr: Expr) -> Iterator[str]:
 
 
 def _listed(node: object) -> Iterator[str]:
-    """The paths of which a property of the nodes or edges is looked at, anywhere in the query."""
+    """Yield the paths of which the query reads a property of the nodes or edges."""
     if isinstance(node, Prop):
         if node.name.startswith(PATH_PARTS):
             yield node.var

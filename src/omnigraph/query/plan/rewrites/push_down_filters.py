@@ -3,9 +3,9 @@
     scan $p: Person | filter $p.age > 30              scan $p: Person where $p.age > 30
     scan $a: A | expand $a -e-> $b | filter $b.x = 1  scan $a: A | expand $a -e-> $b where $b.x = 1
 
-A condition on a variable of an outer pipeline stays a filter; so does one on two variables, right
-behind the operation that binds the last of them, and one on a variable of an `optional` block, which is
-about rows that have none, too.
+A condition on a variable of an outer pipeline stays a filter. A condition on several variables stays a filter behind
+the operation that binds the last of them. A condition on a variable of an `optional` block stays a filter, because it
+also applies to rows in which the variable is null.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from omnigraph.query.plan.ir import (
 
 
 def push_down_filters(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline with every condition as early as it can be."""
+    """Return the pipeline with every condition at its earliest position."""
     binder: dict[str, int] = {}
     for place, op in enumerate(pipeline):
         for var in _bound_by(op):
@@ -88,7 +88,7 @@ def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
 
 
 def _of_paths(op: FindPaths, conditions: list[Condition]) -> FindPaths:
-    """A condition on a node goes into the step that leads there."""
+    """Add a condition on a node to the step that reaches the node."""
 
     def of(var: str) -> tuple[Condition, ...]:
         return tuple(condition for condition in conditions if next(variables_of(condition)) == var)
