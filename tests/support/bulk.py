@@ -89,7 +89,7 @@ class Twins:
     def bulk_load(self, paths: list[str], mode: str, *, set_aside: bool = False, missing: str = "keep") -> LoadResult:
         """Load as a job only."""
         source = FileSource(plan_input(paths, {}, self.runner.parallelism, split_bytes=self.split_bytes))
-        request = LoadRequest(mode, missing=missing, set_aside=set_aside, fetch=self.bulk._fetch)
+        request = LoadRequest(mode, missing=missing, set_aside=set_aside, fetch=self.bulk._context.fetch)
         return load_source(self.bulk._repository, self.runner, source, request)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,9 +69,10 @@ def test_whoever_asks_for_a_line_follows_nothing_again(twins, tmp_path):
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
     twins.load([tmp_path / "in.jsonl"], "append", set_aside=True)
     followed: list[str] = []
-    follow = twins.bulk._fetch
+    context = twins.bulk._context
+    follow = context.fetch
     assert follow is not None
-    twins.bulk._fetch = lambda name: (followed.append(name), follow(name))[1]
+    twins.bulk._context = replace(context, fetch=lambda name: (followed.append(name), follow(name))[1])
     result = twins.bulk_load([str(tmp_path / "in.jsonl")], "overwrite", set_aside=True)
     assert [reject.line for reject in result.rejected] == [2, 4]
     assert len(followed) == 4
