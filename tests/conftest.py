@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from omnigraph.engine import tuning
+from omnigraph.engine import kernels, tuning
 
 if TYPE_CHECKING:
     from support.s3 import S3
@@ -53,6 +53,13 @@ def tune() -> Iterator[Callable[..., None]]:
             stack.enter_context(tuning.replaced(**changes))
 
         yield change
+
+
+@pytest.fixture
+def kernel_loader() -> Iterator[kernels.KernelLoader]:
+    """A loader of compiled kernels for one test; it starts without kernels."""
+    with kernels.isolated() as loader:
+        yield loader
 
 
 @pytest.fixture

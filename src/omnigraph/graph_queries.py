@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from omnigraph.engine.plan.explain import Explained
-from omnigraph.engine.plan.prepared_query import Prepared
+from omnigraph.engine.plan.explain import PlanExplainer
+from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.result.result import Result
 from omnigraph.engine_choice import BulkOptions, solving
 from omnigraph.notebook.tables import Preformatted
@@ -56,19 +56,19 @@ class GraphQueries:
     def explain(self, snapshot: Snapshot, query: QueryText) -> Preformatted:
         """Return the plan of a query with estimated row counts; parameters are checked if there are any."""
         prepared = self._context.plans.get(snapshot, query)
-        plan = prepared.plan if isinstance(prepared, Prepared) else prepared
+        plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared
         if query.params is not None:
             bind_params(plan.params, query.params)
-        if not isinstance(prepared, Prepared):
+        if not isinstance(prepared, PreparedQuery):
             return Preformatted(explain(prepared))
-        return Preformatted(Explained(prepared, snapshot, self._context.cache).before())
+        return Preformatted(PlanExplainer(prepared, snapshot, self._context.cache).before())
 
     def profile(self, request: ReadRequest) -> Preformatted:
         """Run a read by the pipeline and return its plan with actual row counts and times."""
         snapshot = self._context.repository.snapshot(request.branch, request.at)
         result, _, execution = read(self._context, snapshot, request, profile=True)
         assert execution is not None, "the pipeline ran"
-        explained = Explained(execution.prepared, snapshot, self._context.cache)
+        explained = PlanExplainer(execution.prepared, snapshot, self._context.cache)
         return Preformatted(explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms))
 
     def analyze(self, request: AnalysisRequest, snapshot: Snapshot, bulk: BulkOptions) -> Analysis:

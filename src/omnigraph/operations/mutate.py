@@ -12,7 +12,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from omnigraph.engine.result.result import Result
-from omnigraph.engine.result.result_graph import Shape, shape_of
+from omnigraph.engine.result.result_graph import ResultGraph, result_graph_of
 from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.fill_vectors import CachingEmbedder
 from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
@@ -62,7 +62,7 @@ class _Done:
     counts: MutationCounts
     rows: pa.Table
     query_name: str
-    shape: Shape = field(default_factory=Shape)
+    shape: ResultGraph = field(default_factory=ResultGraph)
     snapshot_id: str = ""
 
     def kept(self, *, whole: bool) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         for table in overlay.touched():
             transaction.change(table.key, table.change())
         embedding.record(transaction)
-        done = _Done(run.counts, run.returned(), plan.name, shape_of(plan), transaction.snapshot.commit_id)
+        done = _Done(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.snapshot.commit_id)
         if options.idempotency_key is not None:
             outcome.update(done.kept(whole=not generated))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-from omnigraph.engine.plan.prepared_query import Prepared, prepare
+from omnigraph.engine.plan.prepared_query import PreparedQuery, prepare
 from omnigraph.errors import Hint, InputError
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.requests import QueryText
@@ -25,10 +25,10 @@ class PlanCache:
 
     def __init__(self, catalogs: CatalogCache) -> None:
         self._catalogs = catalogs
-        self._known: OrderedDict[_Key, Prepared | ir.MutationIR] = OrderedDict()
+        self._known: OrderedDict[_Key, PreparedQuery | ir.MutationIR] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, snapshot: Snapshot, query: QueryText) -> Prepared | ir.MutationIR:
+    def get(self, snapshot: Snapshot, query: QueryText) -> PreparedQuery | ir.MutationIR:
         """Return the plan of a query against a snapshot's schema; the plan of a read is prepared to run.
 
         In a query without a head, the values of the parameters determine their types.
@@ -49,10 +49,10 @@ class PlanCache:
                 self._known.popitem(last=False)
         return made
 
-    def get_read(self, snapshot: Snapshot, query: QueryText) -> Prepared:
+    def get_read(self, snapshot: Snapshot, query: QueryText) -> PreparedQuery:
         """Return the plan of a read; a mutation raises `InputError`."""
         prepared = self.get(snapshot, query)
-        if not isinstance(prepared, Prepared):
+        if not isinstance(prepared, PreparedQuery):
             raise InputError(
                 f"query '{prepared.name}' changes the graph",
                 hint=Hint("run it with mutate", cli="run it with 'omnigraph change'"),

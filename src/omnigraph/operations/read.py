@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.cancellation import watching
-from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.exec.projection import Projection
-from omnigraph.engine.fastpath.python_rows import PlainRows
+from omnigraph.engine.fastpath.python_rows import PythonRows
 from omnigraph.engine.result.result import Result
-from omnigraph.engine.result.result_graph import shape_of
+from omnigraph.engine.result.result_graph import result_graph_of
 from omnigraph.engine.search.searcher import EmbedQuery
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import ReadRequest
@@ -55,7 +55,9 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         plan = prepared.plan
         bound = bind_params(plan.params, query.params)
         if prepared.chain is not None and not profile and _permits_fast_path(request):
-            found = prepared.chain.run(Work(prepared.catalog, snapshot, context.cache, limits, watch), bound.values)
+            found = prepared.chain.run(
+                ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch), bound.values
+            )
             if found is not None:
                 elapsed = (time.perf_counter() - started) * 1000
                 return ReadOutcome(result_of(found, plan, snapshot, elapsed), "fastpath")
@@ -69,7 +71,7 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         limits=limits,
         watch=watch,
     )
-    rows = execution.run(listening=profile)
+    rows = execution.run(profiling=profile)
     elapsed = (time.perf_counter() - started) * 1000
     return ReadOutcome(result_of(rows, plan, snapshot, elapsed), "pipeline", execution)
 
@@ -96,7 +98,7 @@ def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:
 
 
 def result_of(
-    rows: pa.Table | Projection | PlainRows,
+    rows: pa.Table | Projection | PythonRows,
     plan: ir.QueryIR,
     snapshot: Snapshot,
     elapsed_ms: float,
@@ -109,6 +111,6 @@ def result_of(
         query_name=plan.name,
         commit_id=snapshot.commit_id,
         elapsed_ms=elapsed_ms,
-        shape=lambda: shape_of(plan),
+        shape=lambda: result_graph_of(plan),
         next=next,
     )

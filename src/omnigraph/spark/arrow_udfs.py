@@ -19,7 +19,7 @@ import pyarrow as pa
 from omnigraph.arrays import one_array
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Mask
-from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.pipeline.job import Job
@@ -105,7 +105,7 @@ class Conditions:
     def mask(self, batch: pa.RecordBatch, job: Job) -> Mask:
         """Which rows pass all of them."""
         rows = MemoryTable({name: batch.column(name) for name in self.columns}, batch.num_rows)
-        frame = Frame(batch.num_rows, {self.var: Bound(rows)})
+        frame = BindingTable(batch.num_rows, {self.var: Binding(rows)})
         evaluator = _evaluator(job.catalog, self.params)
         mask: Mask = np.ones(batch.num_rows, bool)
         for condition in self.conditions:
@@ -147,12 +147,12 @@ class Step:
             names.append(name)
         return pa.record_batch(arrays, names=names)
 
-    def _frame(self, batch: pa.RecordBatch) -> Frame:
+    def _frame(self, batch: pa.RecordBatch) -> BindingTable:
         seen: dict[str, dict[str, pa.Array]] = {}
         for (var, prop), column in self.columns.items():
             seen.setdefault(var, {})[prop] = from_wire(batch.column(column.name), column.type)
-        return Frame(
-            batch.num_rows, {var: Bound(MemoryTable(columns, batch.num_rows)) for var, columns in seen.items()}
+        return BindingTable(
+            batch.num_rows, {var: Binding(MemoryTable(columns, batch.num_rows)) for var, columns in seen.items()}
         )
 
 

@@ -65,13 +65,13 @@ def run_action(
             checkpoint()
             if watch is not None and time.monotonic() - polled >= _POLL_S:
                 polled = time.monotonic()
-                told.say(*job.tasks())
+                told.add_note(*job.tasks())
     except BaseException:
         _cancel(job, thread)
         raise
     if failure:
         raise _explained(step, failure[0]) from failure[0]
-    told.say(total or told.seen_total, total or told.seen_total)
+    told.add_note(total or told.seen_total, total or told.seen_total)
     return outcome[0]
 
 
@@ -85,7 +85,7 @@ class _Told:
         self._last: tuple[int, int] | None = None
         self.seen_total = 0
 
-    def say(self, done: int, total: int) -> None:
+    def add_note(self, done: int, total: int) -> None:
         """Pass on how many tasks are done."""
         self.seen_total = max(self.seen_total, total)
         news = (done, self._total or total)

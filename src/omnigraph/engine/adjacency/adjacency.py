@@ -44,8 +44,8 @@ from omnigraph.engine.adjacency.incremental import (
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.row_mapping import FragmentLayout
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
-from omnigraph.engine.exec.cancellation import checkpoint, say
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.cancellation import add_note, checkpoint
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.query.plan.ir import Direction
 
 AnyCsr = Csr | CsrOverlay
@@ -220,8 +220,8 @@ class EdgeAdjacency:
         rows = np.arange(len(src), dtype=np.int32)
         near, far = _oriented(src, dst, direction)
         if direction == "both":
-            once = np.concatenate([np.ones(len(src), bool), src != dst])
-            near, far, rows = near[once], far[once], np.concatenate([rows, rows])[once]
+            unique = np.concatenate([np.ones(len(src), bool), src != dst])
+            near, far, rows = near[unique], far[unique], np.concatenate([rows, rows])[unique]
         with self._logged(f"building the incident edges of {len(src):,} edges"):
             return build_edge_rows(near, far, rows, self._near(direction).row_count)
 
@@ -263,7 +263,7 @@ class EdgeAdjacency:
     def _logged(self, what: str) -> Iterator[None]:
         """Log the start and the duration of a long operation."""
         checkpoint()
-        say(what)
+        add_note(what)
         told = self.edges.row_count >= tuning.current.adjacency_log_edges_min
         started = time.perf_counter()
         if told:
@@ -309,7 +309,7 @@ def _oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _End
 
 
 def _numbers(ends: pa.ChunkedArray, ids: pa.Array, edges: TableData) -> I32:
-    places = stoppable(lambda: pc.index_in(ends, value_set=ids), len(ends) + len(ids))
+    places = interruptible(lambda: pc.index_in(ends, value_set=ids), len(ends) + len(ids))
     if places.null_count:
         raise dangling(places.null_count, edges)
     return np.asarray(places.to_numpy(), dtype=np.int32)

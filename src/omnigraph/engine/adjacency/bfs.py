@@ -32,7 +32,7 @@ from omnigraph.engine.adjacency.csr import (
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
-from omnigraph.engine.exec.native import gather, slices, stoppable
+from omnigraph.engine.exec.native import gather, interruptible, slices
 from omnigraph.query.plan import ir
 
 _LAST_MARK = np.iinfo(np.int32).max
@@ -69,9 +69,9 @@ class BoundedHops:
         if len(sources) == 1:
             ends = self.reach_from(int(sources[0]), room)
             return np.zeros(len(ends), np.int64), ends
-        once, places = stoppable(lambda: np.unique(sources, return_inverse=True), len(sources))
-        at, found = self.reach(once, room)
-        counts = np.bincount(at, minlength=len(once))
+        unique, places = interruptible(lambda: np.unique(sources, return_inverse=True), len(sources))
+        at, found = self.reach(unique, room)
+        counts = np.bincount(at, minlength=len(unique))
         starts = np.cumsum(counts) - counts
         per_row = counts[places]
         room(int(per_row.sum()))
@@ -231,7 +231,7 @@ def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks,
         return np.concatenate([found, _unmet(neighbours.far(others), marks, mark)]) if len(others) else found
     if len(frontier) <= tuning.current.bfs_small_frontier:
         return _unmet(neighbours.far(frontier), marks, mark)
-    with kernels.twin():
+    with kernels.timed_fallback():
         return _unmet(neighbours.far(frontier), marks, mark)
 
 

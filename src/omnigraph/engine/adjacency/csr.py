@@ -14,7 +14,7 @@ import numpy as np
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.native import gather, slices, stoppable
+from omnigraph.engine.exec.native import gather, interruptible, slices
 
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
 I32 = np.ndarray[Any, np.dtype[np.int32]]
@@ -181,14 +181,14 @@ class EdgeRows:
 
 def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Csr:
     """Build the CSR of pairs in any order; repeated pairs count once."""
-    pairs = stoppable(lambda: distinct(pack(near, far)), len(near))
+    pairs = interruptible(lambda: distinct(pack(near, far)), len(near))
     return Csr(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
 
 
 def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:
     """Build the incident edges of each node, in row order."""
     # One sort of packed numbers is several times faster than a stable argsort.
-    order = stoppable(lambda: low(np.sort(pack(near, np.arange(len(near))))), len(near))
+    order = interruptible(lambda: low(np.sort(pack(near, np.arange(len(near))))), len(near))
     return EdgeRows(offsets_of(near[order], count), edges[order], far[order])
 
 

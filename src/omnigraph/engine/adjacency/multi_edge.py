@@ -12,7 +12,7 @@ from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.csr import NONE, Csr, build
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.cancellation import checkpoint, say
+from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.query.plan.ir import Direction
 
 
@@ -75,7 +75,7 @@ class UnionAdjacency(_CombinedAdjacency):
 
     def _together(self, direction: Direction) -> Csr:
         ways: list[Direction] = ["out", "in"] if direction == "both" else [direction]
-        say(f"{len(self._parts)} edge types combined")
+        add_note(f"{len(self._parts)} edge types combined")
         pairs = [self._pairs(at, way) for at in range(len(self._parts)) for way in ways]
         near = np.concatenate([near for near, _ in pairs])
         far = np.concatenate([far for _, far in pairs])

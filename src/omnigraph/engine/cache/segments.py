@@ -18,7 +18,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.row_mapping import FragmentLayout, RowPositions
 from omnigraph.engine.cache.table_cache import DataCache, Numbers, TableData
-from omnigraph.engine.exec.cancellation import say
+from omnigraph.engine.exec.cancellation import add_note
 
 Body = TypeVar("Body")
 
@@ -86,18 +86,18 @@ def segments_of(data: TableData, name: str, recipe: SegmentBuilder[Body]) -> Seg
     subject = f"{recipe.kind} of '{name}'"
     many = fresh > tuning.current.segment_rows_min
     if not chosen or wasted or (many and len(segments) >= tuning.current.segments_max):
-        say(f"{subject} built from {data.row_count:,} rows")
+        add_note(f"{subject} built from {data.row_count:,} rows")
         made = _made(data, what, 0 if latest else None, None, recipe)
         if latest:
             cache.set_base(what, (made,))
         return _view([made], data)
     if new:
-        say(f"{subject} extended by {fresh:,} rows")
+        add_note(f"{subject} extended by {fresh:,} rows")
         own = many and latest
         added = _made(data, what, len(segments) if own else None, new, recipe)
         cache.set_base(what, tuple([*segments, added] if own else segments))
         return _view([*chosen, added], data)
-    say(f"{subject} reused")
+    add_note(f"{subject} reused")
     cache.set_base(what, tuple(segments))
     return _view(chosen, data)
 
@@ -176,7 +176,7 @@ def _made(
                     maker.put(label, array)
         except OSError as error:
             # The disk is read-only or full: the next process computes the segment again.
-            say(f"not kept: {error.strerror}")
+            add_note(f"not kept: {error.strerror}")
         else:
             for later in range(number + 1, tuning.current.segments_max + 1):
                 disk_cache.remove(folder, (*what, str(later)))

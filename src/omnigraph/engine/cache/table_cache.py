@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
-from omnigraph.engine.exec.cancellation import checkpoint, say
+from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
 
@@ -182,7 +182,7 @@ class TableData:
         return f"column:{self.field_id(name)}"
 
     def _read(self, name: str) -> pa.Array:
-        say(f"'{name}' read")
+        add_note(f"'{name}' read")
         earlier = self.cache.earlier(self, self.column_key(name))
         if earlier is not None:
             known, fragments = earlier

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from omnigraph.engine.adjacency.csr import NONE
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.column_aggregates import total
 from omnigraph.engine.exec.grouping import Groups, over_values
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.exec.reducers import group_sizes, reduce_numbers, reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.query.plan import ir
@@ -24,43 +24,43 @@ from omnigraph.query.plan import ir
 _FLOAT = ir.F64.with_nullable(True)
 
 
-def aggregate(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> pa.Table:
+def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> pa.Table:
     """The result of an aggregate query, ordered and cut; keys are fetched for the groups that are left."""
-    groups = _grouped(plan, frame, evaluator)
+    groups = _grouped(plan, bindings, evaluator)
     if plan.having:
-        groups.keep(groups.judged(plan.having))
+        groups.keep(groups.satisfying(plan.having))
     if plan.distinct and plan.grouped:
-        groups.keep(groups.first_of_equals([column.expr for column in plan.columns]))
+        groups.keep(groups.first_distinct([column.expr for column in plan.columns]))
     order = _order(plan, groups)
     if order is not None:
         groups.keep(order)
     return pa.Table.from_arrays(groups.columns(plan), names=[column.name for column in plan.columns])
 
 
-def _grouped(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> Groups:
+def _grouped(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Groups:
     """The groups; what only shows single values of them is left for later, when fewer groups may be left."""
     exprs = plan.group_exprs
     keys = [number for number, expr in enumerate(exprs) if not isinstance(expr, ir.Aggregate)]
-    places, first = _groups([exprs[number] for number in keys], frame, evaluator)
+    places, first = _groups([exprs[number] for number in keys], bindings, evaluator)
     count = len(first) if keys else 1
-    found = Groups(exprs, keys, frame, places if keys else None, count, evaluator)
-    found.heads = frame.take(first, once=True) if keys else frame
+    found = Groups(exprs, keys, bindings, places if keys else None, count, evaluator)
+    found.heads = bindings.take(first, unique=True) if keys else bindings
     for number, expr in enumerate(exprs):
         if isinstance(expr, ir.Aggregate) and expr.function != "collect":
-            found.computed[number] = _aggregate(expr, frame, found.places, count, evaluator)
+            found.computed[number] = _aggregate(expr, bindings, found.places, count, evaluator)
     return found
 
 
-def _groups(keys: Sequence[ir.Expr], frame: Frame, evaluator: Evaluator) -> tuple[Numbers, Numbers]:
+def _groups(keys: Sequence[ir.Expr], bindings: BindingTable, evaluator: Evaluator) -> tuple[Numbers, Numbers]:
     """(the group of each row, the first row of each group)."""
     if not keys:
         return NONE, NONE
-    groups, count = _dense(evaluator.groups(keys[0], frame).astype(np.int64) + 1)
+    groups, count = _dense(evaluator.groups(keys[0], bindings).astype(np.int64) + 1)
     for key in keys[1:]:
-        codes = evaluator.groups(key, frame).astype(np.int64) + 1
+        codes = evaluator.groups(key, bindings).astype(np.int64) + 1
         groups, count = _dense(groups * (int(codes.max(initial=0)) + 1) + codes)
     first = np.zeros(count, np.int64)
-    first[groups[::-1]] = np.arange(frame.count)[::-1]  # The last write to a place is the first row of its group.
+    first[groups[::-1]] = np.arange(bindings.count)[::-1]  # The last write to a place is the first row of its group.
     return groups, first
 
 
@@ -68,7 +68,7 @@ def _dense(codes: Numbers) -> tuple[Numbers, int]:
     """The same codes without gaps, and how many there are."""
     space = int(codes.max(initial=-1)) + 1
     if space > 4 * len(codes) + 1024:
-        distinct, places = stoppable(lambda: np.unique(codes, return_inverse=True), len(codes))
+        distinct, places = interruptible(lambda: np.unique(codes, return_inverse=True), len(codes))
         return places, len(distinct)
     present = np.zeros(space, bool)
     present[codes] = True
@@ -76,24 +76,26 @@ def _dense(codes: Numbers) -> tuple[Numbers, int]:
     return numbers[codes], int(present.sum())
 
 
-def _aggregate(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
+def _aggregate(
+    call: ir.Aggregate, bindings: BindingTable, groups: Numbers | None, count: int, evaluator: Evaluator
+) -> pa.Array:
     """Return an aggregate of every group; without `groups` all rows are one group."""
-    weight = frame.weight
+    weight = bindings.weight
     if call.distinct:
-        return over_values(call, frame, groups, count, evaluator)
+        return over_values(call, bindings, groups, count, evaluator)
     if isinstance(call.argument, ir.Entity | ir.PathPart):
-        return pa.array(group_sizes(groups, weight, frame.count, count))
+        return pa.array(group_sizes(groups, weight, bindings.count, count))
     if groups is None and weight is None and isinstance(call.argument, ir.Prop):
-        found = total(call.function, frame.bound[call.argument.var], call.argument.name)
+        found = total(call.function, bindings.bound[call.argument.var], call.argument.name)
         if found is not None:
             return found
     if (call.function == "sum" or call.function == "avg") and call.type == _FLOAT:
-        numbers = evaluator.floats(call.argument, frame)
+        numbers = evaluator.floats(call.argument, bindings)
         if numbers is not None:
             return reduce_numbers(call.function, numbers, groups, weight, count)
-    values = evaluator.value(call.argument, frame)
+    values = evaluator.value(call.argument, bindings)
     if groups is None:
-        groups = np.zeros(frame.count, np.int64)
+        groups = np.zeros(bindings.count, np.int64)
     if values.null_count:
         known = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
         values, groups = values.filter(pa.array(known)), groups[known]
@@ -126,5 +128,5 @@ def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:
         first = codes(*wanted[0], None)
         rows = np.flatnonzero(first <= np.partition(first, limit - 1)[limit - 1])
     keys = [codes(*key, rows) for key in reversed(wanted)]
-    order = stoppable(lambda: np.lexsort(keys), count)[:limit]
+    order = interruptible(lambda: np.lexsort(keys), count)[:limit]
     return order if rows is None else rows[order]

@@ -11,7 +11,7 @@ import time
 from omnigraph.checkpoints import checkpoint, current, paced
 from omnigraph.errors import Cancelled, QueryTimeout
 
-__all__ = ["Cancellation", "Watch", "checkpoint", "paced", "say", "watching"]
+__all__ = ["Cancellation", "Watch", "add_note", "checkpoint", "paced", "watching"]
 
 
 class Cancellation:
@@ -30,15 +30,15 @@ class Cancellation:
 class Watch:
     """What one query has to mind."""
 
-    __slots__ = ("_cancellation", "_deadline", "_timeout_s", "listening", "said")
+    __slots__ = ("_cancellation", "_deadline", "_timeout_s", "notes", "profiling")
 
     def __init__(self, timeout_s: float | None = None, cancellation: Cancellation | None = None) -> None:
         self._timeout_s = timeout_s
         self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self._cancellation = cancellation
-        self.listening = False
+        self.profiling = False
         """Whether anybody wants to know what is said."""
-        self.said: list[str] = []
+        self.notes: list[str] = []
 
     @property
     def limited(self) -> bool:
@@ -70,8 +70,8 @@ class watching:  # noqa: N801 (reads as a word, and a generator in its place cos
         current.reset(self._token)
 
 
-def say(what: str) -> None:
+def add_note(what: str) -> None:
     """Tell how something was done, for `profile`."""
     watch = current.get()
-    if isinstance(watch, Watch) and watch.listening:
-        watch.said.append(what)
+    if isinstance(watch, Watch) and watch.profiling:
+        watch.notes.append(what)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.cache.table_cache import Mask
-from omnigraph.engine.exec.binding_table import Bound, is_number
+from omnigraph.engine.exec.binding_table import Binding, is_numeric
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.reducers import reduce_numbers
 from omnigraph.query.aggregates import AggregateFunction
@@ -23,10 +23,10 @@ _BLOCK = 65_536
 """Values selected between two checkpoints."""
 
 
-def total(function: AggregateFunction, bound: Bound, name: str) -> pa.Array | None:
+def total(function: AggregateFunction, bound: Binding, name: str) -> pa.Array | None:
     """Return an aggregate of a property of all rows, null if there is no value; None if numpy cannot compute it."""
     column = bound.data.column(name)
-    if function == "collect" or not is_number(column.type):
+    if function == "collect" or not is_numeric(column.type):
         return None
     values, passing = _values(bound, column)
     count = len(values) if passing is None else int(np.count_nonzero(passing))
@@ -41,7 +41,7 @@ def total(function: AggregateFunction, bound: Bound, name: str) -> pa.Array | No
             return reduce_numbers(numeric, _selected(values, passing, count), None, None, 1)
 
 
-def _values(bound: Bound, column: pa.Array) -> tuple[Values, Mask | None]:
+def _values(bound: Binding, column: pa.Array) -> tuple[Values, Mask | None]:
     """Values, and which of them count; None when all do."""
     type_ = column.type.to_pandas_dtype()
     end = column.offset + len(column)

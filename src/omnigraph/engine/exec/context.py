@@ -42,7 +42,7 @@ NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
-class Step:
+class OperatorProfile:
     """One operation that was done."""
 
     what: ir.Op | str
@@ -57,15 +57,15 @@ class Profile:
     """What happened."""
 
     watch: Watch
-    steps: list[Step] = field(default_factory=list)
+    steps: list[OperatorProfile] = field(default_factory=list)
 
     def note(self, what: ir.Op | str, rows: int, started: float) -> None:
         """If anybody listens, remember an operation, the rows after it, how long it took, and what was said."""
-        if not self.watch.listening:
+        if not self.watch.profiling:
             return
-        said = tuple(dict.fromkeys(self.watch.said))
-        self.watch.said.clear()
-        self.steps.append(Step(what, rows, (time.perf_counter() - started) * 1000, said))
+        notes = tuple(dict.fromkeys(self.watch.notes))
+        self.watch.notes.clear()
+        self.steps.append(OperatorProfile(what, rows, (time.perf_counter() - started) * 1000, notes))
 
 
 class SnapshotTables:
@@ -77,7 +77,7 @@ class SnapshotTables:
         self.multi_edge: dict[tuple[str, ...], MultiEdgeAdjacency] = {}
 
 
-class Work:
+class ExecutionContext:
     """The surroundings of one execution."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Work:
             found = self._opened.multi_edge[types] = MultiEdgeAdjacency([self.adjacency(one) for one in types])
         return found
 
-    def room(self, rows: int, columns: int = 2) -> None:
+    def check_size(self, rows: int, columns: int = 2) -> None:
         """Refuse what would hold too many rows, or too many bytes in so many columns of numbers, before it does."""
         self.check()
         if rows * columns * _NUMBER_BYTES > self.limits.bytes_max:

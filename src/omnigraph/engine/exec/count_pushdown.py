@@ -15,10 +15,10 @@ import numpy as np
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.union_expand import counts_across
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import Bound, Frame, added_up
-from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.binding_table import Binding, BindingTable, weighted_counts
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.cycle_count import common_counts
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.query.plan import ir
 from omnigraph.table_key import TableKey
 
@@ -26,7 +26,9 @@ BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "bot
 _Live = Sequence[frozenset[str]]
 
 
-def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, live: _Live) -> tuple[Frame, int] | None:
+def count_ahead(
+    context: ExecutionContext, pipeline: ir.Pipeline, place: int, bindings: BindingTable, live: _Live
+) -> tuple[BindingTable, int] | None:
     """The rows after the operation at `place`, and how many operations that took; None when rows must be written."""
     op = pipeline[place]
     if not isinstance(op, ir.Expand) or op.edge_var is not None or op.dst_bound or op.dst_filters:
@@ -34,70 +36,72 @@ def count_ahead(work: Work, pipeline: ir.Pipeline, place: int, frame: Frame, liv
     if op.max_hops < op.min_hops:
         return None
     if op.src_type is not None:
-        factor = counts_across(work, op, frame.bound[op.src_var].numbers) if op.dst_var not in live[place] else None
-        return None if factor is None else (_times(frame, factor), 1)
+        factor = (
+            counts_across(context, op, bindings.bound[op.src_var].numbers) if op.dst_var not in live[place] else None
+        )
+        return None if factor is None else (_times(bindings, factor), 1)
     if (op.min_hops, op.max_hops) != (1, 1):
-        return None if op.dst_var in live[place] else (_times_reached(work, op, frame), 1)
+        return None if op.dst_var in live[place] else (_times_reached(context, op, bindings), 1)
     if place + 1 < len(pipeline) and op.dst_var not in live[place + 1]:
-        closer = _closes(op, pipeline[place + 1], frame)
+        closer = _closes(op, pipeline[place + 1], bindings)
         if closer is not None:
-            return _times_closed(work, op, *closer, frame), 2
+            return _times_closed(context, op, *closer, bindings), 2
     if op.dst_var not in live[place]:
-        sources = frame.bound[op.src_var]
-        adjacency = work.hops(op.edge_type, op.also)
-        many = frame.count * 4 >= sources.data.row_count
+        sources = bindings.bound[op.src_var]
+        adjacency = context.hops(op.edge_type, op.also)
+        many = bindings.count * 4 >= sources.data.row_count
         neighbours = adjacency.for_scan(op.direction) if many else adjacency.neighbours(op.direction)
-        return _times(frame, neighbours.degrees(sources.numbers)), 1
-    if _only_onward(op, frame, live[place]):
-        return _onward(work, op, frame), 1
+        return _times(bindings, neighbours.degrees(sources.numbers)), 1
+    if _only_onward(op, bindings, live[place]):
+        return _onward(context, op, bindings), 1
     return None
 
 
-def _times(frame: Frame, factor: Numbers) -> Frame:
+def _times(bindings: BindingTable, factor: Numbers) -> BindingTable:
     if factor.all():
-        return frame.weighted(factor)
+        return bindings.weighted(factor)
     kept = np.flatnonzero(factor)
-    return frame.take(kept, once=True).weighted(factor[kept])
+    return bindings.take(kept, unique=True).weighted(factor[kept])
 
 
 # -- far ends nobody looks at ------------------------------------------------------------------------
 
 
-def _times_reached(work: Work, op: ir.Expand, frame: Frame) -> Frame:
-    adjacency = work.hops(op.edge_type, op.also)
-    numbers = frame.bound[op.src_var].numbers
-    sources, places = stoppable(lambda: np.unique(numbers, return_inverse=True), len(numbers))
+def _times_reached(context: ExecutionContext, op: ir.Expand, bindings: BindingTable) -> BindingTable:
+    adjacency = context.hops(op.edge_type, op.also)
+    numbers = bindings.bound[op.src_var].numbers
+    sources, places = interruptible(lambda: np.unique(numbers, return_inverse=True), len(numbers))
     counts = bounded_hops(op, adjacency).reach_counts(sources)
-    return _times(frame, counts[places])
+    return _times(bindings, counts[places])
 
 
 # -- nothing but the far end -------------------------------------------------------------------------
 
 
-def _only_onward(op: ir.Expand, frame: Frame, live: frozenset[str]) -> bool:
+def _only_onward(op: ir.Expand, bindings: BindingTable, live: frozenset[str]) -> bool:
     """Whether nothing but the far end matters, and enough rows lead there to go through the whole edge table."""
-    bound = frame.bound
+    bound = bindings.bound
     alone = len(bound) == 1 and op.src_var not in live
-    return alone and frame.count * 4 >= bound[op.src_var].data.row_count
+    return alone and bindings.count * 4 >= bound[op.src_var].data.row_count
 
 
-def _onward(work: Work, op: ir.Expand, frame: Frame) -> Frame:
-    sources = frame.bound[op.src_var]
-    back = work.hops(op.edge_type, op.also).for_scan(BACK[op.direction])
-    each_once = sources.whole and frame.weight is None
-    rows = None if each_once else added_up(sources.numbers, frame.weight, sources.data.row_count)
-    counts = stoppable(lambda: back.totals(rows), work.table(TableKey.edge(op.edge_type)).row_count)
-    far = work.table(TableKey.node(op.dst_type))
+def _onward(context: ExecutionContext, op: ir.Expand, bindings: BindingTable) -> BindingTable:
+    sources = bindings.bound[op.src_var]
+    back = context.hops(op.edge_type, op.also).for_scan(BACK[op.direction])
+    each_once = sources.whole and bindings.weight is None
+    rows = None if each_once else weighted_counts(sources.numbers, bindings.weight, sources.data.row_count)
+    counts = interruptible(lambda: back.totals(rows), context.table(TableKey.edge(op.edge_type)).row_count)
+    far = context.table(TableKey.node(op.dst_type))
     numbers = np.flatnonzero(counts)
     if len(numbers) == far.row_count:
-        return Frame(far.row_count, {op.dst_var: Bound(far)}, counts)
-    return Frame(len(numbers), {op.dst_var: Bound(far, numbers)}, counts[numbers])
+        return BindingTable(far.row_count, {op.dst_var: Binding(far)}, counts)
+    return BindingTable(len(numbers), {op.dst_var: Binding(far, numbers)}, counts[numbers])
 
 
 # -- far ends that close a walk ----------------------------------------------------------------------
 
 
-def _closes(op: ir.Expand, after: ir.Op, frame: Frame) -> tuple[ir.Expand, bool] | None:
+def _closes(op: ir.Expand, after: ir.Op, bindings: BindingTable) -> tuple[ir.Expand, bool] | None:
     """The hop that closes the walk of `op`, and whether it must be there; None when what follows is something else."""
     required = not isinstance(after, ir.AntiJoin)
     if isinstance(after, ir.AntiJoin):
@@ -111,19 +115,23 @@ def _closes(op: ir.Expand, after: ir.Op, frame: Frame) -> tuple[ir.Expand, bool]
     ends = {after.src_var, after.dst_var}
     other = ends - {op.dst_var}
     single = (after.min_hops, after.max_hops) == (1, 1)
-    return (after, required) if single and len(ends) == 2 and len(other) == 1 and other <= frame.bound.keys() else None
+    return (
+        (after, required) if single and len(ends) == 2 and len(other) == 1 and other <= bindings.bound.keys() else None
+    )
 
 
-def _times_closed(work: Work, op: ir.Expand, after: ir.Expand, required: bool, frame: Frame) -> Frame:
+def _times_closed(
+    context: ExecutionContext, op: ir.Expand, after: ir.Expand, required: bool, bindings: BindingTable
+) -> BindingTable:
     far = op.dst_var
     other, direction = (
         (after.src_var, after.direction) if after.dst_var == far else (after.dst_var, BACK[after.direction])
     )
-    walkers, closers = frame.bound[op.src_var].numbers, frame.bound[other].numbers
-    walked = work.hops(op.edge_type, op.also).compacted(op.direction)
-    closed = work.hops(after.edge_type, after.also).compacted(direction)
+    walkers, closers = bindings.bound[op.src_var].numbers, bindings.bound[other].numbers
+    walked = context.hops(op.edge_type, op.also).compacted(op.direction)
+    closed = context.hops(after.edge_type, after.also).compacted(direction)
     degrees = walked.degrees(walkers)
-    work.check()
-    size = work.table(TableKey.node(op.dst_type)).row_count
+    context.check()
+    size = context.table(TableKey.node(op.dst_type)).row_count
     common = common_counts(walked, walkers, closed, closers, steps=int(degrees.sum()), size=size)
-    return _times(frame, common if required else degrees - common)
+    return _times(bindings, common if required else degrees - common)

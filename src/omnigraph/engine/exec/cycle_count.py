@@ -31,8 +31,8 @@ def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, 
         for some in slices(walked.degrees(walkers), tuning.current.cycle_kernel_batch_steps):
             counts[some] = loops.common_counts(*arrays, walkers[some], closers[some], size)
     else:
-        with kernels.twin():
-            counts = common_counts_twin(walked, walkers, closed, closers, size)
+        with kernels.timed_fallback():
+            counts = common_counts_fallback(walked, walkers, closed, closers, size)
     if order is None:
         return counts
     back = np.empty_like(counts)
@@ -40,7 +40,7 @@ def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, 
     return back
 
 
-def common_counts_twin(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, size: int) -> Numbers:
+def common_counts_fallback(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, size: int) -> Numbers:
     """`common_counts` in numpy, for closers in ascending order: some closers at a time mark their far ends."""
     counts = np.zeros(len(walkers), np.int64)
     starts = np.flatnonzero(np.concatenate([[True], closers[1:] != closers[:-1]])) if len(closers) else closers

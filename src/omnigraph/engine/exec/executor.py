@@ -17,13 +17,13 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.aggregate import aggregate
 from omnigraph.engine.exec.cancellation import Watch, watching
-from omnigraph.engine.exec.context import NO_LIMITS, Limits, Profile, Work
-from omnigraph.engine.exec.order_by import Ordered
-from omnigraph.engine.exec.pipeline import Match
+from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext, Limits, Profile
+from omnigraph.engine.exec.order_by import OrderedRows
+from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.plan.limit_offset import Page, cut
-from omnigraph.engine.plan.prepared_query import Prepared
+from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.searcher import EmbedQuery, Searcher
 from omnigraph.query.plan import ir
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -34,7 +34,7 @@ class Execution:
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: PreparedQuery,
         snapshot: Snapshot,
         params: Mapping[str, Any],
         cache: DataCache,
@@ -52,38 +52,38 @@ class Execution:
         self._page = page
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
-        self._work = Work(catalog, snapshot, cache, limits or NO_LIMITS, watch)
+        self._context = ExecutionContext(catalog, snapshot, cache, limits or NO_LIMITS, watch)
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
-        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=self._work.limits.bytes_max)
+        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=self._context.limits.bytes_max)
 
     @property
     def profile(self) -> Profile:
         """What happened so far."""
-        return self._work.profile
+        return self._context.profile
 
-    def run(self, *, listening: bool = False) -> pa.Table | Projection:
+    def run(self, *, profiling: bool = False) -> pa.Table | Projection:
         """The result, of which a large one is fetched in batches; column names may repeat.
 
         `listening` keeps what the operations say about themselves.
         """
-        self._work.watch.listening = listening
-        with watching(self._work.watch):
-            self._work.check()
+        self._context.watch.profiling = profiling
+        with watching(self._context.watch):
+            self._context.check()
             if self._live is not None:
-                frame = Match(self._work, self._evaluator).rows(self.plan.pipeline, self._live)
+                bindings = MatchPipeline(self._context, self._evaluator).rows(self.plan.pipeline, self._live)
                 started = time.perf_counter()
-                table = aggregate(self.plan, frame, self._evaluator)
+                table = aggregate(self.plan, bindings, self._evaluator)
                 first, count = self._shown(table.num_rows)
                 table = table.slice(first, count) if count < table.num_rows else table
                 self.profile.note("group", table.num_rows, started)
                 return table
-            frame = Ordered(self.plan, self._work, self._evaluator, self._searcher).rows()
-            self._work.check()
-            first, count = self._shown(frame.count)
-            if count < frame.count:
-                frame = frame.take(np.arange(first, first + count))
-            rows = Projection(self.plan, frame, self._evaluator, self._work.watch)
+            bindings = OrderedRows(self.plan, self._context, self._evaluator, self._searcher).rows()
+            self._context.check()
+            first, count = self._shown(bindings.count)
+            if count < bindings.count:
+                bindings = bindings.take(np.arange(first, first + count))
+            rows = Projection(self.plan, bindings, self._evaluator, self._context.watch)
             if len(rows) > tuning.current.lazy_result_rows:
                 return rows
             started = time.perf_counter()

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import Bound, Frame
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.exec.reducers import reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.sort_keys import ranks_of
@@ -27,7 +27,7 @@ class Groups:
         self,
         exprs: Sequence[ir.Expr],
         keys: Sequence[int],
-        frame: Frame,
+        bindings: BindingTable,
         places: Numbers | None,
         count: int,
         evaluator: Evaluator,
@@ -35,13 +35,13 @@ class Groups:
         self._exprs = exprs
         self.keys = keys
         """Which of the expressions tell the groups apart; the others are aggregates."""
-        self._frame = frame
+        self._frame = bindings
         self._evaluator = evaluator
         self._kept: Numbers | None = None
         self.places = places
         """The group of each row; None when all rows are one."""
         self.count = count
-        self.heads = frame
+        self.heads = bindings
         """The first row of each group; without keys it is whatever rows there are."""
         self.computed: dict[int, pa.Array] = {}
 
@@ -53,18 +53,18 @@ class Groups:
         places = pa.array(rows)
         self.computed = {index: array.take(places) for index, array in self.computed.items()}
         if self.places is not None:
-            self.heads = self.heads.take(rows, once=True)
+            self.heads = self.heads.take(rows, unique=True)
         self.count = len(rows)
 
-    def judged(self, conditions: Sequence[ir.Condition]) -> Numbers:
+    def satisfying(self, conditions: Sequence[ir.Condition]) -> Numbers:
         """The groups of which every condition is true."""
-        frame = self._on(conditions, None)
+        bindings = self._on(conditions, None)
         mask = np.ones(self.count, bool)
         for condition in conditions:
-            mask &= self._evaluator.mask(condition, frame)
+            mask &= self._evaluator.mask(condition, bindings)
         return np.flatnonzero(mask)
 
-    def first_of_equals(self, exprs: Sequence[ir.Expr]) -> Numbers:
+    def first_distinct(self, exprs: Sequence[ir.Expr]) -> Numbers:
         """Of the groups that show the same, the first."""
         numbers = np.zeros(self.count, np.int64)
         for expr in exprs:
@@ -78,8 +78,8 @@ class Groups:
         """The returned columns."""
         if not plan.grouped:
             return [self._column(index, None) for index in range(len(self._exprs))]
-        frame = self._on([column.expr for column in plan.columns], None)
-        return [self._evaluator.value(column.expr, frame) for column in plan.columns]
+        bindings = self._on([column.expr for column in plan.columns], None)
+        return [self._evaluator.value(column.expr, bindings) for column in plan.columns]
 
     def codes(self, key: int | ir.Expr, rows: Numbers | None) -> np.ndarray[Any, Any]:
         """Numbers in the order of a key, an aggregate or what is computed from such, of all groups or of some."""
@@ -87,13 +87,15 @@ class Groups:
             return sortable(self._evaluator.value(key, self._on([key], rows)))
         if key not in self.keys:
             return sortable(self._column(key, rows))
-        return self._evaluator.codes(self._exprs[key], self.heads if rows is None else self.heads.take(rows, once=True))
+        return self._evaluator.codes(
+            self._exprs[key], self.heads if rows is None else self.heads.take(rows, unique=True)
+        )
 
     def _column(self, index: int, rows: Numbers | None) -> pa.Array:
         """A key or an aggregate of every group, or of some."""
         expr = self._exprs[index]
         if not isinstance(expr, ir.Aggregate):
-            return self._evaluator.value(expr, self.heads if rows is None else self.heads.take(rows, once=True))
+            return self._evaluator.value(expr, self.heads if rows is None else self.heads.take(rows, unique=True))
         if index not in self.computed:
             self.computed[index] = self._collected(expr)
         array = self.computed[index]
@@ -101,37 +103,39 @@ class Groups:
 
     def _collected(self, call: ir.Aggregate) -> pa.Array:
         """The single values of the groups that are left."""
-        frame, places = self._frame, self.places
+        bindings, places = self._frame, self.places
         if self._kept is not None and places is not None:
             number = np.full(int(places.max(initial=-1)) + 1, -1, np.int64)
             number[self._kept] = np.arange(len(self._kept))
             rows = np.flatnonzero(number[places] >= 0)
-            frame, places = frame.take(rows), number[places[rows]]
-        return over_values(call, frame, places, self.count, self._evaluator)
+            bindings, places = bindings.take(rows), number[places[rows]]
+        return over_values(call, bindings, places, self.count, self._evaluator)
 
-    def _on(self, exprs: Iterable[ir.Expr], rows: Numbers | None) -> Frame:
+    def _on(self, exprs: Iterable[ir.Expr], rows: Numbers | None) -> BindingTable:
         """The groups, or some of them, as rows of `GROUP`, with the columns these expressions look at."""
         numbers = {ir.column_number(part) for expr in exprs for part in ir.walk(expr)} - {None}
         arrays = {str(number): self._column(number, rows) for number in numbers if number is not None}
         count = self.count if rows is None else len(rows)
-        return Frame(count, {ir.GROUP: Bound(MemoryTable(arrays, count))})
+        return BindingTable(count, {ir.GROUP: Binding(MemoryTable(arrays, count))})
 
 
-def over_values(call: ir.Aggregate, frame: Frame, groups: Numbers | None, count: int, evaluator: Evaluator) -> pa.Array:
+def over_values(
+    call: ir.Aggregate, bindings: BindingTable, groups: Numbers | None, count: int, evaluator: Evaluator
+) -> pa.Array:
     """An aggregate over the values of each group one by one, in their order; null is none of them."""
-    codes = evaluator.codes(call.argument, frame).astype(np.int64)
-    groups = np.zeros(frame.count, np.int64) if groups is None else groups
+    codes = evaluator.codes(call.argument, bindings).astype(np.int64)
+    groups = np.zeros(bindings.count, np.int64) if groups is None else groups
     rows = np.flatnonzero(codes >= 0)
     keys = (codes[rows], groups[rows])
-    rows = rows[stoppable(lambda: np.lexsort(keys), len(rows))]
+    rows = rows[interruptible(lambda: np.lexsort(keys), len(rows))]
     if call.distinct:
         rows = rows[_first_of_runs(groups[rows], codes[rows])]
-    elif frame.weight is not None:
-        rows = np.repeat(rows, frame.weight[rows])
+    elif bindings.weight is not None:
+        rows = np.repeat(rows, bindings.weight[rows])
     sizes = np.bincount(groups[rows], minlength=count)[:count]
     if call.function == "count":
         return pa.array(sizes.astype(np.int64))
-    values = evaluator.value(call.argument, frame.take(rows))
+    values = evaluator.value(call.argument, bindings.take(rows))
     if call.function == "collect":
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         item = arrow_type(call.type).value_type

@@ -16,8 +16,8 @@ import pyarrow as pa
 from omnigraph.engine.adjacency.csr import Room, in_slices
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
-from omnigraph.engine.exec.binding_table import Bound, Frame
-from omnigraph.engine.exec.native import gather, stoppable
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
+from omnigraph.engine.exec.native import gather, interruptible
 from omnigraph.query.plan import ir
 
 Derived = TypeVar("Derived")
@@ -61,29 +61,29 @@ class NullExtendedTable:
 
 
 def joined(
-    frame: Frame,
+    bindings: BindingTable,
     places: Numbers,
-    inner: Frame,
+    inner: BindingTable,
     owners: Numbers,
     outer_count: int,
     variables: Iterable[str],
     room: Room,
-) -> Frame:
+) -> BindingTable:
     """Each row with every match of its combination (`places`); a row without any once, with nothing.
 
     `owners` are the combinations the inner rows belong to.
     """
-    order = stoppable(lambda: np.argsort(owners, kind="stable"), len(owners))
+    order = interruptible(lambda: np.argsort(owners, kind="stable"), len(owners))
     counts = np.bincount(owners, minlength=outer_count)
     starts = np.cumsum(counts) - counts
     per_row = counts[places]
     copies = np.maximum(per_row, 1)
     room(int(copies.sum()))
-    positions = np.repeat(np.arange(frame.count), copies)
+    positions = np.repeat(np.arange(bindings.count), copies)
     within = in_slices(np.zeros(len(copies), np.int64), copies)
     found = np.flatnonzero(per_row[positions])
     rows = gather(order, gather(starts[places], positions[found]) + within[found])
-    result = frame.take(positions)
+    result = bindings.take(positions)
     for name in variables:
         bound = inner.bound[name]
         data = bound.data if isinstance(bound.data, NullExtendedTable) else NullExtendedTable(bound.data)
@@ -93,19 +93,19 @@ def joined(
     return result
 
 
-def present(frame: Frame, op: ir.Expand | ir.FindPaths) -> Frame:
+def present(bindings: BindingTable, op: ir.Expand | ir.FindPaths) -> BindingTable:
     """The rows whose ends of a hop, or nodes of a path, are there."""
     if isinstance(op, ir.FindPaths):
         names = op.bound_vars
     else:
         names = (op.src_var, op.dst_var) if op.dst_bound else (op.src_var,)
     for name in names:
-        bound = frame.bound[name]
+        bound = bindings.bound[name]
         if isinstance(bound.data, NullExtendedTable):
-            frame = frame.take(np.flatnonzero(bound.numbers != bound.data.absent))
-            frame = Frame(
-                frame.count,
-                {**frame.bound, name: Bound(bound.data.base, frame.bound[name].numbers)},
-                frame.weight,
+            bindings = bindings.take(np.flatnonzero(bound.numbers != bound.data.absent))
+            bindings = BindingTable(
+                bindings.count,
+                {**bindings.bound, name: Binding(bound.data.base, bindings.bound[name].numbers)},
+                bindings.weight,
             )
-    return frame
+    return bindings

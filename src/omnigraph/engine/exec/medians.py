@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.native import interruptible
 
 Values = np.ndarray[Any, Any]
 
@@ -31,10 +31,10 @@ def medians(values: Values, groups: Numbers | None, weight: Numbers | None, size
         return pa.array(np.zeros(len(sizes)), mask=empty)
     if weight is None and len(sizes) == 1:
         middle = ((len(values) - 1) // 2, len(values) // 2)
-        ordered = stoppable(lambda: np.partition(values, middle), len(values))
+        ordered = interruptible(lambda: np.partition(values, middle), len(values))
         low, high = ordered[[middle[0]]], ordered[[middle[1]]]
     else:
-        order = stoppable(lambda: _order(values, groups, len(sizes)), len(values))
+        order = interruptible(lambda: _order(values, groups, len(sizes)), len(values))
         low, high = _middle(values, order, None if weight is None else weight[order], sizes)
     return pa.array(_mean(low, high), mask=empty)
 

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def stoppable(call: Callable[[], T], rows: int | None = None) -> T:
+def interruptible(call: Callable[[], T], rows: int | None = None) -> T:
     """What a native call returns; its limits are looked at while it runs. `rows` says how large it is, if known."""
     checkpoint()
     operation = current.get()

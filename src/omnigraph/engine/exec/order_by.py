@@ -17,11 +17,11 @@ import pyarrow as pa
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import Bound, Frame
-from omnigraph.engine.exec.cancellation import say
-from omnigraph.engine.exec.context import Work
-from omnigraph.engine.exec.native import stoppable
-from omnigraph.engine.exec.pipeline import Match
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
+from omnigraph.engine.exec.cancellation import add_note
+from omnigraph.engine.exec.context import ExecutionContext
+from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.paths.path_table import is_of_paths
@@ -32,54 +32,54 @@ from omnigraph.query.plan import ir
 Keys = list[np.ndarray[Any, Any]]
 
 
-class Ordered:
+class OrderedRows:
     """Matches and orders the rows of one execution."""
 
-    def __init__(self, plan: ir.QueryIR, work: Work, evaluator: Evaluator, searcher: Searcher) -> None:
+    def __init__(self, plan: ir.QueryIR, context: ExecutionContext, evaluator: Evaluator, searcher: Searcher) -> None:
         self._plan = plan
-        self._work = work
+        self._context = context
         self._evaluator = evaluator
         self._searcher = searcher
-        self._match = Match(work, evaluator)
+        self._match = MatchPipeline(context, evaluator)
 
-    def rows(self) -> Frame:
+    def rows(self) -> BindingTable:
         """The rows; ranked ones with what is shown of their rank."""
         rank = self._plan.order_by[0].expr if self._plan.order_by else None
         if not isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf):
             return self._sorted(self._match.rows(self._plan.pipeline), [], None)
-        frame, keys = self._ranked(rank)
+        bindings, keys = self._ranked(rank)
         started = time.perf_counter()
-        order = self._order(frame, keys, _variable(rank))
-        self._work.profile.note("order", len(order), started)
+        order = self._order(bindings, keys, _variable(rank))
+        self._context.profile.note("order", len(order), started)
         shown = {type(part) for column in self._plan.columns for part in ir.walk(column.expr)}
         told: dict[str, pa.Array] = {}
         if ir.Rrf in shown:
             told["score"] = pa.array(-keys[0][order])
         if ir.Why in shown:
-            bound = frame.bound[_variable(rank)]
+            bound = bindings.bound[_variable(rank)]
             told["why"] = reasons(rank, bound, keys, order, self._searcher)
-        rows = frame.take(order)
+        rows = bindings.take(order)
         return rows.bind(ir.RANKED, MemoryTable.of(pa.table(told)), np.arange(len(order))) if told else rows
 
     # -- ranks -----------------------------------------------------------------------------------
 
-    def _ranked(self, rank: ir.Rank) -> tuple[Frame, Keys]:
+    def _ranked(self, rank: ir.Rank) -> tuple[BindingTable, Keys]:
         """The rows that can be among the first, and what they are ranked by."""
         first, rest = self._plan.pipeline[0], self._plan.pipeline[1:]
         early = isinstance(first, ir.NodeScan) and first.var == _variable(rank) and rest and self._plan.limit
         if not early:
             return self._rank(rank, self._match.rows(self._plan.pipeline))
-        every = self._match.run((first,), Frame())
-        say("before the rest of the match")
+        every = self._match.run((first,), BindingTable())
+        add_note("before the rest of the match")
         if isinstance(rank, ir.Rrf):
             return self._fused_early(rank, every, rest)
         for some in self._best(rank, every):
-            frame = self._match.run(rest, every.take(some))
-            if frame.count >= (self._plan.limit or 0):
+            bindings = self._match.run(rest, every.take(some))
+            if bindings.count >= (self._plan.limit or 0):
                 break
-        return self._rank(rank, frame)
+        return self._rank(rank, bindings)
 
-    def _best(self, rank: ir.Nearest | ir.Bm25, every: Frame) -> Iterator[Numbers]:
+    def _best(self, rank: ir.Nearest | ir.Bm25, every: BindingTable) -> Iterator[Numbers]:
         """The best entities, ties included: some, then more, then all that are ranked at all."""
         bound = every.bound[rank.prop.var]
         wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * (self._plan.limit or 0))
@@ -91,7 +91,7 @@ class Ordered:
             wanted *= tuning.current.ranked_overfetch
         yield np.arange(bound.count)
 
-    def _among(self, rank: ir.Nearest | ir.Bm25, bound: Bound, wanted: int) -> Numbers:
+    def _among(self, rank: ir.Nearest | ir.Bm25, bound: Binding, wanted: int) -> Numbers:
         if isinstance(rank, ir.Bm25):
             return self._searcher.relevant(rank, bound, wanted)[0]
         rows = self._searcher.promising(rank, bound, wanted)
@@ -101,7 +101,7 @@ class Ordered:
         near: Numbers = rows[distances <= np.partition(distances, wanted - 1)[wanted - 1]]
         return near
 
-    def _fused_early(self, rank: ir.Rrf, every: Frame, rest: ir.Pipeline) -> tuple[Frame, Keys]:
+    def _fused_early(self, rank: ir.Rrf, every: BindingTable, rest: ir.Pipeline) -> tuple[BindingTable, Keys]:
         """A place in a ranking depends on who else is in the match: that must be known of every entity, cheaply."""
         passing = self._match.passing(rest, every)
         if passing is None:
@@ -109,17 +109,17 @@ class Ordered:
         chosen, keys = self._rank(rank, every.keep(passing))
         numbers = chosen.bound[_variable(rank)].numbers
         order = np.argsort(numbers)
-        frame = self._match.run(rest, chosen)
-        at = order[np.searchsorted(numbers, frame.bound[_variable(rank)].numbers, sorter=order)]
-        return frame, [key[at] for key in keys]
+        bindings = self._match.run(rest, chosen)
+        at = order[np.searchsorted(numbers, bindings.bound[_variable(rank)].numbers, sorter=order)]
+        return bindings, [key[at] for key in keys]
 
-    def _rank(self, rank: ir.Rank, frame: Frame) -> tuple[Frame, Keys]:
+    def _rank(self, rank: ir.Rank, bindings: BindingTable) -> tuple[BindingTable, Keys]:
         """Drop the rows a ranking does not take, or that cannot be among the first; and give its sort keys."""
         started = time.perf_counter()
         limit = self._plan.limit
-        bound = frame.bound[_variable(rank)]
+        bound = bindings.bound[_variable(rank)]
         if isinstance(rank, ir.Rrf):
-            rows, score, places = self._searcher.fuse(rank, bound, frame.count if limit is None else limit)
+            rows, score, places = self._searcher.fuse(rank, bound, bindings.count if limit is None else limit)
             keys: Keys = [-score, *places]
         elif isinstance(rank, ir.Nearest):
             assert limit is not None, "the type checker asks for a limit"
@@ -128,40 +128,40 @@ class Ordered:
         else:
             rows, scores = self._searcher.relevant(rank, bound, limit)
             keys = [-scores]
-        self._work.profile.note("rank", len(rows), started)
-        return frame.take(rows), keys
+        self._context.profile.note("rank", len(rows), started)
+        return bindings.take(rows), keys
 
     # -- sorting ---------------------------------------------------------------------------------
 
-    def _sorted(self, frame: Frame, keys: Keys, ranked: str | None) -> Frame:
+    def _sorted(self, bindings: BindingTable, keys: Keys, ranked: str | None) -> BindingTable:
         limit = self._plan.limit
         if not self._plan.order_by:
-            return frame if limit is None or limit >= frame.count else frame.take(np.arange(limit))
+            return bindings if limit is None or limit >= bindings.count else bindings.take(np.arange(limit))
         started = time.perf_counter()
-        order = self._order(frame, keys, ranked)
-        self._work.profile.note("order", len(order), started)
-        return frame.take(order)
+        order = self._order(bindings, keys, ranked)
+        self._context.profile.note("order", len(order), started)
+        return bindings.take(order)
 
-    def _order(self, frame: Frame, keys: Keys, ranked: str | None) -> Numbers:
-        return row_order(self._plan, frame, self._evaluator, keys, ranked)
+    def _order(self, bindings: BindingTable, keys: Keys, ranked: str | None) -> Numbers:
+        return row_order(self._plan, bindings, self._evaluator, keys, ranked)
 
 
 def row_order(
-    plan: ir.QueryIR, frame: Frame, evaluator: Evaluator, keys: Keys | None = None, ranked: str | None = None
+    plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator, keys: Keys | None = None, ranked: str | None = None
 ) -> Numbers:
     """The rows by the rank they were given, if any, then by the other sort keys, then by their ids."""
     keys = list(keys or ())
     for key in plan.order_by[1 if ranked is not None else 0 :]:
-        codes = evaluator.codes(column_expr(plan, key.expr), frame)
+        codes = evaluator.codes(column_expr(plan, key.expr), bindings)
         keys.append(-codes if key.descending else codes)
-    paths = {name for name, bound in frame.bound.items() if is_of_paths(bound)}
-    names = sorted(frame.named(), key=lambda name: name in paths)
+    paths = {name for name, bound in bindings.bound.items() if is_of_paths(bound)}
+    names = sorted(bindings.named(), key=lambda name: name in paths)
     if ranked is not None:
         # The rows of a ranked entity come in the order of their edges.
         edges = set(_edges(plan.pipeline))
         names.sort(key=lambda name: (name != ranked, name in paths, name not in edges, name))
-    keys += [id_ranks_of(frame.bound[name]) for name in names]
-    order = stoppable(lambda: np.lexsort(tuple(reversed(keys))), frame.count)
+    keys += [id_ranks_of(bindings.bound[name]) for name in names]
+    order = interruptible(lambda: np.lexsort(tuple(reversed(keys))), bindings.count)
     return order if plan.limit is None else order[: plan.limit]
 
 

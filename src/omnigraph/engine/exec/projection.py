@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.cancellation import Watch, watching
 from omnigraph.engine.exec.order_by import column_expr
 from omnigraph.engine.expr.evaluator import Evaluator
@@ -18,10 +18,10 @@ from omnigraph.query.plan import ir
 class Projection:
     """Ordered rows and what to show of each; the properties are fetched when a batch is."""
 
-    def __init__(self, plan: ir.AnyIR, frame: Frame, evaluator: Evaluator, watch: Watch) -> None:
+    def __init__(self, plan: ir.AnyIR, bindings: BindingTable, evaluator: Evaluator, watch: Watch) -> None:
         self._exprs = [column_expr(plan, column.expr) for column in plan.columns]
         self._names = [column.name for column in plan.columns]
-        self._frame = frame
+        self._frame = bindings
         self._evaluator = evaluator
         self._watch = watch
 
@@ -46,8 +46,8 @@ class Projection:
         """All rows at once."""
         return pa.Table.from_arrays(self._columns(self._frame), names=self._names)
 
-    def _batch(self, frame: Frame) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(self._columns(frame), names=self._names)
+    def _batch(self, bindings: BindingTable) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(self._columns(bindings), names=self._names)
 
-    def _columns(self, frame: Frame) -> list[pa.Array]:
-        return [self._evaluator.value(expr, frame) for expr in self._exprs]
+    def _columns(self, bindings: BindingTable) -> list[pa.Array]:
+        return [self._evaluator.value(expr, bindings) for expr in self._exprs]

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import added_up
+from omnigraph.engine.exec.binding_table import weighted_counts
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.integer_sums import sum_array
 from omnigraph.engine.exec.medians import medians
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.query.aggregates import NumericAggregate
 from omnigraph.query.plan import ir
@@ -68,7 +68,7 @@ def group_sizes(groups: Numbers | None, weight: Numbers | None, rows: int, count
     """Return the number of rows of each group."""
     if groups is None:
         return np.array([rows if weight is None else int(weight.sum())])
-    return added_up(groups, weight, count)[:count]
+    return weighted_counts(groups, weight, count)[:count]
 
 
 def _float_sums(values: Values, groups: Numbers | None, weight: Numbers | None, count: int) -> Values:
@@ -78,7 +78,7 @@ def _float_sums(values: Values, groups: Numbers | None, weight: Numbers | None, 
     weighted = floats if weight is None else floats * weight
     if groups is None:
         return np.array([float_sum(weighted)])
-    sums = stoppable(lambda: np.bincount(groups, weights=weighted, minlength=count), len(groups))
+    sums = interruptible(lambda: np.bincount(groups, weights=weighted, minlength=count), len(groups))
     return sums[:count].astype(np.float64)  # of no rows at all `bincount` returns integers
 
 
@@ -100,7 +100,7 @@ def _extreme(call: ir.Aggregate, values: pa.Array, groups: Numbers, count: int) 
     """Return the smallest or largest value of each group by the order of the type."""
     ranks = ranks_of(values)
     keys = (ranks if call.function == "max" else -ranks, groups)
-    order = stoppable(lambda: np.lexsort(keys), len(values))
+    order = interruptible(lambda: np.lexsort(keys), len(values))
     chosen = np.full(count, -1, np.int64)
     chosen[groups[order]] = order  # The last assignment of a group is its largest or smallest value.
     return values.take(pa.array(chosen, mask=chosen < 0)).cast(arrow_type(call.type))

@@ -14,15 +14,15 @@ from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.cache.union_table import column_of
-from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import paced
-from omnigraph.engine.exec.native import in_batches, stoppable
+from omnigraph.engine.exec.native import in_batches, interruptible
 from omnigraph.engine.expr import three_valued
 from omnigraph.engine.expr.function_batches import COLUMN_BYTES_MAX, call_in_batches, repeated
 from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test
 from omnigraph.engine.expr.scalar_functions import arithmetic, function, matching, negative
 from omnigraph.engine.expr.sort_keys import id_ranks_of, one_zero, ranks_of
-from omnigraph.engine.expr.structs import codes_of, put_together
+from omnigraph.engine.expr.structs import build_nested, codes_of
 from omnigraph.engine.paths.path_table import shown
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
@@ -60,31 +60,31 @@ class Evaluator:
 
     # -- conditions ------------------------------------------------------------------------------
 
-    def mask(self, condition: ir.Condition, frame: Frame) -> Mask:
+    def mask(self, condition: ir.Condition, bindings: BindingTable) -> Mask:
         """Where the condition is definitely true."""
         variables = list(dict.fromkeys(ir.variables_of(condition)))
         if len(variables) == 1:
-            bound = frame.bound[variables[0]]
-            if not bound.whole and frame.count >= bound.data.row_count:
+            bound = bindings.bound[variables[0]]
+            if not bound.whole and bindings.count >= bound.data.row_count:
                 # Every entity is judged once, however often it occurs.
-                every = Bound(bound.data)
-                return self._mask(condition, Frame(every.count, {variables[0]: every}))[bound.numbers]
-        return self._mask(condition, frame)
+                every = Binding(bound.data)
+                return self._mask(condition, BindingTable(every.count, {variables[0]: every}))[bound.numbers]
+        return self._mask(condition, bindings)
 
-    def _mask(self, condition: ir.Condition, frame: Frame) -> Mask:
+    def _mask(self, condition: ir.Condition, bindings: BindingTable) -> Mask:
         if isinstance(condition, ir.TextMatch):
-            return self.searcher.matches(condition, frame.bound[condition.prop.var])
+            return self.searcher.matches(condition, bindings.bound[condition.prop.var])
         if not isinstance(condition, ir.Compare):
-            return three_valued.holds(self, condition, frame)
-        result = self._compare(condition, frame)
+            return three_valued.holds(self, condition, bindings)
+        result = self._compare(condition, bindings)
         if isinstance(result, np.ndarray):
             return result
         if isinstance(result, pa.Array | pa.ChunkedArray):
             filled = pc.fill_null(result, False)
             return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=bool)
-        return np.full(frame.count, bool(result))
+        return np.full(bindings.count, bool(result))
 
-    def _compare(self, compare: ir.Compare, frame: Frame) -> pa.Array | Mask | bool:
+    def _compare(self, compare: ir.Compare, bindings: BindingTable) -> pa.Array | Mask | bool:
         left, right, op = compare.left, compare.right, compare.op
         if (
             op in _ORDERED
@@ -93,29 +93,31 @@ class Evaluator:
         ):
             left, right, op = right, left, flipped(cast(Op, op))
         if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop | ir.Computed):
-            return self._with_constant(left, op, self.constant(right), frame)
+            return self._with_constant(left, op, self.constant(right), bindings)
         column = ir.Prop | ir.Computed
         if isinstance(right, ir.Computed) and isinstance(left, column) and not any(ir.variables_of(right)):
-            return self._with_constant(left, op, stored_values(self.value(right, Frame()))[0], frame)
+            return self._with_constant(left, op, stored_values(self.value(right, BindingTable()))[0], bindings)
         if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, column):
-            return self._one_of(right, self.constant(left), frame)
-        a, b = self.value(left, frame), self.value(right, frame)
+            return self._one_of(right, self.constant(left), bindings)
+        a, b = self.value(left, bindings), self.value(right, bindings)
         if _is_f32(left) or _is_f32(right):
             a, b = _rounded(a), _rounded(b)
         return in_batches(partial(_general, op), a, b)
 
-    def _with_constant(self, prop: ir.Prop | ir.Computed, op: str, value: Any, frame: Frame) -> pa.Array | Mask | bool:
+    def _with_constant(
+        self, prop: ir.Prop | ir.Computed, op: str, value: Any, bindings: BindingTable
+    ) -> pa.Array | Mask | bool:
         if value is None:
             return False
-        quick = self._by_number(prop, op, value, frame) if isinstance(prop, ir.Prop) else None
+        quick = self._by_number(prop, op, value, bindings) if isinstance(prop, ir.Prop) else None
         if quick is not None:
             return quick
-        column = self.value(prop, frame)
+        column = self.value(prop, bindings)
         return in_batches(_test_of(prop.type, op, value), column)
 
-    def _by_number(self, prop: ir.Prop, op: str, value: Any, frame: Frame) -> Mask | None:
+    def _by_number(self, prop: ir.Prop, op: str, value: Any, bindings: BindingTable) -> Mask | None:
         """A comparison on plain numbers, or on the numbers of texts that repeat; None where there are none."""
-        bound = frame.bound[prop.var]
+        bound = bindings.bound[prop.var]
         if op in NUMPY and not prop.type.is_list:
             if prop.type.is_integer or prop.type.is_float:
                 test = make_test(prop.name, prop.type, cast(Op, op), value)
@@ -130,13 +132,13 @@ class Evaluator:
                     return cast(Mask, rows == code) if op == "=" else cast(Mask, (rows != code) & (rows >= 0))
         return None
 
-    def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, frame: Frame) -> pa.Array | bool:
+    def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, bindings: BindingTable) -> pa.Array | bool:
         """Whether a property is one of some constants, each brought to the column's own type."""
         tests = [make_test("value", prop.type, "=", value) for value in paced(values or ())]
         wanted = one_zero(stored_array([test.value for test in tests if test.always is None], arrow_type(prop.type)))
-        column = one_zero(self.value(prop, frame))
+        column = one_zero(self.value(prop, bindings))
         # The set is hashed anew for every call, so it is one call.
-        return stoppable(lambda: pc.is_in(column, value_set=wanted), len(column) + len(wanted))
+        return interruptible(lambda: pc.is_in(column, value_set=wanted), len(column) + len(wanted))
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -144,57 +146,59 @@ class Evaluator:
         """The value of a constant or parameter, in stored form."""
         return self.params[expr.name] if isinstance(expr, ir.ParamRef) else expr.value
 
-    def value(self, expr: ir.Expr, frame: Frame) -> pa.Array:
+    def value(self, expr: ir.Expr, bindings: BindingTable) -> pa.Array:
         """The value of an expression in every row."""
         match expr:
             case ir.Prop():
-                return frame.bound[expr.var].column(expr.name)
+                return bindings.bound[expr.var].column(expr.name)
             case ir.Const() | ir.ParamRef():
-                return repeated(stored_array([self.constant(expr)], arrow_type(expr.type)), frame.count, self.bytes_max)
+                return repeated(
+                    stored_array([self.constant(expr)], arrow_type(expr.type)), bindings.count, self.bytes_max
+                )
             case ir.TextMatch():
-                return pa.array(self.mask(expr, frame))
+                return pa.array(self.mask(expr, bindings))
             case ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
-                return three_valued.truth(self, expr, frame)
+                return three_valued.truth(self, expr, bindings)
             case ir.Arithmetic() | ir.Negative() | ir.Function():
-                return self.computed(expr, frame)
+                return self.computed(expr, bindings)
             case ir.Nearest():
-                distances, known = self.searcher.distances(expr, frame.bound[expr.prop.var])
+                distances, known = self.searcher.distances(expr, bindings.bound[expr.prop.var])
                 return pa.array(distances, mask=~known)
             case ir.Bm25():
-                return pa.array(self.searcher.scores(expr, frame.bound[expr.prop.var]))
+                return pa.array(self.searcher.scores(expr, bindings.bound[expr.prop.var]))
             case ir.Entity():
-                return self.entity(expr, frame)
+                return self.entity(expr, bindings)
             case ir.PathPart():
-                return shown(expr, frame.bound[expr.var])
+                return shown(expr, bindings.bound[expr.var])
             case ir.Object() | ir.ListOf():
-                return put_together(expr, lambda part: self.value(part, frame))
+                return build_nested(expr, lambda part: self.value(part, bindings))
             case ir.GroupValue():
-                return frame.bound[ir.GROUP].column(str(expr.index))
+                return bindings.bound[ir.GROUP].column(str(expr.index))
             case ir.Rrf():
                 # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
-                return frame.bound[ir.RANKED].column("score")
+                return bindings.bound[ir.RANKED].column("score")
             case ir.Why():
-                return frame.bound[ir.RANKED].column("why")
+                return bindings.bound[ir.RANKED].column("why")
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")
 
-    def computed(self, expr: ir.Computed, frame: Frame) -> pa.Array:
+    def computed(self, expr: ir.Computed, bindings: BindingTable) -> pa.Array:
         """What arithmetic and value functions give in every row."""
         if isinstance(expr, ir.Arithmetic):
-            left, right = self.value(expr.left, frame), self.value(expr.right, frame)
+            left, right = self.value(expr.left, bindings), self.value(expr.right, bindings)
             compute = partial(arithmetic, expr.op, type_=expr.type, strict=self.strict)
             return in_batches(compute, left, right)
         if isinstance(expr, ir.Negative):
-            value = self.value(expr.value, frame)
+            value = self.value(expr.value, bindings)
             if expr.type.is_float:
                 return negative(value)
-            zero = pa.array(np.zeros(frame.count, np.int64))
+            zero = pa.array(np.zeros(bindings.count, np.int64))
             return arithmetic("-", zero, value, expr.type, strict=self.strict)
         if expr.name == "type":
-            id_, name = (self.value(argument, frame) for argument in expr.arguments)
+            id_, name = (self.value(argument, bindings) for argument in expr.arguments)
             return pc.if_else(id_.is_valid(), name, pa.scalar(None, name.type))
         if expr.name == "case":
-            return self._case(expr, frame)
+            return self._case(expr, bindings)
         if not expr.arguments:
             return function(expr, [], [], strict=self.strict)
         fixed = [isinstance(argument, ir.Const | ir.ParamRef) for argument in expr.arguments]
@@ -202,57 +206,57 @@ class Evaluator:
         columns = [
             stored_array([self.constant(a)], arrow_type(a.type))
             if isinstance(a, ir.Const | ir.ParamRef)
-            else self.value(a, frame)
+            else self.value(a, bindings)
             for a in expr.arguments
         ]
         call = partial(self._call, expr, constants)
-        return call_in_batches(expr.name, call, columns, fixed, frame.count, self.bytes_max)
+        return call_in_batches(expr.name, call, columns, fixed, bindings.count, self.bytes_max)
 
     def _call(self, expr: ir.Function, constants: list[Any], *arrays: pa.Array) -> pa.Array:
         return function(expr, arrays, constants, strict=self.strict)
 
-    def _case(self, expr: ir.Function, frame: Frame) -> pa.Array:
+    def _case(self, expr: ir.Function, bindings: BindingTable) -> pa.Array:
         """Each row has the value of its first true condition; no other value of it is computed."""
         wanted = arrow_type(expr.type)
         *pairs, otherwise = expr.arguments
-        left = np.arange(frame.count)
+        left = np.arange(bindings.count)
         places, pieces = [left[:0]], [pa.nulls(0, wanted)]
         for test, value in zip(pairs[::2], pairs[1::2], strict=True):
-            true = self.mask(cast(ir.Condition, test), frame.take(left, once=True))
+            true = self.mask(cast(ir.Condition, test), bindings.take(left, unique=True))
             places.append(left[true])
-            pieces.append(self._branch(value, frame, left[true], wanted))
+            pieces.append(self._branch(value, bindings, left[true], wanted))
             left = left[~true]
         places.append(left)
-        pieces.append(self._branch(otherwise, frame, left, wanted))
+        pieces.append(self._branch(otherwise, bindings, left, wanted))
         return pa.concat_arrays(pieces).take(pa.array(np.argsort(np.concatenate(places))))
 
-    def _branch(self, value: ir.Expr, frame: Frame, rows: Numbers, wanted: pa.DataType) -> pa.Array:
+    def _branch(self, value: ir.Expr, bindings: BindingTable, rows: Numbers, wanted: pa.DataType) -> pa.Array:
         if not len(rows) or (isinstance(value, ir.Const) and value.value is None):
             return pa.nulls(len(rows), wanted)
-        found = self.value(value, frame.take(rows, once=True)).cast(wanted, safe=False)
+        found = self.value(value, bindings.take(rows, unique=True)).cast(wanted, safe=False)
         return one_array(found)
 
-    def entity(self, expr: ir.Entity, frame: Frame) -> pa.Array:
+    def entity(self, expr: ir.Entity, bindings: BindingTable) -> pa.Array:
         """Whole nodes as structs of their id and properties; Blobs are left out."""
-        bound = frame.bound[expr.var]
+        bound = bindings.bound[expr.var]
         names = [name for name, _ in expr.type.fields]
         columns = [bound.column(column_of(bound.data, name)) for name in names]
         missing = columns[0].is_null() if columns[0].null_count else None  # a node of an optional block
         return pa.StructArray.from_arrays(columns, names=names, mask=missing)
 
-    def floats(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any] | None:
+    def floats(self, expr: ir.Expr, bindings: BindingTable) -> np.ndarray[Any, Any] | None:
         """The value of an expression in every row as floats, if it is a number and never null; else None."""
-        values = frame.bound[expr.var].plain(expr.name) if isinstance(expr, ir.Prop) else None
+        values = bindings.bound[expr.var].plain(expr.name) if isinstance(expr, ir.Prop) else None
         return None if values is None else values.astype(np.float64, copy=False)
 
     # -- keys ------------------------------------------------------------------------------------
 
-    def groups(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any]:
+    def groups(self, expr: ir.Expr, bindings: BindingTable) -> np.ndarray[Any, Any]:
         """Numbers that are equal where the values are, in no promised order; null is -1."""
         if isinstance(expr, ir.Entity):
-            return frame.bound[expr.var].numbers
+            return bindings.bound[expr.var].numbers
         if isinstance(expr, ir.Prop):
-            bound = frame.bound[expr.var]
+            bound = bindings.bound[expr.var]
             type_name = self.types.get(expr.var)
             if type_name is not None and self.catalog.node(type_name).key == (expr.name,):
                 return bound.numbers  # no two nodes have the same key, and none has no key
@@ -260,22 +264,22 @@ class Evaluator:
                 coded = bound.data.codes(expr.name)
                 if coded is not None:
                     return coded.rows if bound.whole else coded.rows[bound.numbers]
-        return self.codes(expr, frame)
+        return self.codes(expr, bindings)
 
-    def codes(self, expr: ir.Expr, frame: Frame) -> np.ndarray[Any, Any]:
+    def codes(self, expr: ir.Expr, bindings: BindingTable) -> np.ndarray[Any, Any]:
         """Numbers in the order of the values, equal where they are equal; null is -1, below everything."""
         if isinstance(expr, ir.Entity):
-            bound = frame.bound[expr.var]
+            bound = bindings.bound[expr.var]
             return id_ranks_of(bound)
         if isinstance(expr, ir.Object | ir.ListOf):
-            return codes_of(expr, lambda part: self.value(part, frame), lambda part: self.codes(part, frame))
+            return codes_of(expr, lambda part: self.value(part, bindings), lambda part: self.codes(part, bindings))
         if isinstance(expr, ir.Prop):
-            bound = frame.bound[expr.var]
-            if frame.count * 4 > bound.data.row_count:
+            bound = bindings.bound[expr.var]
+            if bindings.count * 4 > bound.data.row_count:
                 name = expr.name
                 ranks = bound.data.derived(f"ranks:{name}", lambda: ranks_of(bound.data.column(name)))
                 return _of(ranks, bound)
-        return ranks_of(self.value(expr, frame))
+        return ranks_of(self.value(expr, bindings))
 
 
 def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], pa.Array]:
@@ -305,7 +309,7 @@ def against_constant(condition: ir.Expr) -> tuple[ir.Prop, Op, ir.Const | ir.Par
     return (left, op, right) if isinstance(left, ir.Prop) and isinstance(right, ir.Const | ir.ParamRef) else None
 
 
-def _of(values: Numbers, bound: Bound) -> Numbers:
+def _of(values: Numbers, bound: Binding) -> Numbers:
     """Something known of every row of a table, for the rows of a variable."""
     return values if bound.whole else values[bound.numbers]
 

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import paced
-from omnigraph.engine.exec.native import gather, stoppable
+from omnigraph.engine.exec.native import gather, interruptible
 from omnigraph.scalar_types.columns import comparable, stored_values
 
 
@@ -32,7 +32,7 @@ def _ranks_in(data: ColumnSource) -> Numbers:
     return np.where(ranks >= 0, ranks * len(data.union.members) + kinds, -1)
 
 
-def id_ranks_of(bound: Bound) -> Numbers:
+def id_ranks_of(bound: Binding) -> Numbers:
     """Numbers in the order of the ids of a variable: of the whole table where many are asked for, else of these."""
     if bound.whole:
         return id_ranks(bound.data)
@@ -52,8 +52,8 @@ def ranks_of(values: pa.Array) -> Numbers:
     if pa.types.is_nested(values.type):
         return _list_ranks(stored_values(values))
     values = comparable(values)
-    encoded = stoppable(lambda: one_zero(values).dictionary_encode(), len(values))
-    order = stoppable(lambda: pc.sort_indices(encoded.dictionary).to_numpy(), len(encoded.dictionary))
+    encoded = interruptible(lambda: one_zero(values).dictionary_encode(), len(values))
+    order = interruptible(lambda: pc.sort_indices(encoded.dictionary).to_numpy(), len(encoded.dictionary))
     rank = np.empty(len(order) + 1, np.int64)
     rank[order] = np.arange(len(order))
     rank[-1] = -1
@@ -71,6 +71,6 @@ def _list_ranks(lists: list[list[Any] | None]) -> Numbers:
     """`ranks_of` for lists and vectors: compared item by item, a shorter one before what continues it."""
     keys = [None if items is None else tuple(items) for items in paced(lists)]
     known = {key for key in keys if key is not None}
-    ordered = stoppable(lambda: sorted(known), len(known))
+    ordered = interruptible(lambda: sorted(known), len(known))
     rank: dict[Any, int] = {key: place for place, key in enumerate(ordered)}
     return np.array([rank.get(key, -1) for key in keys], np.int64)

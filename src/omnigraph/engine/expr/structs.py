@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
@@ -23,7 +23,7 @@ Value = Callable[[ir.Expr], pa.Array]
 DictionaryCodes = Callable[[ir.Expr], "np.ndarray[Any, Any]"]
 
 
-def put_together(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
+def build_nested(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
     """The objects or lists, of the values of their parts in every row."""
     if isinstance(expr, ir.Object):
         arrays = [value(part) for _, part in expr.fields]
@@ -63,5 +63,5 @@ def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: DictionaryCodes) 
 
 def dense(codes: np.ndarray[Any, Any]) -> Numbers:
     """The same numbers in the same order, without gaps, from 0."""
-    _, places = stoppable(lambda: np.unique(codes, return_inverse=True), len(codes))
+    _, places = interruptible(lambda: np.unique(codes, return_inverse=True), len(codes))
     return places.astype(np.int64)

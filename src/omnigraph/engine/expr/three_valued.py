@@ -16,62 +16,62 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.cache.table_cache import Mask
-from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.query.plan import ir
 
 if TYPE_CHECKING:
     from omnigraph.engine.expr.evaluator import Evaluator
 
 
-def holds(evaluator: Evaluator, condition: ir.Condition, frame: Frame) -> Mask:
+def holds(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
     """Where the condition is definitely true."""
     match condition:
         case ir.Compare() | ir.TextMatch():
-            return evaluator.mask(condition, frame)
+            return evaluator.mask(condition, bindings)
         case ir.Logic():
-            masks = [holds(evaluator, part, frame) for part in condition.parts]
+            masks = [holds(evaluator, part, bindings) for part in condition.parts]
             return reduce(np.logical_and if condition.op == "and" else np.logical_or, masks)
         case ir.Not():
-            return fails(evaluator, condition.part, frame)
+            return fails(evaluator, condition.part, bindings)
         case ir.IsNull():
-            return ~known(evaluator, condition.value, frame)
+            return ~known(evaluator, condition.value, bindings)
         case _:
-            return _mask(pc.fill_null(evaluator.value(condition, frame), False))
+            return _mask(pc.fill_null(evaluator.value(condition, bindings), False))
 
 
-def fails(evaluator: Evaluator, condition: ir.Condition, frame: Frame) -> Mask:
+def fails(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
     """Where the condition is definitely false."""
     match condition:
         case ir.TextMatch():
-            return ~evaluator.mask(condition, frame)
+            return ~evaluator.mask(condition, bindings)
         case ir.Compare():
-            sure = known(evaluator, condition.left, frame) & known(evaluator, condition.right, frame)
-            return sure & ~evaluator.mask(condition, frame)
+            sure = known(evaluator, condition.left, bindings) & known(evaluator, condition.right, bindings)
+            return sure & ~evaluator.mask(condition, bindings)
         case ir.Logic():
-            masks = [fails(evaluator, part, frame) for part in condition.parts]
+            masks = [fails(evaluator, part, bindings) for part in condition.parts]
             return reduce(np.logical_or if condition.op == "and" else np.logical_and, masks)
         case ir.Not():
-            return holds(evaluator, condition.part, frame)
+            return holds(evaluator, condition.part, bindings)
         case ir.IsNull():
-            return known(evaluator, condition.value, frame)
+            return known(evaluator, condition.value, bindings)
         case _:
-            return _mask(pc.invert(pc.fill_null(evaluator.value(condition, frame), True)))
+            return _mask(pc.invert(pc.fill_null(evaluator.value(condition, bindings), True)))
 
 
-def truth(evaluator: Evaluator, condition: ir.Condition, frame: Frame) -> pa.Array:
+def truth(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> pa.Array:
     """The condition as a column: true, false, and null where it is unknown."""
-    true = holds(evaluator, condition, frame)
-    return pa.array(true, mask=~(true | fails(evaluator, condition, frame)))
+    true = holds(evaluator, condition, bindings)
+    return pa.array(true, mask=~(true | fails(evaluator, condition, bindings)))
 
 
-def known(evaluator: Evaluator, expr: ir.Expr, frame: Frame) -> Mask:
+def known(evaluator: Evaluator, expr: ir.Expr, bindings: BindingTable) -> Mask:
     """Where an expression has a value."""
     if isinstance(expr, ir.Const | ir.ParamRef):
-        return np.full(frame.count, evaluator.constant(expr) is not None)
+        return np.full(bindings.count, evaluator.constant(expr) is not None)
     if isinstance(expr, ir.Entity):
-        bound = frame.bound[expr.var]
+        bound = bindings.bound[expr.var]
         return _mask(bound.data.take("id", bound.numbers).is_valid())
-    return _mask(evaluator.value(expr, frame).is_valid())
+    return _mask(evaluator.value(expr, bindings).is_valid())
 
 
 def _mask(array: pa.Array) -> Mask:

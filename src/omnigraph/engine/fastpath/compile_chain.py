@@ -18,15 +18,15 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache.id_index import find, spelt
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.aggregate import aggregate
-from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import watching
-from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.order_by import column_expr, row_order
 from omnigraph.engine.expr.evaluator import Evaluator
-from omnigraph.engine.fastpath.python_rows import PlainRows
-from omnigraph.engine.fastpath.steps import Move, Rows, TooMany, bound_by, moves_of, room
+from omnigraph.engine.fastpath.python_rows import PythonRows
+from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, bound_by, check_row_count, compile_steps
 from omnigraph.engine.plan.limit_offset import cut
-from omnigraph.engine.plan.liveness import looked_at
+from omnigraph.engine.plan.liveness import required_variables
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
@@ -40,7 +40,7 @@ _KNOWN = (
 )  # fmt: skip
 """Expressions that need nothing but their rows."""
 
-End = Callable[[Rows], PlainRows | pa.Table]
+End = Callable[[ChainRows], PythonRows | pa.Table]
 
 
 @dataclass(frozen=True)
@@ -55,34 +55,34 @@ class Chain:
     """Variable → the key of its table."""
     types: Mapping[str, str]
     """Variable → node type."""
-    moves: Sequence[Move]
+    steps: Sequence[ChainStep]
     end: End
 
-    def run(self, work: Work, params: Mapping[str, Any]) -> PlainRows | pa.Table | None:
+    def run(self, context: ExecutionContext, params: Mapping[str, Any]) -> PythonRows | pa.Table | None:
         """The result; None when that is left to the executor."""
         key = self.key
         value = params[key.name] if isinstance(key, ir.ParamRef) else key.value
         id_ = spelt(value, self.key_type)
         if id_ is None and value is not None:
             return None
-        with watching(work.watch):
-            work.check()
-            start = None if id_ is None else find(work.stored_table(self.tables[self.start]), id_)
-            rows = Rows(work, params, self.tables, self.types, start)
+        with watching(context.watch):
+            context.check()
+            start = None if id_ is None else find(context.stored_table(self.tables[self.start]), id_)
+            rows = ChainRows(context, params, self.tables, self.types, start)
             try:
-                for move in self.moves:
+                for step in self.steps:
                     if not rows.count:
                         break
-                    move(rows)
+                    step(rows)
                 return self.end(rows)
-            except TooMany:
+            except TooManyRows:
                 return None
 
 
 # -- making one --------------------------------------------------------------------------------------
 
 
-def find_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> Chain | None:
+def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> Chain | None:
     """The plan as a chain; None when it starts anywhere else, or needs more than its rows."""
     if not plan.pipeline or not all(map(_is_known, _exprs(plan))):
         return None
@@ -91,15 +91,15 @@ def find_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> 
         return None
     place, prop, key = keyed
     others = scan.filters[:place] + scan.filters[place + 1 :]
-    at_end = looked_at(plan.group_exprs)
+    at_end = required_variables(plan.group_exprs)
     if plan.order_by and not plan.is_aggregate:
         at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # rows that are alike otherwise go by ids
-    moves = moves_of(scan.var, (*map(ir.Filter, others), *rest), at_end, ())
-    if moves is None:
+    steps = compile_steps(scan.var, (*map(ir.Filter, others), *rest), at_end, ())
+    if steps is None:
         return None
     tables: dict[str, str] = {var: TableKey.node(type_) for var, type_ in types.items()}
     tables |= dict(_edge_tables(plan.pipeline, catalog))
-    return Chain(scan.var, key, prop.type, tables, types, moves, _end(plan, scan.var, tuple(at_end)))
+    return Chain(scan.var, key, prop.type, tables, types, steps, _end(plan, scan.var, tuple(at_end)))
 
 
 def _edge_tables(pipeline: ir.Pipeline, catalog: Catalog) -> Iterator[tuple[str, str]]:
@@ -147,19 +147,19 @@ def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
     exprs = [column_expr(plan, column.expr) for column in plan.columns]
     names = tuple(column.name for column in plan.columns)
 
-    def table(rows: Rows) -> pa.Table:
-        room(rows.count)
+    def table(rows: ChainRows) -> pa.Table:
+        check_row_count(rows.count)
         evaluator = rows.evaluator()
-        frame = rows.frame(variables)
-        frame = frame.take(_shown(cut(plan, rows.params), frame, evaluator))
-        return pa.Table.from_arrays([evaluator.value(expr, frame) for expr in exprs], names=list(names))
+        bindings = rows.bindings(variables)
+        bindings = bindings.take(_shown(cut(plan, rows.params), bindings, evaluator))
+        return pa.Table.from_arrays([evaluator.value(expr, bindings) for expr in exprs], names=list(names))
 
     props = [expr for expr in exprs if isinstance(expr, ir.Prop) and _is_plain(expr.type)]
     if len(props) != len(exprs) or plan.order_by or plan.is_cut:
         return table
     types = tuple(arrow_type(prop.type) for prop in props)
 
-    def values(rows: Rows) -> PlainRows | pa.Table:
+    def values(rows: ChainRows) -> PythonRows | pa.Table:
         count = rows.count if plan.limit is None else min(rows.count, plan.limit)
         if count > tuning.current.python_result_rows_max:
             return table(rows)
@@ -169,10 +169,10 @@ def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
             if prop.var == start and count:
                 columns.append([data.column(prop.name)[rows.start].as_py()] * count)
             else:
-                bound = Bound(data, rows.numbers(prop.var)[:count])
+                bound = Binding(data, rows.numbers(prop.var)[:count])
                 plain = bound.plain(prop.name)
                 columns.append(plain.tolist() if plain is not None else bound.column(prop.name).to_pylist())
-        return PlainRows(names, types, tuple(columns))
+        return PythonRows(names, types, tuple(columns))
 
     return values
 
@@ -185,19 +185,21 @@ def _counts(plan: ir.QueryIR) -> End | None:
         return None
     names = tuple(column.name for column in plan.columns)
     types = tuple(pa.int64() for _ in names)
-    return lambda rows: PlainRows(names, types, tuple([rows.count] for _ in names))
+    return lambda rows: PythonRows(names, types, tuple([rows.count] for _ in names))
 
 
-def _aggregated(plan: ir.QueryIR, rows: Rows, variables: tuple[str, ...]) -> pa.Table:
-    room(rows.count)
-    return aggregate(plan, rows.frame(variables), rows.evaluator()).slice(plan.skip)
+def _aggregated(plan: ir.QueryIR, rows: ChainRows, variables: tuple[str, ...]) -> pa.Table:
+    check_row_count(rows.count)
+    return aggregate(plan, rows.bindings(variables), rows.evaluator()).slice(plan.skip)
 
 
-def _shown(plan: ir.QueryIR, frame: Frame, evaluator: Evaluator) -> Numbers:
+def _shown(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Numbers:
     """The rows that are shown, in their order."""
     if plan.order_by:
-        return row_order(plan, frame, evaluator)[plan.skip :]
-    return np.arange(min(plan.skip, frame.count), frame.count if plan.limit is None else min(plan.limit, frame.count))
+        return row_order(plan, bindings, evaluator)[plan.skip :]
+    return np.arange(
+        min(plan.skip, bindings.count), bindings.count if plan.limit is None else min(plan.limit, bindings.count)
+    )
 
 
 def _counts_rows(expr: ir.Expr) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class PlainRows:
+class PythonRows:
     """The columns of a result, each a list."""
 
     names: tuple[str, ...]

@@ -17,8 +17,8 @@ from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.csr import contains
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.binding_table import Bound, Frame
-from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import make_test
 from omnigraph.engine.plan.liveness import live_after
@@ -28,33 +28,33 @@ from omnigraph.query.plan import ir
 _ROW = "_#row"
 
 
-class TooMany(Exception):
+class TooManyRows(Exception):
     """Raised where the rows become too many."""
 
 
-def room(rows: int) -> None:
+def check_row_count(rows: int) -> None:
     """Refuse more rows than moves are good at."""
     if rows > tuning.current.chain_rows_max:
-        raise TooMany
+        raise TooManyRows
 
 
-class Rows:
+class ChainRows:
     """The rows so far: a column of numbers for each variable that is still looked at.
 
     The node all of them start at is the same in every row, and has no column.
     """
 
-    __slots__ = ("_tables", "_types", "columns", "count", "params", "start", "work")
+    __slots__ = ("_tables", "_types", "columns", "context", "count", "params", "start")
 
     def __init__(
         self,
-        work: Work,
+        context: ExecutionContext,
         params: Mapping[str, Any],
         tables: Mapping[str, str],
         types: Mapping[str, str],
         start: int | None,
     ) -> None:
-        self.work = work
+        self.context = context
         self.params = params
         self._tables = tables
         """Variable → the key of its table."""
@@ -64,9 +64,9 @@ class Rows:
         self.count = 0 if start is None else 1
         self.columns: dict[str, Numbers] = {}
 
-    def numbered(self, name: str) -> Rows:
+    def numbered(self, name: str) -> ChainRows:
         """The same rows with one more column: their places."""
-        rows = Rows(self.work, self.params, self._tables, self._types, self.start)
+        rows = ChainRows(self.context, self.params, self._tables, self._types, self.start)
         rows.count = self.count
         rows.columns = {**self.columns, name: np.arange(self.count)}
         return rows
@@ -78,19 +78,19 @@ class Rows:
 
     def data(self, var: str) -> ColumnSource:
         """The table of a variable."""
-        return self.work.table(self._tables[var])
+        return self.context.table(self._tables[var])
 
-    def bound(self, var: str) -> Bound:
+    def bound(self, var: str) -> Binding:
         """A variable as the evaluator wants it."""
-        return Bound(self.data(var), self.numbers(var))
+        return Binding(self.data(var), self.numbers(var))
 
-    def frame(self, variables: Sequence[str]) -> Frame:
+    def bindings(self, variables: Sequence[str]) -> BindingTable:
         """The rows as the evaluator wants them."""
-        return Frame(self.count, {var: self.bound(var) for var in variables})
+        return BindingTable(self.count, {var: self.bound(var) for var in variables})
 
     def evaluator(self) -> Evaluator:
         """Evaluates what is not as simple as comparing numbers."""
-        catalog = self.work.catalog
+        catalog = self.context.catalog
         return Evaluator(catalog, self.params, Searcher(catalog, self.params, None, self._types), self._types)
 
     def keep(self, mask: Mask, live: Sequence[str]) -> None:
@@ -99,28 +99,32 @@ class Rows:
         self.count = len(self.columns[live[0]]) if live else int(np.count_nonzero(mask))
 
 
-Move = Callable[[Rows], None]
-Judge = Callable[[Rows], Mask]
+ChainStep = Callable[[ChainRows], None]
+RowPredicate = Callable[[ChainRows], Mask]
 
 
-def moves_of(start: str, pipeline: ir.Pipeline, at_end: frozenset[str], columns: tuple[str, ...]) -> list[Move] | None:
+def compile_steps(
+    start: str, pipeline: ir.Pipeline, at_end: frozenset[str], columns: tuple[str, ...]
+) -> list[ChainStep] | None:
     """The moves of some operations on rows with these columns; None when one of them is not for a chain."""
-    moves: list[Move] = []
+    steps: list[ChainStep] = []
     pipeline = tuple(_one_by_one(pipeline))
     for op, live in zip(pipeline, live_after(pipeline, at_end), strict=True):
         kept = tuple(var for var in columns if var in live)
-        move = _move(start, op, columns, kept, live)
-        if move is None:
+        step = _compile_step(start, op, columns, kept, live)
+        if step is None:
             return None
-        moves.append(move)
+        steps.append(step)
         columns = (*kept, *(var for var in bound_by(op) if var in live and var != start and var not in kept))
-    return moves
+    return steps
 
 
-def _move(start: str, op: ir.Op, columns: tuple[str, ...], kept: tuple[str, ...], live: frozenset[str]) -> Move | None:
+def _compile_step(
+    start: str, op: ir.Op, columns: tuple[str, ...], kept: tuple[str, ...], live: frozenset[str]
+) -> ChainStep | None:
     match op:
         case ir.Filter():
-            return _filter(_judge(op.condition), kept)
+            return _filter(_row_predicate(op.condition), kept)
         case ir.AntiJoin():
             return _anti_join(start, op, columns, kept)
         case ir.Expand() if op.min_hops <= op.max_hops and op.src_type is None:
@@ -161,17 +165,17 @@ def _is_check(op: ir.Expand) -> bool:
 # -- moves -------------------------------------------------------------------------------------------
 
 
-def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
+def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
     """One hop; `arrives` says whether anybody looks at where it leads."""
 
-    def move(rows: Rows) -> None:
-        neighbours = rows.work.hops(op.edge_type, op.also).neighbours(op.direction)
+    def step(rows: ChainRows) -> None:
+        neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
         sources = rows.numbers(op.src_var)
         if kept:
-            positions, ends = neighbours.expand(sources, room)
+            positions, ends = neighbours.expand(sources, check_row_count)
             rows.columns = {var: rows.columns[var][positions] for var in kept}
         elif arrives:
-            ends = neighbours.far(sources, room)
+            ends = neighbours.far(sources, check_row_count)
             rows.columns = {}
         else:
             rows.columns = {}
@@ -181,15 +185,15 @@ def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
         if arrives:
             rows.columns[op.dst_var] = ends
 
-    return move
+    return step
 
 
-def _reach(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
+def _reach(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
     """Bounded hops."""
 
-    def move(rows: Rows) -> None:
-        adjacency = rows.work.hops(op.edge_type, op.also)
-        hops, limit = bounded_hops(op, adjacency), rows.work.room
+    def step(rows: ChainRows) -> None:
+        adjacency = rows.context.hops(op.edge_type, op.also)
+        hops, limit = bounded_hops(op, adjacency), rows.context.check_size
         sources = rows.numbers(op.src_var)
         if len(sources) == 1 and not kept:
             ends = hops.reach_from(int(sources[0]), limit)
@@ -201,17 +205,17 @@ def _reach(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> Move:
         if arrives:
             rows.columns[op.dst_var] = ends
 
-    return move
+    return step
 
 
-def _edge_hop(op: ir.Expand, kept: tuple[str, ...], live: frozenset[str]) -> Move:
+def _edge_hop(op: ir.Expand, kept: tuple[str, ...], live: frozenset[str]) -> ChainStep:
     """One hop along edges that have a name."""
     edge = op.edge_var
     assert edge is not None
 
-    def move(rows: Rows) -> None:
-        adjacency = rows.work.adjacency(op.edge_type)
-        positions, edges, ends = adjacency.edge_rows(op.direction).expand(rows.numbers(op.src_var), room)
+    def step(rows: ChainRows) -> None:
+        adjacency = rows.context.adjacency(op.edge_type)
+        positions, edges, ends = adjacency.edge_rows(op.direction).expand(rows.numbers(op.src_var), check_row_count)
         if op.dst_bound:
             hits = ends == rows.numbers(op.dst_var)[positions]
             positions, edges, ends = positions[hits], edges[hits], ends[hits]
@@ -222,26 +226,26 @@ def _edge_hop(op: ir.Expand, kept: tuple[str, ...], live: frozenset[str]) -> Mov
         if op.dst_var in live and not op.dst_bound:
             rows.columns[op.dst_var] = ends
 
-    return move
+    return step
 
 
-def _filter(judge: Judge, kept: tuple[str, ...]) -> Move:
-    return lambda rows: rows.keep(judge(rows), kept)
+def _filter(predicate: RowPredicate, kept: tuple[str, ...]) -> ChainStep:
+    return lambda rows: rows.keep(predicate(rows), kept)
 
 
-def _judge(condition: ir.Condition) -> Judge:
+def _row_predicate(condition: ir.Condition) -> RowPredicate:
     """Where a condition is definitely true: comparisons of numbers at once, all others by the evaluator."""
     variables = tuple(dict.fromkeys(ir.variables_of(condition)))
 
-    def evaluate(rows: Rows) -> Mask:
-        return rows.evaluator().mask(condition, rows.frame(variables))
+    def evaluate(rows: ChainRows) -> Mask:
+        return rows.evaluator().mask(condition, rows.bindings(variables))
 
     compared = against_constant(condition)
     if compared is None or compared[0].type.is_list or not (compared[0].type.is_integer or compared[0].type.is_float):
         return evaluate
     prop, op, right = compared
 
-    def compare(rows: Rows) -> Mask:
+    def compare(rows: ChainRows) -> Mask:
         value = rows.params[right.name] if isinstance(right, ir.ParamRef) else right.value
         test = make_test(prop.name, prop.type, op, value)
         numbers = rows.bound(prop.var).plain(prop.name) if test.always is None else None
@@ -250,11 +254,11 @@ def _judge(condition: ir.Condition) -> Judge:
     return compare
 
 
-def _meets(start: str, op: ir.Expand) -> Judge:
+def _meets(start: str, op: ir.Expand) -> RowPredicate:
     """Whether the two ends of a hop are connected."""
 
-    def connected(rows: Rows) -> Mask:
-        neighbours = rows.work.hops(op.edge_type, op.also).neighbours(op.direction)
+    def connected(rows: ChainRows) -> Mask:
+        neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
         ends = rows.numbers(op.dst_var)
         if op.src_var == start:
             return contains(np.sort(neighbours.far(np.array([rows.start]))), ends)
@@ -263,20 +267,20 @@ def _meets(start: str, op: ir.Expand) -> Judge:
     return connected
 
 
-def _anti_join(start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tuple[str, ...]) -> Move | None:
+def _anti_join(start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tuple[str, ...]) -> ChainStep | None:
     """Without the rows that have a match of the inner operations."""
     first = op.inner[0] if len(op.inner) == 1 else None
     if isinstance(first, ir.Expand) and _is_check(first):
         meets = _meets(start, first)
         return _filter(lambda rows: ~meets(rows), kept)
-    moves = moves_of(start, op.inner, frozenset({_ROW}), (*columns, _ROW))
-    if moves is None:
+    steps = compile_steps(start, op.inner, frozenset({_ROW}), (*columns, _ROW))
+    if steps is None:
         return None
 
-    def unmatched(rows: Rows) -> Mask:
+    def unmatched(rows: ChainRows) -> Mask:
         inner = rows.numbered(_ROW)
-        for move in moves:
-            move(inner)
+        for step in steps:
+            step(inner)
         left = np.ones(rows.count, bool)
         left[inner.columns[_ROW]] = False
         return left

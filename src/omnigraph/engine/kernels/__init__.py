@@ -24,7 +24,7 @@ _SUBJECTS = ("bfs_kernels", "bm25", "vectors")
 _log = logging.getLogger(__name__)
 
 
-class _Loops:
+class KernelLoader:
     """What is loaded so far, and how long the twins have run."""
 
     def __init__(self) -> None:
@@ -34,6 +34,7 @@ class _Loops:
         self.lock = Lock()
 
     def spend(self, seconds: float) -> None:
+        """Add the run time of a fallback; start loading the kernels once the total exceeds the load time."""
         with self.lock:
             self.spent_s += seconds
             due = self.spent_s > tuning.current.kernel_load_s and not self.asked
@@ -43,29 +44,40 @@ class _Loops:
             Thread(target=load, name="omnigraph-kernels").start()
 
 
-_loops = _Loops()
+_loader = KernelLoader()
 
 
 def find(subject: str) -> Any | None:
     """The compiled loops of a subject; None as long as its twins have to do."""
-    return _loops.modules.get(subject)
+    return _loader.modules.get(subject)
 
 
 @contextmanager
-def twin() -> Iterator[None]:
+def timed_fallback() -> Iterator[None]:
     """Around the numpy form of a loop: its time counts towards loading the compiled one."""
     started = time.perf_counter()
     try:
         yield
     finally:
-        _loops.spend(time.perf_counter() - started)
+        _loader.spend(time.perf_counter() - started)
+
+
+@contextmanager
+def isolated() -> Iterator[KernelLoader]:
+    """Use a new loader, without kernels, until the block ends."""
+    global _loader
+    before, _loader = _loader, KernelLoader()
+    try:
+        yield _loader
+    finally:
+        _loader = before
 
 
 def load() -> bool:
     """Load the compiled loops now, as a server or a benchmark does; whether they are there."""
-    _loops.asked = True
+    _loader.asked = True
     try:
-        _loops.modules.update({name: import_module(f"{__name__}.{name}") for name in _SUBJECTS})
+        _loader.modules.update({name: import_module(f"{__name__}.{name}") for name in _SUBJECTS})
     except (ImportError, RuntimeError, OSError) as error:
         # No numba for this platform, or no place where it may keep what it compiled: the twins go on.
         _log.warning("no compiled loops: %s", error)

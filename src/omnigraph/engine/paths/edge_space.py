@@ -17,7 +17,7 @@ from omnigraph.engine.adjacency.csr import EdgeRows, Neighbours
 from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.adjacency.union_expand import moved
 from omnigraph.engine.cache.table_cache import Numbers, TableData
-from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.paths.path_table import Floats, RowSpace
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
@@ -33,29 +33,29 @@ REVERSED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": 
 class PathGraph:
     """The nodes and edges of one operator, each in one numbering."""
 
-    def __init__(self, work: Work, op: ir.FindPaths) -> None:
-        self._work = work
-        edges = [work.catalog.edges[name] for name in op.edge_types]
+    def __init__(self, context: ExecutionContext, op: ir.FindPaths) -> None:
+        self._context = context
+        edges = [context.catalog.edges[name] for name in op.edge_types]
         ends = {end for edge in edges for end in (edge.from_type, edge.to_type)}
         given = {
             member
             for name in (op.src_type, *(step.dst_type for step in op.steps))
-            for member in work.catalog.members(name)
+            for member in context.catalog.members(name)
         }
         self._name = union_name(ends | given)
-        nodes = [work.catalog.nodes[name] for name in work.catalog.members(self._name)]
-        self.nodes = RowSpace([(node, work.table(node.table_key)) for node in nodes])
-        self.edges = RowSpace([(edge, work.table(edge.table_key)) for edge in edges])
+        nodes = [context.catalog.nodes[name] for name in context.catalog.members(self._name)]
+        self.nodes = RowSpace([(node, context.table(node.table_key)) for node in nodes])
+        self.edges = RowSpace([(edge, context.table(edge.table_key)) for edge in edges])
         self.count = int(self.nodes.offsets[-1])
         """The number of nodes."""
 
     def inside(self, type_name: str, numbers: Numbers) -> Numbers:
         """Convert row numbers of a variable of a type to numbers of this graph."""
-        return numbers if type_name == self._name else moved(self._work, numbers, type_name, self._name)
+        return numbers if type_name == self._name else moved(self._context, numbers, type_name, self._name)
 
     def outside(self, type_name: str, numbers: Numbers) -> Numbers:
         """Convert numbers of this graph to row numbers of a variable of a type."""
-        return numbers if type_name == self._name else moved(self._work, numbers, self._name, type_name)
+        return numbers if type_name == self._name else moved(self._context, numbers, self._name, type_name)
 
     def incident_edges(self, step: ir.PathStep, direction: ir.Direction) -> IncidentEdges:
         """Return the edges that a step may follow in a direction."""
@@ -64,13 +64,13 @@ class PathGraph:
     def _typed_edges(self, step: ir.PathStep, direction: ir.Direction) -> list[_TypedEdges]:
         ways: list[_TypedEdges] = []
         for name in step.edge_types:
-            edge = self._work.catalog.edges[name]
+            edge = self._context.catalog.edges[name]
             both = direction == "both" and edge.from_type != edge.to_type
             for way in ("out", "in") if both else (direction,):
                 near, far = (edge.to_type, edge.from_type) if way == "in" else (edge.from_type, edge.to_type)
                 start = self.nodes.start(near)
-                end = start + self._work.table(TableKey.node(near)).row_count
-                rows = self._work.adjacency(name).edge_rows(way)
+                end = start + self._context.table(TableKey.node(near)).row_count
+                rows = self._context.adjacency(name).edge_rows(way)
                 ways.append(
                     _TypedEdges(
                         rows, self.edges.start(name), start, end, self.nodes.start(far), self.count == end - start
@@ -82,11 +82,13 @@ class PathGraph:
         """Return the adjacency of the edges that a step may follow."""
         if len(self.nodes.types) == 1:
             first, *also = step.edge_types
-            return self._work.hops(first, tuple(also)).neighbours(direction)
-        edges = [self._work.catalog.edges[name] for name in step.edge_types]
+            return self._context.hops(first, tuple(also)).neighbours(direction)
+        edges = [self._context.catalog.edges[name] for name in step.edge_types]
         starts = [(self.nodes.start(edge.from_type), self.nodes.start(edge.to_type)) for edge in edges]
-        space = self._work.table(TableKey.node(self._name))
-        return UnionAdjacency([self._work.adjacency(edge.name) for edge in edges], starts, space).neighbours(direction)
+        space = self._context.table(TableKey.node(self._name))
+        return UnionAdjacency([self._context.adjacency(edge.name) for edge in edges], starts, space).neighbours(
+            direction
+        )
 
 
 @dataclass(frozen=True)
@@ -157,9 +159,9 @@ class Weights:
     """True if all weights are multiples of 1 / _STEP."""
 
     @classmethod
-    def of(cls, work: Work, space: RowSpace, by: str) -> Weights:
+    def of(cls, context: ExecutionContext, space: RowSpace, by: str) -> Weights:
         """Return the weights of all edges of a space."""
-        found = [_weights(work.stored_table(type_.table_key), by, type_.name) for type_ in space.types]
+        found = [_weights(context.stored_table(type_.table_key), by, type_.name) for type_ in space.types]
         if len(found) == 1:
             return found[0]
         values = np.concatenate([weights.values for weights in found])

@@ -10,9 +10,9 @@ import numpy as np
 from omnigraph.engine.adjacency.bfs import new_far
 from omnigraph.engine.adjacency.csr import in_slices
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.binding_table import Bound, Frame
-from omnigraph.engine.exec.cancellation import say
-from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
+from omnigraph.engine.exec.cancellation import add_note
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.native import gather
 from omnigraph.engine.paths.distances import Targets
 from omnigraph.engine.paths.edge_space import REVERSED, PathGraph, Weights
@@ -38,47 +38,47 @@ class FoundPaths:
 class PathFinder:
     """Runs one `FindPaths`."""
 
-    def __init__(self, work: Work, op: ir.FindPaths, candidates: Candidates) -> None:
-        self._work = work
+    def __init__(self, context: ExecutionContext, op: ir.FindPaths, candidates: Candidates) -> None:
+        self._context = context
         self._op = op
         self._candidates = candidates
-        self._graph = PathGraph(work, op)
+        self._graph = PathGraph(context, op)
 
-    def run(self, frame: Frame, passing: Callable[[Bound], Numbers | None]) -> Frame:
+    def run(self, bindings: BindingTable, passing: Callable[[Binding], Numbers | None]) -> BindingTable:
         """Join each row with its paths; `passing` returns the paths that satisfy the path predicates, None for all."""
         op = self._op
-        rows, found = self._every(frame) if op.kind == "path" else self._shortest(frame)
-        kept = passing(Bound(found.data))
+        rows, found = self._every(bindings) if op.kind == "path" else self._shortest(bindings)
+        kept = passing(Binding(found.data))
         kept = np.arange(len(found.keys)) if kept is None else kept
         order = kept[np.argsort(found.keys[kept], kind="stable")]
         known = found.keys[order]
         starts = np.searchsorted(known, rows, side="left")
         counts = np.searchsorted(known, rows, side="right") - starts
-        self._work.room(int(counts.sum()), len(frame.bound) + len(op.steps) + 2)
-        result = frame.take(np.repeat(np.arange(frame.count), counts))
+        self._context.check_size(int(counts.sum()), len(bindings.bound) + len(op.steps) + 2)
+        result = bindings.take(np.repeat(np.arange(bindings.count), counts))
         numbers = gather(order, in_slices(starts, counts))
         for step in op.steps:
             if not step.dst_bound:
                 nodes = self._graph.outside(step.dst_type, found.nodes[step.dst_var][numbers])
-                result = result.bind(step.dst_var, self._work.table(TableKey.node(step.dst_type)), nodes)
+                result = result.bind(step.dst_var, self._context.table(TableKey.node(step.dst_type)), nodes)
         return result.bind(op.var, found.data, numbers)
 
-    def _nodes_of(self, frame: Frame) -> dict[str, Numbers]:
+    def _nodes_of(self, bindings: BindingTable) -> dict[str, Numbers]:
         """Return the nodes of the bound variables, in numbers of the path graph."""
         types = {self._op.src_var: self._op.src_type, **{step.dst_var: step.dst_type for step in self._op.steps}}
-        return {var: self._graph.inside(types[var], frame.bound[var].numbers) for var in self._op.bound_vars}
+        return {var: self._graph.inside(types[var], bindings.bound[var].numbers) for var in self._op.bound_vars}
 
     # -- all simple paths ------------------------------------------------------------------------
 
-    def _every(self, frame: Frame) -> tuple[Numbers, FoundPaths]:
+    def _every(self, bindings: BindingTable) -> tuple[Numbers, FoundPaths]:
         """Find all simple paths. Rows with equal bound variables have the same paths, so each combination is searched
         once.
         """
         op = self._op
-        columns = np.column_stack(list(self._nodes_of(frame).values()))
+        columns = np.column_stack(list(self._nodes_of(bindings).values()))
         combinations, rows = np.unique(columns, axis=0, return_inverse=True)
         bound = dict(zip(op.bound_vars, combinations.T, strict=True))
-        simple = SimplePaths(self._work, self._graph)
+        simple = SimplePaths(self._context, self._graph)
         batches = simple.start(combinations[:, 0])
         for steps in (op.ahead, op.back):
             for step in steps:
@@ -94,17 +94,17 @@ class PathFinder:
 
     # -- shortest paths --------------------------------------------------------------------------
 
-    def _shortest(self, frame: Frame) -> tuple[Numbers, FoundPaths]:
+    def _shortest(self, bindings: BindingTable) -> tuple[Numbers, FoundPaths]:
         """Find shortest paths, starting at the side with fewer nodes.
 
         Weights that do not add up exactly are summed from the start of a path; then the side is fixed.
         """
         op = self._op
         (step,) = op.steps
-        bound = self._nodes_of(frame)
+        bound = self._nodes_of(bindings)
         near, far = bound[op.src_var], bound.get(step.dst_var)
         sources, targets = np.unique(near), self._targets(step, far)
-        weights = Weights.of(self._work, self._graph.edges, op.by) if op.by is not None else None
+        weights = Weights.of(self._context, self._graph.edges, op.by) if op.by is not None else None
         if weights is None or weights.add_exactly(step.max_hops):
             turn = targets is not None and len(targets) < len(sources)
         else:
@@ -166,8 +166,8 @@ class PathFinder:
             weights=weights.values if weights is not None else None,
             both=lambda: (graph.neighbours(step, direction), graph.neighbours(step, REVERSED[direction])),
         )
-        shortest = ShortestPaths(self._work, search)
-        say(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")
+        shortest = ShortestPaths(self._context, search)
+        add_note(f"from {len(sources):,} node{'s' if len(sources) != 1 else ''}")
         wanted = Targets()
         if pairs is not None:
             wanted = Targets(pairs=(np.searchsorted(sources, pairs[:, 0]), pairs[:, 1]))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.engine.adjacency.csr import NONE, ranges
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
-from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.left_join import NullExtendedTable
 from omnigraph.engine.expr.sort_keys import id_ranks_of, ranks_of
 from omnigraph.query.plan import ir
@@ -71,7 +71,7 @@ class RowSpace:
     def ranks(self, numbers: Numbers) -> Numbers:
         """Return numbers that sort like the ids of the rows, then by type name."""
         if len(self.tables) == 1:
-            return id_ranks_of(Bound(self.tables[0], numbers))
+            return id_ranks_of(Binding(self.tables[0], numbers))
         of_name = np.argsort(np.argsort([one.name for one in self.types]))
         return ranks_of(self.column("id", ir.STRING, numbers)) * len(of_name) + of_name[self.which(numbers)]
 
@@ -190,13 +190,13 @@ class MeasuredPaths(_PathColumns):
         return pa.repeat(pa.scalar(b"", pa.large_binary()), self.row_count)
 
 
-def is_of_paths(bound: Bound) -> bool:
+def is_of_paths(bound: Binding) -> bool:
     """Return True if a variable is bound to paths."""
     data = bound.data.base if isinstance(bound.data, NullExtendedTable) else bound.data
     return isinstance(data, _PathColumns)
 
 
-def shown(expr: ir.PathPart, bound: Bound) -> pa.Array:
+def shown(expr: ir.PathPart, bound: Binding) -> pa.Array:
     """Return paths as objects, or their nodes or edges as lists; null for an absent optional path."""
     data, numbers = bound.data, bound.numbers
     missing = np.zeros(len(numbers), bool)

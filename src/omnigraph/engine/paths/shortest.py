@@ -20,8 +20,8 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import NONE, Neighbours, in_slices, offsets_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.context import Work
-from omnigraph.engine.exec.native import batches, stoppable
+from omnigraph.engine.exec.context import ExecutionContext
+from omnigraph.engine.exec.native import batches, interruptible
 from omnigraph.engine.paths.distances import Distances, Meeting, Targets, distances, meeting
 from omnigraph.engine.paths.edge_space import IncidentEdges
 from omnigraph.engine.paths.path_table import Floats, PathBatch, RowSpace
@@ -72,8 +72,8 @@ class PathSearch:
 class ShortestPaths:
     """Finds the shortest paths from some nodes over one hop."""
 
-    def __init__(self, work: Work, search: PathSearch) -> None:
-        self._work = work
+    def __init__(self, context: ExecutionContext, search: PathSearch) -> None:
+        self._context = context
         self._incident = search.incident_edges
         self._edges = search.edges
         self._count = search.node_count
@@ -89,7 +89,7 @@ class ShortestPaths:
         for first, levels, found in self._in_turn(sources, wanted):
             for batch in self._read(levels, found, held):
                 held += len(batch.edges)
-                self._work.room(held)
+                self._context.check_size(held)
                 yield replace(batch, owners=batch.owners + first)
 
     def measure(self, sources: Numbers, wanted: Targets) -> Iterator[Distances]:
@@ -97,7 +97,7 @@ class ShortestPaths:
         held = 0
         for measured in self._lengths(sources, wanted) if self._weights is None else self._sums(sources, wanted):
             held += len(measured.ends)
-            self._work.room(held)
+            self._context.check_size(held)
             yield measured
 
     def _lengths(self, sources: Numbers, wanted: Targets) -> Iterator[Distances]:
@@ -142,8 +142,8 @@ class ShortestPaths:
             if not len(level.nodes) or known.has_all:
                 break
             steps = self._incident.count(level.nodes)
-            self._work.room(held + steps, _LEVEL_COLUMNS)
-            longer = stoppable(partial(self._next_level, level, hops, known, met), steps)
+            self._context.check_size(held + steps, _LEVEL_COLUMNS)
+            longer = interruptible(partial(self._next_level, level, hops, known, met), steps)
             held += len(longer.edges)
             levels.append(longer)
         return levels, [known.found(level) for level in levels[1:]]
@@ -206,10 +206,10 @@ class ShortestPaths:
         edges = np.zeros((len(places), 0), np.int64)
         for number in range(len(levels) - 1, 0, -1):
             level, before = levels[number], levels[number - 1]
-            order = stoppable(partial(np.argsort, level.into, kind="stable"), len(level.into))
+            order = interruptible(partial(np.argsort, level.into, kind="stable"), len(level.into))
             starts = offsets_of(level.into, len(level.nodes))
             counts = starts[places + 1] - starts[places]
-            self._work.room(held + int(counts.sum()), nodes.shape[1] + edges.shape[1] + 4)
+            self._context.check_size(held + int(counts.sum()), nodes.shape[1] + edges.shape[1] + 4)
             rows = np.repeat(np.arange(len(places)), counts)
             entries = order[in_slices(starts[places], counts)]
             places = level.back[entries]
@@ -218,9 +218,9 @@ class ShortestPaths:
             owners, sums = owners[rows], None if sums is None else sums[rows]
             if self._every and self._weights is not None:
                 # Edges of weight 0 can form a cycle.
-                once = ~(nodes[:, 1:] == nodes[:, :1]).any(axis=1)
-                places, nodes, edges, owners = places[once], nodes[once], edges[once], owners[once]
-                sums = None if sums is None else sums[once]
+                unique = ~(nodes[:, 1:] == nodes[:, :1]).any(axis=1)
+                places, nodes, edges, owners = places[unique], nodes[unique], edges[unique], owners[unique]
+                sums = None if sums is None else sums[unique]
         return PathBatch(nodes, edges, owners, nodes[:, :0], sums)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import new_far
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.context import Work
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.native import slices
 from omnigraph.engine.paths.edge_space import REVERSED, IncidentEdges, PathGraph
 from omnigraph.engine.paths.path_table import PathBatch
@@ -45,8 +45,8 @@ class EndFilter:
 class SimplePaths:
     """Enumerates the paths of one operator."""
 
-    def __init__(self, work: Work, graph: PathGraph) -> None:
-        self._work = work
+    def __init__(self, context: ExecutionContext, graph: PathGraph) -> None:
+        self._context = context
         self._graph = graph
         self._held = 0
         """The number of complete paths."""
@@ -95,7 +95,7 @@ class SimplePaths:
                     self._held += len(found.owners)
                     self._numbers += found.nodes.size + found.edges.size + found.stops.size + found.owners.size
                     # Complete paths are copied twice: by length, and into the rows of the match.
-                    self._work.room(self._held, -(-2 * self._numbers // self._held))
+                    self._context.check_size(self._held, -(-2 * self._numbers // self._held))
                     yield found
 
     def _one_edge(self, batch: PathBatch, incident_edges: IncidentEdges, left: Numbers | None, more: int) -> PathBatch:

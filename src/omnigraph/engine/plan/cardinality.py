@@ -20,7 +20,7 @@ _TEXT_SHARE = 0.05
 _NOT_SHARE = 0.5
 
 
-class Estimates:
+class CardinalityEstimates:
     """Rows after each operation of a plan."""
 
     def __init__(self, plan: ir.QueryIR, catalog: Catalog, counts: Mapping[str, int]) -> None:
@@ -127,7 +127,7 @@ class Estimates:
         return sum(self._counts.get(key, 0) for key in keys)
 
 
-def about(rows: float) -> str:
+def format_estimate(rows: float) -> str:
     """A guess as people say it: two digits."""
     if rows < 10:
         return f"~{max(round(rows), 1 if rows > 0 else 0)}"

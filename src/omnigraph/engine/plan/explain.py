@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.exec.context import Profile, Step
-from omnigraph.engine.plan.cardinality import Estimates, about
+from omnigraph.engine.exec.context import OperatorProfile, Profile
+from omnigraph.engine.plan.cardinality import CardinalityEstimates, format_estimate
 from omnigraph.engine.plan.point_lookup import id_tests
-from omnigraph.engine.plan.prepared_query import Prepared
+from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.inverted_index import WORDS
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.explain import Part, explain
@@ -20,17 +20,17 @@ from omnigraph.versioning.model.snapshot import Snapshot
 _ROWS, _GUESS, _MS = 12, 12, 10
 
 
-class Explained:
+class PlanExplainer:
     """One plan on one snapshot."""
 
-    def __init__(self, prepared: Prepared, snapshot: Snapshot, cache: DataCache) -> None:
+    def __init__(self, prepared: PreparedQuery, snapshot: Snapshot, cache: DataCache) -> None:
         self._plan = prepared.plan
         self._catalog = prepared.catalog
         self._types = prepared.types
         self._snapshot = snapshot
         self._cache = cache
         self._counts = {key: table.pin.row_count for key, table in snapshot.tables.items()}
-        self._estimates = Estimates(prepared.plan, prepared.catalog, self._counts)
+        self._estimates = CardinalityEstimates(prepared.plan, prepared.catalog, self._counts)
 
     # -- before ----------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Explained:
 
     def after(self, profile: Profile, *, rows: int, elapsed_ms: float) -> str:
         """The plan with the rows and the time of every step, and how it was done."""
-        steps: dict[object, list[Step]] = {}
+        steps: dict[object, list[OperatorProfile]] = {}
         for step in profile.steps:
             steps.setdefault(step.what if isinstance(step.what, str) else id(step.what), []).append(step)
         ranks = [key for key in self._plan.order_by if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
@@ -128,7 +128,7 @@ class Explained:
             done = steps.get(part if isinstance(part, str) else id(part))
             if done is None:
                 return ""
-            guess = "" if isinstance(part, str) else about(self._estimates.after(part))
+            guess = "" if isinstance(part, str) else format_estimate(self._estimates.after(part))
             how = " · ".join(dict.fromkeys(what for step in done for what in step.how))
             ms = sum(step.ms for step in done)
             return f"{done[-1].rows:>{_ROWS},}{guess:>{_GUESS}}{ms:>{_MS}.2f}  {how}"
@@ -138,4 +138,4 @@ class Explained:
 
 
 def _rows(count: float) -> str:
-    return f"{about(count)} row" + ("" if round(count) == 1 or 0 < count < 1 else "s")
+    return f"{format_estimate(count)} row" + ("" if round(count) == 1 or 0 < count < 1 else "s")

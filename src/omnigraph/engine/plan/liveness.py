@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from omnigraph.query.plan import ir
 
 
-def looked_at(exprs: Iterable[ir.Expr]) -> frozenset[str]:
+def required_variables(exprs: Iterable[ir.Expr]) -> frozenset[str]:
     """The variables that columns, or keys and aggregates, are made of.
 
     `count($x)` counts rows, whatever `$x` is, so it looks at nothing.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.fastpath.compile_chain import Chain, find_chain
-from omnigraph.engine.plan.liveness import live_after, looked_at
+from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
+from omnigraph.engine.plan.liveness import live_after, required_variables
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedQuery:
     """A read, ready to run."""
 
     plan: ir.QueryIR
@@ -25,11 +25,11 @@ class Prepared:
     """The plan as steps from one node, if it starts at one."""
 
 
-def prepare(plan: ir.QueryIR, catalog: Catalog) -> Prepared:
+def prepare(plan: ir.QueryIR, catalog: Catalog) -> PreparedQuery:
     """Make a plan ready to run."""
-    live = live_after(plan.pipeline, looked_at(plan.group_exprs)) if plan.is_aggregate else None
+    live = live_after(plan.pipeline, required_variables(plan.group_exprs)) if plan.is_aggregate else None
     types = dict(_types(plan.pipeline))
-    return Prepared(plan, catalog, types, live, find_chain(plan, catalog, types))
+    return PreparedQuery(plan, catalog, types, live, compile_chain(plan, catalog, types))
 
 
 def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:

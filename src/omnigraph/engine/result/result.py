@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.projection import Projection
-from omnigraph.engine.fastpath.python_rows import PlainRows, dicts
-from omnigraph.engine.result.result_graph import Shape
+from omnigraph.engine.fastpath.python_rows import PythonRows, dicts
+from omnigraph.engine.result.result_graph import ResultGraph
 from omnigraph.errors import InputError, MissingPackage
 from omnigraph.notebook.picture import colours_of, draw
 from omnigraph.notebook.tables import side_by_side
@@ -38,12 +38,12 @@ class Result:
 
     def __init__(
         self,
-        rows: pa.Table | Projection | PlainRows,
+        rows: pa.Table | Projection | PythonRows,
         *,
         query_name: str,
         commit_id: str,
         elapsed_ms: float,
-        shape: Callable[[], Shape] = Shape,
+        shape: Callable[[], ResultGraph] = ResultGraph,
         next: str | None = None,
     ) -> None:
         self._rows = rows
@@ -67,11 +67,11 @@ class Result:
     @property
     def columns(self) -> list[str]:
         """The names of the columns; a name may occur twice."""
-        return list(self._rows.names) if isinstance(self._rows, PlainRows) else list(self._rows.schema.names)
+        return list(self._rows.names) if isinstance(self._rows, PythonRows) else list(self._rows.schema.names)
 
     @property
     def _arrow(self) -> pa.Table | Projection:
-        if isinstance(self._rows, PlainRows):
+        if isinstance(self._rows, PythonRows):
             self._rows = self._rows.to_table()
         return self._rows
 
@@ -79,7 +79,7 @@ class Result:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        if isinstance(self._rows, PlainRows):
+        if isinstance(self._rows, PythonRows):
             yield from self._rows.to_pylist()
             return
         names = self.columns
@@ -132,7 +132,7 @@ class Result:
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts of Python values."""
-        if isinstance(self._rows, PlainRows):
+        if isinstance(self._rows, PythonRows):
             return self._rows.to_pylist()
         if isinstance(self._rows, Projection):
             return list(self)

@@ -18,7 +18,7 @@ _PATH = "path"
 
 
 @dataclass(frozen=True)
-class Hop:
+class ColumnHop:
     """Two node columns that an edge, or a chain of edges, connects in every row."""
 
     source: int
@@ -29,11 +29,11 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ResultGraph:
     """The types of the columns, and the hops between columns of nodes."""
 
     types: tuple[ResultType, ...] = ()
-    hops: tuple[Hop, ...] = ()
+    hops: tuple[ColumnHop, ...] = ()
 
     @property
     def has_nodes(self) -> bool:
@@ -64,7 +64,7 @@ class Shape:
                     yield Line(ends[0].key, ends[1].key, hop.label, hop.directed, hop.several)
 
 
-def shape_of(plan: ir.AnyIR) -> Shape:
+def result_graph_of(plan: ir.AnyIR) -> ResultGraph:
     """The columns of a query, and the hops of a read between its node columns."""
     types: list[ResultType] = []
     places: dict[str, int] = {}
@@ -75,7 +75,7 @@ def shape_of(plan: ir.AnyIR) -> Shape:
         types.append(column.type)
         if isinstance(expr, ir.Entity):
             places.setdefault(expr.var, number)
-    hops: list[Hop] = []
+    hops: list[ColumnHop] = []
     for step in plan.pipeline if isinstance(plan, ir.QueryIR) else ():
         if isinstance(step, ir.Expand) and step.src_var in places and step.dst_var in places:
             ends = places[step.src_var], places[step.dst_var]
@@ -83,8 +83,8 @@ def shape_of(plan: ir.AnyIR) -> Shape:
             several = (step.min_hops, step.max_hops) != (1, 1)
             label = "|".join(step.edge_types)
             label = f"{label}{{{step.min_hops},{step.max_hops}}}" if several else label
-            hops.append(Hop(source, target, label, step.direction in ("in", "out"), several))
-    return Shape(tuple(types), tuple(hops))
+            hops.append(ColumnHop(source, target, label, step.direction in ("in", "out"), several))
+    return ResultGraph(tuple(types), tuple(hops))
 
 
 def node_of(type_: ResultType, value: Any) -> Dot | None:

@@ -24,8 +24,8 @@ from omnigraph.engine.cache.row_mapping import RowPositions
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
-from omnigraph.engine.exec.cancellation import checkpoint, paced, say
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.cancellation import add_note, checkpoint, paced
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, cut
 
 _K1, _B = 1.2, 0.75
@@ -168,7 +168,7 @@ class TextIndex:
             holding = sum(len(_left(rows, places)) for rows, _, places in found)
             if not holding:
                 continue
-            say(f"'{word}' in {holding:,} rows")
+            add_note(f"'{word}' in {holding:,} rows")
             idf = math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
             weight = idf * (_K1 + 1)
             for rows, counts, places in found:
@@ -194,7 +194,7 @@ def _add(
     scores: Scores, rows: RowNumbers, counts: TermCounts, norms: Scores, weight: float, places: RowPositions | None
 ) -> None:
     """Add the score of one term to the rows that contain it."""
-    with kernels.twin():
+    with kernels.timed_fallback():
         there = rows if places is None else places[rows]
         if places is not None:
             left = there >= 0
@@ -210,9 +210,9 @@ def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
     loops = kernels.find("bm25")
     if loops is not None:
         chosen = _NO_ROWS if numbers is None else numbers
-        found: Numbers = stoppable(lambda: loops.best(scores, chosen, numbers is None, min(wanted, count)), count)
+        found: Numbers = interruptible(lambda: loops.best(scores, chosen, numbers is None, min(wanted, count)), count)
         return found
-    with kernels.twin():
+    with kernels.timed_fallback():
         some = scores if numbers is None else scores[numbers]
         places = np.flatnonzero(some > 0)
         if len(places) > wanted:
@@ -229,7 +229,7 @@ def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[N
             scores, _NO_ROWS if numbers is None else numbers, numbers is None, wanted
         )
         return found
-    with kernels.twin():
+    with kernels.timed_fallback():
         ascending = np.sort(scores if numbers is None else scores[numbers])
         up_to = np.searchsorted(ascending, wanted, side="right")
         return len(ascending) - up_to, up_to - np.searchsorted(ascending, wanted, side="left")
@@ -284,12 +284,12 @@ def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
         rows.append((places + start).astype(np.uint32))
         lengths.append(count)
         start += len(texts)
-    words = stoppable(lambda: sorted(codes), len(codes))
+    words = interruptible(lambda: sorted(codes), len(codes))
     rank = np.empty(len(words), np.uint64)
     rank[[codes[word] for word in words]] = np.arange(len(words), dtype=np.uint64)
     packed = _concat([rank[found] << np.uint64(32) for found in tokens], np.uint64)
     packed |= _concat(rows, np.uint32)
-    stoppable(packed.sort, len(packed))
+    interruptible(packed.sort, len(packed))
     first_of = np.flatnonzero(np.concatenate([np.ones(min(len(packed), 1), bool), packed[1:] != packed[:-1]]))
     counts = np.diff(first_of, append=len(packed))
     kind = np.uint16 if counts.max(initial=0) < 1 << 16 else np.uint32

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.expr.structs import interleaved
 from omnigraph.engine.search.searcher import NOWHERE, Searcher
@@ -20,7 +20,7 @@ _FIELDS = arrow_type(ir.WHY.item)
 
 
 def reasons(
-    rank: ir.Rank, bound: Bound, keys: Sequence[np.ndarray[Any, Any]], chosen: Numbers, searcher: Searcher
+    rank: ir.Rank, bound: Binding, keys: Sequence[np.ndarray[Any, Any]], chosen: Numbers, searcher: Searcher
 ) -> pa.Array:
     """Return the explanations of the rows `chosen` of a ranked variable; `keys` are its sort keys."""
     shown = bound.take(chosen)
@@ -37,7 +37,7 @@ def reasons(
     return interleaved(columns)
 
 
-def _places(bound: Bound, key: np.ndarray[Any, Any]) -> Numbers:
+def _places(bound: Binding, key: np.ndarray[Any, Any]) -> Numbers:
     """Return the rank of each row's entity, from 1; ties are ordered by id."""
     entities, first, entity_of = np.unique(bound.numbers, return_index=True, return_inverse=True)
     order = np.lexsort((id_ranks_of(bound.take(first)), key[first]))

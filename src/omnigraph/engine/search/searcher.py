@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import paced
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.search.analyzer import Scores, analyse
 from omnigraph.engine.search.inverted_index import best, index_of, standing
@@ -49,7 +49,7 @@ class Searcher:
 
     # -- text ------------------------------------------------------------------------------------
 
-    def matches(self, match: ir.TextMatch, bound: Bound) -> Mask:
+    def matches(self, match: ir.TextMatch, bound: Binding) -> Mask:
         """Return a mask of the rows whose text matches."""
         index = index_of(bound.data, match.prop.name)
         text = self.constant(match.query)
@@ -65,12 +65,12 @@ class Searcher:
             mask = index.holding_all(words) if match.every else index.matching(words)
         return mask if bound.whole else mask[bound.numbers]
 
-    def scores(self, rank: ir.Bm25, bound: Bound) -> Scores:
+    def scores(self, rank: ir.Bm25, bound: Binding) -> Scores:
         """Return the BM25 score of each row."""
         scores, _ = self._scores(rank, bound.data)
         return scores if bound.whole else scores[bound.numbers]
 
-    def relevant(self, rank: ir.Bm25, bound: Bound, limit: int | None) -> tuple[Numbers, Scores]:
+    def relevant(self, rank: ir.Bm25, bound: Binding, limit: int | None) -> tuple[Numbers, Scores]:
         """Return the matching rows that can be among the first `limit`, with ties, and their scores."""
         scores, held = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
@@ -90,11 +90,11 @@ class Searcher:
 
     # -- vectors ---------------------------------------------------------------------------------
 
-    def distances(self, rank: ir.Nearest, bound: Bound) -> tuple[Scores, Mask]:
+    def distances(self, rank: ir.Nearest, bound: Binding) -> tuple[Scores, Mask]:
         """Return the cosine distance of each row, equal for equal vectors, and a mask of the rows with a vector."""
         return self._vectors(rank, bound.data).distances(self._query(rank), bound.numbers)
 
-    def promising(self, rank: ir.Nearest, bound: Bound, limit: int) -> Numbers:
+    def promising(self, rank: ir.Nearest, bound: Binding, limit: int) -> Numbers:
         """Return the rows that can be among the `limit` nearest, with ties."""
         numbers = None if bound.whole else bound.numbers
         return self._vectors(rank, bound.data).promising(self._query(rank), numbers, limit)
@@ -126,11 +126,11 @@ class Searcher:
             )
         dim = rank.prop.type.dim or 0
         call = partial(self._embed, value, dim, type_name, rank.prop.name, embed.model if embed else None)
-        return stoppable(call)
+        return interruptible(call)
 
     # -- fusion ----------------------------------------------------------------------------------
 
-    def fuse(self, rank: ir.Rrf, bound: Bound, limit: int) -> tuple[Numbers, Scores, list[Numbers]]:
+    def fuse(self, rank: ir.Rrf, bound: Binding, limit: int) -> tuple[Numbers, Scores, list[Numbers]]:
         """Return the rows that can be among the first `limit`, their fused scores, and their positions in each ranking.
 
         A vector ranking ends after `limit` entities. With a single text ranking, only its best `limit` entities can
@@ -169,7 +169,7 @@ class Searcher:
             raise InputError("a weight of 'rrf' must be greater than 0")
         return weights
 
-    def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Bound, limit: int, *, whole: bool) -> Numbers:
+    def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Binding, limit: int, *, whole: bool) -> Numbers:
         """Return the entities of one ranking, best first; of a text ranking only the best `limit`, unless `whole`."""
         if isinstance(arm, ir.Nearest):
             rows = self.promising(arm, bound, limit)
@@ -180,7 +180,7 @@ class Searcher:
             keys, cut = -scores, None if whole else limit
         return rows[np.lexsort((id_ranks_of(bound.take(rows)), keys))[:cut]]
 
-    def _places(self, arm: ir.Bm25, bound: Bound, wanted: Numbers) -> Numbers:
+    def _places(self, arm: ir.Bm25, bound: Binding, wanted: Numbers) -> Numbers:
         """Return the positions of a few entities in a text ranking without sorting it."""
         scores, held = self._scores(arm, bound.data)
         own = scores[bound.take(wanted).numbers]
@@ -190,7 +190,7 @@ class Searcher:
         for score in paced(np.unique(own[(own > 0) & (equal > 1)]).tolist()):
             # Ties are ordered by id.
             tied = np.flatnonzero(own == score)
-            others = Bound(bound.data, numbers[scores[numbers] == score])
+            others = Binding(bound.data, numbers[scores[numbers] == score])
             mine = bound.take(wanted[tied])
             if bound.data.union is not None:
                 places[tied] += np.searchsorted(np.sort(id_ranks_of(others)), id_ranks_of(mine))
@@ -207,7 +207,7 @@ class Searcher:
         return expr.value
 
 
-def _holding(bound: Bound, held: Numbers) -> tuple[Numbers | None, Numbers]:
+def _holding(bound: Binding, held: Numbers) -> tuple[Numbers | None, Numbers]:
     """Return the rows of a variable that are among `held`, the rows with a term: (positions in the variable, row
     numbers).
 
@@ -224,7 +224,7 @@ def _holding(bound: Bound, held: Numbers) -> tuple[Numbers | None, Numbers]:
     return at[found], held[found]
 
 
-def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, Numbers]]]:
+def _distinct(bound: Binding) -> tuple[Binding, Callable[[Numbers], tuple[Numbers, Numbers]]]:
     """Return the distinct entities of a variable, and a function from chosen entities (ascending) to their rows.
 
     The function returns the rows, and for each the index of its entity among the chosen.
@@ -240,4 +240,4 @@ def _distinct(bound: Bound) -> tuple[Bound, Callable[[Numbers], tuple[Numbers, N
         rows = np.flatnonzero(at[entity_of] >= 0)
         return rows, at[entity_of[rows]]
 
-    return Bound(bound.data, entities), rows_of
+    return Binding(bound.data, entities), rows_of

@@ -24,8 +24,8 @@ from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
-from omnigraph.engine.exec.cancellation import checkpoint, say
-from omnigraph.engine.exec.native import stoppable
+from omnigraph.engine.exec.cancellation import add_note, checkpoint
+from omnigraph.engine.exec.native import interruptible
 from omnigraph.errors import Damaged
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -93,7 +93,7 @@ class VectorBlock:
     def promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         """Return the positions of the rows (None: all) that can be among the `wanted` nearest, with ties."""
         found = self._found(query, rows, wanted)
-        say(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
+        add_note(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
         return found
 
     def _found(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
@@ -102,12 +102,12 @@ class VectorBlock:
             some = _NO_ROWS if rows is None else rows
             slack = query.error * 1.01 + 8 * _F32
             arrays = (self.codes, self.scales, self.errors, query.codes)
-            numbers: Numbers = stoppable(
+            numbers: Numbers = interruptible(
                 lambda: loops.promising(*arrays, query.step, slack, some, rows is None, wanted),
                 (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1] // _CODES_A_NUMBER,
             )
             return numbers
-        with kernels.twin():
+        with kernels.timed_fallback():
             return self._promising(query, rows, wanted)
 
     def _promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.cache.columns import MemoryTable
-from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import Watch
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.exec.projection import Projection
@@ -37,7 +37,7 @@ def returned_rows(
     return Projection(plan, _product(named), evaluator, Watch()).table()
 
 
-def _product(named: Mapping[str, pa.Table]) -> Frame:
+def _product(named: Mapping[str, pa.Table]) -> BindingTable:
     counts = [rows.num_rows for rows in named.values()]
     total, most = prod(counts), Limits().rows_max
     if total > most:
@@ -45,9 +45,9 @@ def _product(named: Mapping[str, pa.Table]) -> Frame:
             f"the change would return {total:,} rows; the limit is {most:,}",
             hint="return the rows of fewer statements: each combination of their rows is one",
         )
-    bound: dict[str, Bound] = {}
+    bound: dict[str, Binding] = {}
     for at, (name, rows) in enumerate(named.items()):
         order = pc.sort_indices(rows["id"]).to_numpy()
         numbers = np.tile(np.repeat(order, prod(counts[at + 1 :])), prod(counts[:at])).astype(np.int64)
-        bound[name] = Bound(MemoryTable.of(rows), numbers)
-    return Frame(total, bound)
+        bound[name] = Binding(MemoryTable.of(rows), numbers)
+    return BindingTable(total, bound)

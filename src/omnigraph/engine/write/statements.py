@@ -13,12 +13,12 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.exec.binding_table import Frame
+from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.expr.predicates import make_test
 from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.returned_rows import returned_rows
-from omnigraph.engine.write.where import frame_of, row_evaluator, select
+from omnigraph.engine.write.where import bindings_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
 from omnigraph.query.plan import ir
 from omnigraph.scalar_types.columns import in_range, stored_values
@@ -194,7 +194,7 @@ class MutationRun:
         """Assign properties of rows; values are computed from the rows as they were before the statement."""
         assigned = {name for name, _ in values}
         rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
-        before = frame_of(rows)
+        before = bindings_of(rows)
         for name, expr in values:
             wanted, what = type_.properties[name].type, f"'{type_.name}.{name}'"
             if isinstance(expr, ir.Const | ir.ParamRef):
@@ -248,7 +248,7 @@ class MutationRun:
         """Return an assigned value in its stored form."""
         if not isinstance(expr, ir.Const | ir.ParamRef):
             # An insert refers to no row, so its expressions are evaluated once.
-            column = stored_column(self._strict.value(expr, Frame()), type_, what)
+            column = stored_column(self._strict.value(expr, BindingTable()), type_, what)
             return stored_values(column)[0]
         value = expr.value if isinstance(expr, ir.Const) else self._params[expr.name]
         try:

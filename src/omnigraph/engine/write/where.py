@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.cache.columns import MemoryTable
-from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import Test, make_test
 from omnigraph.engine.search.searcher import Searcher
@@ -21,9 +21,9 @@ from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
 
-def frame_of(rows: pa.Table) -> Frame:
+def bindings_of(rows: pa.Table) -> BindingTable:
     """Return rows as a binding table with one variable."""
-    return Frame(rows.num_rows, {ir.ROW: Bound(MemoryTable.of(rows))})
+    return BindingTable(rows.num_rows, {ir.ROW: Binding(MemoryTable.of(rows))})
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Selection:
         """Filter rows that already passed the pushed-down filter."""
         for condition in self.rest:
             assert self.evaluator is not None
-            rows = rows.filter(pa.array(self.evaluator.mask(condition, frame_of(rows))))
+            rows = rows.filter(pa.array(self.evaluator.mask(condition, bindings_of(rows))))
         return rows
 
     def of_all(self, rows: pa.Table) -> pa.Table:

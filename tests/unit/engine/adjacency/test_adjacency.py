@@ -113,10 +113,10 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
     assert as_pairs(sources, positions, targets) == sorted(related(before + added, count, 1, 3))
 
 
+@pytest.mark.usefixtures("kernel_loader")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled, monkeypatch):
-    monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled):
     if compiled:
         assert kernels.load()
     random = Random(seed)

@@ -15,7 +15,7 @@ import omnigraph as og
 from omnigraph.aio import AsyncGraph
 from omnigraph.engine import tuning
 from omnigraph.engine.exec import cancellation
-from omnigraph.engine.exec.pipeline import Match
+from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.search import vector_scan
 from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, QueryTimeout
 from omnigraph.graph import Graph
@@ -101,7 +101,7 @@ def test_a_timeout_is_a_limit_with_a_code_of_its_own(graph):
 def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
     """A scan that goes on until it is stopped, or for a minute."""
 
-    def scan(self: Match, *_: Any) -> Any:
+    def scan(self: MatchPipeline, *_: Any) -> Any:
         started.set()
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -109,7 +109,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
             time.sleep(0.001)
         raise AssertionError("nobody stopped it")
 
-    monkeypatch.setattr(Match, "_scan", scan)
+    monkeypatch.setattr(MatchPipeline, "_scan", scan)
 
 
 def test_another_thread_stops_a_query(graph, monkeypatch):

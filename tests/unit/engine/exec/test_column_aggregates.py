@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.engine import kernels
 from omnigraph.engine.cache.columns import MemoryTable
-from omnigraph.engine.exec.binding_table import Bound, Frame
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.column_aggregates import total
 from omnigraph.engine.exec.reducers import reduce_numbers
 from support.writes import edge, new_graph, node
@@ -21,8 +21,7 @@ TYPES = [pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.floa
 
 
 @pytest.fixture(params=["numpy", "compiled"])
-def loops(request, monkeypatch):
-    monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+def loops(request, kernel_loader):
     if request.param == "compiled":
         assert kernels.load()
 
@@ -55,9 +54,9 @@ def test_every_kind_of_rows(type_, nulls):
         numbers = np.array([random.randrange(count) for _ in range(7 if count else 0)], np.int64)
         values = kept[3:]
         for bound, rows in (
-            (Bound(data), values),
-            (Bound(data, mask=mask), [value for value, passes in zip(values, mask, strict=True) if passes]),
-            (Bound(data, numbers), [values[number] for number in numbers]),
+            (Binding(data), values),
+            (Binding(data, mask=mask), [value for value, passes in zip(values, mask, strict=True) if passes]),
+            (Binding(data, numbers), [values[number] for number in numbers]),
         ):
             for function in ("count", "sum", "avg", "min", "max"):
                 found = total(function, bound, "n")
@@ -76,7 +75,7 @@ def test_what_is_infinite_counts_where_it_passes():
     data = MemoryTable.of(pa.table({"x": pa.array([math.inf, 1.0, -math.inf, 2.0])}))
 
     def added(*mask: bool) -> Any:
-        found = total("sum", Bound(data, mask=np.array(mask)), "x")
+        found = total("sum", Binding(data, mask=np.array(mask)), "x")
         assert found is not None
         return found[0].as_py()
 
@@ -86,14 +85,14 @@ def test_what_is_infinite_counts_where_it_passes():
 
 def test_what_is_no_number_is_left_to_others():
     data = MemoryTable.of(pa.table({"t": ["a"], "x": [math.nan], "d": pa.array([1], pa.date32())}))
-    assert total("min", Bound(data), "t") is None
-    assert total("min", Bound(data), "d") is None
-    assert total("max", Bound(data), "x") is None
+    assert total("min", Binding(data), "t") is None
+    assert total("min", Binding(data), "d") is None
+    assert total("max", Binding(data), "x") is None
 
 
 def test_rows_kept_by_a_mask_are_those_rows():
     data = MemoryTable.of(pa.table({"n": [5, 6, 7, 8]}))
-    frame = Frame(4, {"v": Bound(data)})
+    frame = BindingTable(4, {"v": Binding(data)})
     kept = frame.keep(np.array([True, False, True, True]))
     bound = kept.bound["v"]
     assert (kept.count, bound.count, bound.whole, bound.once) == (3, 3, False, True)
@@ -133,7 +132,7 @@ def _sums(seed: int, type_: pa.DataType) -> list[bytes]:
         MemoryTable.of(pa.table({"x": column})),
         MemoryTable.of(pa.table({"x": column.filter(pa.array(mask))})),
     )
-    ways = (Bound(data, mask=mask), Bound(data, np.flatnonzero(mask)), Bound(picked))
+    ways = (Binding(data, mask=mask), Binding(data, np.flatnonzero(mask)), Binding(picked))
     return [
         total(function, bound, "x").to_numpy().tobytes()  # type: ignore[union-attr]
         for bound in ways
@@ -142,12 +141,12 @@ def _sums(seed: int, type_: pa.DataType) -> list[bytes]:
 
 
 @pytest.mark.parametrize("type_", [pa.float64(), pa.float32()], ids=str)
-def test_sums_have_the_same_bits_with_and_without_compiled_loops(monkeypatch, type_):
+def test_sums_have_the_same_bits_with_and_without_compiled_loops(type_):
     found = []
     for compiled in (False, True):
-        monkeypatch.setattr(kernels, "_loops", kernels._Loops())
-        assert not compiled or kernels.load()
-        found.append([_sums(seed, type_) for seed in range(20)])
+        with kernels.isolated():
+            assert not compiled or kernels.load()
+            found.append([_sums(seed, type_) for seed in range(20)])
     assert found[0] == found[1]
     for sums in found[0]:
         assert len({sums[at] for at in (0, 2, 4)}) == 1, "the way in which rows are selected does not change the sum"
@@ -158,7 +157,7 @@ def test_sums_have_the_same_bits_with_and_without_compiled_loops(monkeypatch, ty
 def test_an_expression_and_a_property_give_the_same_sum(type_):
     random = np.random.default_rng(7)
     values = (random.standard_normal(100_000) * 10.0 ** random.integers(-8, 9, 100_000)).astype(type_.to_pandas_dtype())
-    found = total("sum", Bound(MemoryTable.of(pa.table({"x": pa.array(values)}))), "x")
+    found = total("sum", Binding(MemoryTable.of(pa.table({"x": pa.array(values)}))), "x")
     assert found is not None
     assert reduce_numbers("sum", values.astype(np.float64), None, None, 1).equals(found)
 
@@ -166,5 +165,5 @@ def test_an_expression_and_a_property_give_the_same_sum(type_):
 def test_sums_beyond_the_largest_float_are_infinite():
     largest = np.finfo(np.float64).max
     data = MemoryTable.of(pa.table({"x": pa.array([largest] * 3), "y": pa.array([math.inf, -math.inf, 1.0])}))
-    assert total("sum", Bound(data), "x").to_pylist() == [math.inf]  # type: ignore[union-attr]
-    assert math.isnan(total("sum", Bound(data), "y")[0].as_py())  # type: ignore[index]
+    assert total("sum", Binding(data), "x").to_pylist() == [math.inf]  # type: ignore[union-attr]
+    assert math.isnan(total("sum", Binding(data), "y")[0].as_py())  # type: ignore[index]

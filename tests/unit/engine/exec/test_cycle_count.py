@@ -14,20 +14,12 @@ from omnigraph.engine.exec import cycle_count
 from support.writes import edge, new_graph, node
 
 
-@pytest.fixture
-def loops(monkeypatch):
-    """Loops that are loaded when the test says so, and forgotten after it."""
-    fresh = kernels._Loops()
-    monkeypatch.setattr(kernels, "_loops", fresh)
-    return fresh
-
-
 def some(random: np.random.Generator, nodes: int, pairs: int):
     return build(random.integers(0, nodes, pairs), random.integers(0, nodes, pairs), nodes)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_far_ends_in_common(loops, seed, tune):
+def test_far_ends_in_common(kernel_loader, seed, tune):
     random = np.random.default_rng(seed)
     nodes = int(random.integers(1, 60))
     walked, closed = some(random, nodes, 300), some(random, nodes, int(random.integers(0, 300)))
@@ -45,7 +37,7 @@ def test_far_ends_in_common(loops, seed, tune):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_walk_from_one_node(loops, seed, tune):
+def test_a_walk_from_one_node(kernel_loader, seed, tune):
     random = np.random.default_rng(seed)
     nodes = int(random.integers(1, 400))
     neighbours = some(random, nodes, 900)

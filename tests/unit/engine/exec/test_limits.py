@@ -125,10 +125,10 @@ def small_batches(tune):
     )
 
 
+@pytest.mark.usefixtures("kernel_loader")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", QUERIES)
-def test_batches_change_no_result(graph, request, monkeypatch, name, compiled):
-    monkeypatch.setattr(kernels, "_loops", kernels._Loops())
+def test_batches_change_no_result(graph, request, name, compiled):
     assert not compiled or kernels.load()
     expected = rows_of(graph, QUERIES[name])
     request.getfixturevalue("small_batches")
@@ -328,7 +328,7 @@ def test_a_native_call_is_left_behind_when_its_query_stops():
         return 1
 
     with pytest.raises(Cancelled), watching(Watch(None, stop)):
-        native.stoppable(call)
+        native.interruptible(call)
     assert started.is_set()
     ended.set()
 
@@ -339,14 +339,14 @@ def test_a_native_call_returns_and_raises_in_the_thread_that_asked():
 
     for watch in (Watch(), Watch(None, Cancellation())):
         with watching(watch):
-            assert native.stoppable(lambda: 5) == 5
+            assert native.interruptible(lambda: 5) == 5
             with pytest.raises(ZeroDivisionError):
-                native.stoppable(fail)
+                native.interruptible(fail)
     with watching(Watch(None, Cancellation())):
-        assert native.stoppable(threading.get_ident, rows=10) == threading.get_ident()
-        assert native.stoppable(threading.get_ident, rows=10**9) != threading.get_ident()
+        assert native.interruptible(threading.get_ident, rows=10) == threading.get_ident()
+        assert native.interruptible(threading.get_ident, rows=10**9) != threading.get_ident()
     with watching(Watch()):
-        assert native.stoppable(threading.get_ident, rows=10**9) == threading.get_ident(), "nothing can stop it"
+        assert native.interruptible(threading.get_ident, rows=10**9) == threading.get_ident(), "nothing can stop it"
 
 
 def test_who_waits_for_another_thread_can_be_stopped():

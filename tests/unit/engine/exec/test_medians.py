@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.exec.binding_table import Bound
+from omnigraph.engine.cache.columns import MemoryTable
+from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.column_aggregates import total
 from omnigraph.engine.exec.reducers import reduce_numbers
-from omnigraph.engine.write.where import RowsData
 from support.writes import new_graph, node
 
 INTEGERS = [np.int32, np.uint32, np.int64, np.uint64]
@@ -97,11 +97,11 @@ def test_many_groups():
 
 
 def test_median_of_a_column():
-    data = RowsData(pa.table({"n": pa.array([5, None, 1, 4, None], pa.int64())}))
-    assert total("median", Bound(data), "n").to_pylist() == [4.0]  # type: ignore[union-attr]
+    data = MemoryTable.of(pa.table({"n": pa.array([5, None, 1, 4, None], pa.int64())}))
+    assert total("median", Binding(data), "n").to_pylist() == [4.0]  # type: ignore[union-attr]
     mask = np.array([True, True, True, False, False])
-    assert total("median", Bound(data, mask=mask), "n").to_pylist() == [3.0]  # type: ignore[union-attr]
-    assert total("median", Bound(data, mask=~np.ones(5, bool)), "n").to_pylist() == [None]  # type: ignore[union-attr]
+    assert total("median", Binding(data, mask=mask), "n").to_pylist() == [3.0]  # type: ignore[union-attr]
+    assert total("median", Binding(data, mask=~np.ones(5, bool)), "n").to_pylist() == [None]  # type: ignore[union-attr]
 
 
 def test_median_in_queries(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph.engine.exec import order_by
-from omnigraph.engine.exec.pipeline import Match
+from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.graph import Graph
 from omnigraph.query.plan import ir
 from support.writes import edge, new_graph, node
@@ -70,7 +70,7 @@ def test_early_and_late_give_the_same_rows(tmp_path, monkeypatch, tune, limit):
     tune(ranked_candidates_min=1, ranked_overfetch=2)
     early = [graph.query(text).to_rows() for text in texts]
     monkeypatch.setattr(
-        order_by.Ordered, "_ranked", lambda self, rank: self._rank(rank, self._match.rows(self._plan.pipeline))
+        order_by.OrderedRows, "_ranked", lambda self, rank: self._rank(rank, self._match.rows(self._plan.pipeline))
     )
     for text, rows in zip(texts, early, strict=True):
         assert graph.query(text).to_rows() == rows, text
@@ -81,13 +81,13 @@ def test_the_rest_of_a_match_runs_for_few_entities(tmp_path, monkeypatch):
     about = [edge("About", f"d{at:03}", "t", id_=f"a{at}") for at in range(300)]
     graph = new_graph(tmp_path, SCHEMA, *docs, node("Tag", name="t"), *about)
     seen: list[int] = []
-    expand = Match._expand
+    expand = MatchPipeline._expand
 
-    def counting(self: Match, op: ir.Expand, frame: Any) -> Any:
+    def counting(self: MatchPipeline, op: ir.Expand, frame: Any) -> Any:
         seen.append(frame.count)
         return expand(self, op, frame)
 
-    monkeypatch.setattr(Match, "_expand", counting)
+    monkeypatch.setattr(MatchPipeline, "_expand", counting)
     for rank in (RANKS[0], RANKS[2]):
         text = f"query q() {{ match {{ $d: Doc $d about $t }} return {{ $d.name }} order {{ {rank} }} limit 3 }}"
         assert len(graph.query(text)) == 3

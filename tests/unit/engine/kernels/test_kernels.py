@@ -18,14 +18,6 @@ from omnigraph.engine.search.vector_scan import VectorQuery
 from support.writes import new_graph, node
 
 
-@pytest.fixture
-def loops(monkeypatch):
-    """Loops that are loaded when the test says so, and forgotten after it."""
-    fresh = kernels._Loops()
-    monkeypatch.setattr(kernels, "_loops", fresh)
-    return fresh
-
-
 def block(seed: int, dim: int) -> tuple[vector_scan.VectorBlock, np.ndarray]:
     """Random vectors: some equal, some multiples, some missing, some of length zero, some of the largest floats."""
     random = np.random.default_rng(seed)
@@ -45,7 +37,7 @@ def block(seed: int, dim: int) -> tuple[vector_scan.VectorBlock, np.ndarray]:
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("seed", "dim"), [(1, 1), (2, 3), (3, 32), (4, 130)])
-def test_what_is_ruled_out_is_never_among_the_nearest(loops, compiled, seed, dim):
+def test_what_is_ruled_out_is_never_among_the_nearest(kernel_loader, compiled, seed, dim):
     if compiled:
         assert kernels.load()
     made, pool = block(seed, dim)
@@ -65,7 +57,7 @@ def test_what_is_ruled_out_is_never_among_the_nearest(loops, compiled, seed, dim
                 assert np.array_equal(found, np.unique(found))
 
 
-def test_codes_rule_most_vectors_out(loops):
+def test_codes_rule_most_vectors_out(kernel_loader):
     random = np.random.default_rng(1)
     matrix = random.standard_normal((20_000, 64)).astype(np.float32)
     made = vector_scan._measured(matrix, np.ones(len(matrix), bool))
@@ -76,7 +68,7 @@ def test_codes_rule_most_vectors_out(loops):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_scores_and_the_best_of_them(loops, seed):
+def test_scores_and_the_best_of_them(kernel_loader, seed):
     random = np.random.default_rng(seed)
     words = [f"w{at}" for at in range(30)]
     texts = [
@@ -117,22 +109,25 @@ def _moved_index(random: np.random.Generator) -> TextIndex:
     return TextIndex(SegmentView(parts, (0, 1_900), stored_of, row_of))
 
 
+def _ranked(seed: int) -> list[bytes]:
+    random = np.random.default_rng(seed)
+    index = _moved_index(random)
+    scores, rows = index.scored([f"w{at}" for at in random.permutation(40)[: random.integers(1, 40)]])
+    made, _ = block(seed, 17)
+    whole, query = vector_scan.VectorColumn(SegmentView((made,), (0,))), VectorQuery.of(random.standard_normal(17))
+    near = whole.promising(query, None, 50)
+    distances = whole.distances(query, near)[0]
+    nearest = near[np.lexsort((near, distances))[:50]]
+    return [scores.tobytes(), rows.tobytes(), nearest.tobytes(), whole.distances(query, nearest)[0].tobytes()]
+
+
 @pytest.mark.parametrize("seed", range(10))
-def test_scores_and_distances_have_the_same_bits_with_and_without_compiled_loops(monkeypatch, seed):
+def test_scores_and_distances_have_the_same_bits_with_and_without_kernels(seed):
     found = []
     for compiled in (False, True):
-        monkeypatch.setattr(kernels, "_loops", kernels._Loops())
-        assert not compiled or kernels.load()
-        random = np.random.default_rng(seed)
-        index = _moved_index(random)
-        scores, rows = index.scored([f"w{at}" for at in random.permutation(40)[: random.integers(1, 40)]])
-        made, _ = block(seed, 17)
-        whole, query = vector_scan.VectorColumn(SegmentView((made,), (0,))), VectorQuery.of(random.standard_normal(17))
-        near = whole.promising(query, None, 50)
-        distances = whole.distances(query, near)[0]
-        nearest = near[np.lexsort((near, distances))[:50]]
-        order = [nearest.tobytes(), whole.distances(query, nearest)[0].tobytes()]
-        found.append([scores.tobytes(), rows.tobytes(), *order])
+        with kernels.isolated():
+            assert not compiled or kernels.load()
+            found.append(_ranked(seed))
     assert found[0] == found[1]
 
 
@@ -147,21 +142,21 @@ def test_a_distance_does_not_depend_on_the_rows_beside_it():
     assert together[::7].tobytes() == alone.tobytes()
 
 
-def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(loops):
-    loops.spend(tuning.current.kernel_load_s / 2)
+def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(kernel_loader):
+    kernel_loader.spend(tuning.current.kernel_load_s / 2)
     assert kernels.find("bm25") is None
-    assert not loops.asked
+    assert not kernel_loader.asked
     before = set(threading.enumerate())
-    loops.spend(tuning.current.kernel_load_s)
+    kernel_loader.spend(tuning.current.kernel_load_s)
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
-    assert loops.asked
+    assert kernel_loader.asked
     assert kernels.find("bm25") is not None
     assert kernels.find("vectors") is not None
 
 
 @pytest.mark.parametrize("error", [ImportError, RuntimeError, OSError])
-def test_without_compiled_loops_everything_works(loops, monkeypatch, caplog, tmp_path, error):
+def test_without_compiled_loops_everything_works(kernel_loader, monkeypatch, caplog, tmp_path, error):
     def refuse(name: str) -> object:
         raise error("no numba here")
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.plan.cardinality import about
+from omnigraph.engine.plan.cardinality import format_estimate
 from omnigraph.operations.read import read
 from omnigraph.operations.requests import QueryText, ReadRequest
 from support.writes import edge, new_graph, node
@@ -109,4 +109,4 @@ GUESSES = {0: "~0", 0.2: "~1", 1: "~1", 9.6: "~10", 10: "~10", 123: "~120", 67_0
 
 @pytest.mark.parametrize(("rows", "said"), GUESSES.items())
 def test_guesses_have_two_digits(rows, said):
-    assert about(rows) == said
+    assert format_estimate(rows) == said
