@@ -34,7 +34,7 @@ from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import SCHEMA as MANIFEST_SCHEMA
-from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
@@ -63,7 +63,7 @@ FULL = Sizes(rounds=100, long=5_000, listed=10_000, branches=500, seconds=6.0)
 
 
 def new_graph(root: Path, *, sync: bool) -> Repository:
-    return Repository.create(root, SchemaRecord("h", "", "{}"), SPECS, sync=sync, environ={})
+    return Repository.create(root, GraphSpec(SchemaRecord("h", "", "{}"), SPECS), sync=sync, environ={})
 
 
 def commit_pair(repository: Repository, number: int, branch: str = "main") -> None:

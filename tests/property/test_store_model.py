@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 from omnigraph.errors import BranchExists, BranchNotFound, Damaged
 from omnigraph.storage.lance.indexes import IndexSpec
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.repository import Repository
@@ -109,7 +109,7 @@ class Store(RuleBasedStateMachine):
     def create(self) -> None:
         root = self.folder / "g"
         record = SchemaRecord("h", "", "{}")
-        self.repository = Repository.create(root, record, SPECS, sync=False, clock=self.clock, environ={})
+        self.repository = Repository.create(root, GraphSpec(record, tuple(SPECS)), sync=False, clock=self.clock, environ={})
         (commit,) = self.repository.commits()
         empty: Contents = {key: {} for key in KEYS}
         genesis = Point(commit.id, None, 1, commit.created_us, empty)

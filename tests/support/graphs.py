@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.tables import TableStore
-from omnigraph.versioning.model.manifest_objects import Commit, SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import Commit, GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
@@ -50,7 +50,7 @@ class Ticks:
 
 
 def new_repository(root: Path, *, clock: Callable[[], int] | None = None, sync: bool = False) -> Repository:
-    return Repository.create(root, SCHEMA, SPECS, clock=clock or Ticks(), sync=sync, environ={})
+    return Repository.create(root, GraphSpec(SCHEMA, SPECS), clock=clock or Ticks(), sync=sync, environ={})
 
 
 def open_repository(root: Path, **settings: Any) -> Repository:

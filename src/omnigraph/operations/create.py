@@ -13,7 +13,7 @@ from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
+from omnigraph.versioning.model.manifest_objects import GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.write.repository import Repository
 
 
@@ -32,9 +32,8 @@ def create_graph(
     ir = new_identity(catalog, new_ulid(clock())).ir
     record = schema_record(text, ir)
     specs = table_specs(catalog_of(ir), ir)
-    return Repository.create(
-        uri, record, specs, actor=actor, next_identity=ir.next_id, sync=sync, clock=clock, environ=environ
-    )
+    spec = GraphSpec(record, tuple(specs), ir.next_id)
+    return Repository.create(uri, spec, actor=actor, sync=sync, clock=clock, environ=environ)
 
 
 def schema_record(text: str, ir: SchemaIR) -> SchemaRecord:

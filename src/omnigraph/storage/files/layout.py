@@ -63,6 +63,11 @@ def manifest_file(folder: Path, version: int) -> Path:
     return folder / "_versions" / manifest_name(version)
 
 
+def detached_manifest(version: int) -> str:
+    """The manifest of a detached version, relative to the table's folder."""
+    return f"_versions/d{version}.manifest"
+
+
 def manifest_name(version: int) -> str:
     """What Lance calls the manifest of a numbered version: the newest comes first in a listing."""
     return f"{2**64 - 1 - version:020}.manifest"

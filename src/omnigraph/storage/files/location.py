@@ -40,6 +40,11 @@ class Location:
         return self.path is not None
 
     @property
+    def storage_options(self) -> dict[str, str] | None:
+        """The options as Lance takes them; None if there are none."""
+        return dict(self.options) or None
+
+    @property
     def bucket(self) -> str:
         """The bucket of an object store."""
         return self.uri.removeprefix("s3://").partition("/")[0]

@@ -31,7 +31,8 @@ _DENIED = (
 """Words by which object stores and their clients refuse a caller; no file has such a name."""
 
 _NO_CREDENTIALS = ("credentialsnotloaded", "no providers in chain provided credentials")
-_SOURCE_LINE = re.compile(r",?\s*[^\s,()]+\.rs:\d+(:\d+)?")
+SOURCE_LINE = re.compile(r",?\s*[^\s,()]+\.rs:\d+(:\d+)?")
+"""The position in the source of the storage library, which its messages contain."""
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9.]{1,80})\s*</Code>")
 _MESSAGE = re.compile(r"<Message>\s*([^<]{1,300})")
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"})
@@ -98,5 +99,5 @@ def _reason(error: BaseException) -> str:
         return redact(f"{code[1]}: {message[1].strip()}" if message else code[1])
     if any(word in text.lower() for word in _NO_CREDENTIALS):
         return "no credentials were found"
-    lines = _SOURCE_LINE.sub("", text).strip().splitlines()
+    lines = SOURCE_LINE.sub("", text).strip().splitlines()
     return redact(lines[0])[:_SHOWN] if lines else type(error).__name__

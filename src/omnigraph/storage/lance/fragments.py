@@ -19,6 +19,7 @@ import pyarrow as pa
 from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
+from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
 
@@ -93,11 +94,13 @@ def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
             rows = dataset.scanner(columns=table.schema.names, fragments=[last], blob_handling="all_binary").to_table()
             path = table.store.location.path
             if path is not None:
-                (path / table.folder / "_versions" / f"d{dataset.version}.manifest").unlink(missing_ok=True)
+                (path / table.folder / detached_manifest(dataset.version)).unlink(missing_ok=True)
             return rows.cast(table.schema)
-        options = dict(table.store.location.options) or None
         parts = [
-            LanceFileReader(f"{table.store.location.child(table.folder)}/{file}", storage_options=options)
+            LanceFileReader(
+                f"{table.store.location.child(table.folder)}/{file}",
+                storage_options=table.store.location.storage_options,
+            )
             .read_all()
             .to_table()
             for file in new.files
@@ -125,7 +128,7 @@ def read_stored(
             fragments=[fragment],
             filter=filter,
             batch_size=batch_size,
-            blob_handling="all_binary" if table.blobs.intersection(columns) else None,
+            blob_handling=table.blob_handling(columns),
         ).to_batches()
 
 
@@ -157,16 +160,28 @@ def prepared_transaction(table: Table, change: PreparedFragments) -> lance.Trans
         return lance.Transaction(table.version, lance.LanceOperation.Overwrite(table.dataset.lance_schema, new))
     if not change.changed and not change.removed:
         return lance.Transaction(table.version, lance.LanceOperation.Append(new)) if new else None
-    operation = lance.LanceOperation.Update(
-        removed_fragment_ids=list(change.removed),
-        updated_fragments=[FragmentMetadata.from_json(text) for text in change.changed],
+    changed = [FragmentMetadata.from_json(text) for text in change.changed]
+    operation = replace_fragments(table.dataset, removed=list(change.removed), updated=changed, new=new)
+    return lance.Transaction(table.version, operation)
+
+
+def replace_fragments(
+    dataset: lance.LanceDataset,
+    *,
+    removed: list[int],
+    updated: list[FragmentMetadata],
+    new: list[FragmentMetadata],
+) -> lance.LanceOperation.Update:
+    """Return the operation that removes, updates and adds fragments in one commit."""
+    return lance.LanceOperation.Update(
+        removed_fragment_ids=removed,
+        updated_fragments=updated,
         new_fragments=new,
         fields_modified=[],
-        # Leaving a field out would mark the new pieces as covered by that field's index.
-        fields_for_preserving_frag_bitmap=[field.id() for field in table.dataset.lance_schema.fields()],
+        # Omitting a field would mark the new fragments as covered by the index of that field.
+        fields_for_preserving_frag_bitmap=[field.id() for field in dataset.lance_schema.fields()],
         update_mode="rewrite_rows",
     )
-    return lance.Transaction(table.version, operation)
 
 
 def _text(metadata: FragmentMetadata) -> str:

@@ -159,5 +159,4 @@ def _files(store: TableStore, folder: str) -> Iterator[tuple[str, datetime]]:
 
 
 def _latest(store: TableStore, folder: str) -> lance.LanceDataset:
-    options = dict(store.location.options) or None
-    return lance.dataset(store.location.child(folder), storage_options=options)
+    return lance.dataset(store.location.child(folder), storage_options=store.location.storage_options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import lance
 
@@ -102,31 +102,38 @@ def stage_indexes(
 
 
 def _build(dataset: lance.LanceDataset, spec: IndexSpec) -> lance.Index:
-    options: dict[str, Any] = {}
-    if spec.kind == "text":
-        options = {
-            "base_tokenizer": "simple",
-            "language": "English",
-            "stem": True,
-            "remove_stop_words": True,
-            "custom_stop_words": list(STOP_WORDS),
-            "lower_case": True,
-            "ascii_folding": True,
-            "max_token_length": 40,
-            "with_position": False,
-        }
-    elif spec.kind == "vector":
-        options = {"metric": "cosine", "num_partitions": max(1, min(1024, round(dataset.count_rows() ** 0.5)))}
     index = dataset.create_index_uncommitted(
         spec.column,
         _LANCE_TYPES[spec.kind],
         name=spec.name,
         replace=True,
         fragment_ids=list(dataset.fragment_ids()),
-        **options,
+        **_options(dataset, spec.kind),
     )
     # Without this step a text index commits, and every query then misses its tokens file.
     return dataset.merge_existing_index_segments([index]) if spec.kind == "text" else index
+
+
+def _options(dataset: lance.LanceDataset, kind: IndexKind) -> dict[str, Any]:
+    match kind:
+        case "btree":
+            return {}
+        case "text":
+            return {
+                "base_tokenizer": "simple",
+                "language": "English",
+                "stem": True,
+                "remove_stop_words": True,
+                "custom_stop_words": list(STOP_WORDS),
+                "lower_case": True,
+                "ascii_folding": True,
+                "max_token_length": 40,
+                "with_position": False,
+            }
+        case "vector":
+            return {"metric": "cosine", "num_partitions": max(1, min(1024, round(dataset.count_rows() ** 0.5)))}
+        case _:
+            assert_never(kind)
 
 
 def _segments(index: Any) -> list[lance.Index]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from omnigraph.errors import Damaged, Hint, OmniGraphError, StorageError
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.files.object_errors import is_bucket_missing, is_denied, object_store_error
+from omnigraph.storage.files.object_errors import SOURCE_LINE, is_bucket_missing, is_denied, object_store_error
 
 _LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 _PANIC = "PanicException"
@@ -82,13 +82,9 @@ def is_missing(error: BaseException) -> bool:
     return any(words in text for words in _MISSING) and not is_denied(error) and not is_bucket_missing(error)
 
 
-_SOURCE_LINE = re.compile(r",?\s*[^\s,()]+\.rs:\d+(:\d+)?")
-"""Where in its own source the storage library failed."""
-
-
 def storage_failure(error: BaseException, location: Location, what: str) -> OmniGraphError:
     """The typed error for a failed read or write of a table."""
-    text = _SOURCE_LINE.sub("", (str(error).strip() or type(error).__name__).splitlines()[0])[:300]
+    text = SOURCE_LINE.sub("", (str(error).strip() or type(error).__name__).splitlines()[0])[:300]
     if not location.is_local and not is_missing(error):
         return object_store_error(error, location.uri)
     lowered = text.lower()

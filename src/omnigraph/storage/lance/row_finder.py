@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance.file import LanceFileReader
@@ -28,7 +26,6 @@ class RowFinder:
     def rows(self, table: Table) -> pa.Table:
         """The row, or no row."""
         columns = table.schema.names
-        handling: Literal["all_binary"] | None = "all_binary" if table.blobs else None
         for fragment in table.dataset.get_fragments():
             files = files_of(fragment)
             if files not in self._offsets:
@@ -42,7 +39,7 @@ class RowFinder:
                     columns=columns,
                     fragments=[fragment],
                     filter=f"_rowaddr = {(fragment.fragment_id << 32) | offset}",
-                    blob_handling=handling,
+                    blob_handling=table.blob_handling(columns),
                 ).to_table()
             if found.num_rows:
                 return found
@@ -53,7 +50,7 @@ class RowFinder:
         try:
             reader = LanceFileReader(
                 table.store.location.child(f"{table.folder}/data/{file}"),
-                storage_options=dict(table.store.location.options) or None,
+                storage_options=table.store.location.storage_options,
                 columns=["id"],
             )
             start = 0

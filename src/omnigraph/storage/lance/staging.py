@@ -20,7 +20,8 @@ from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 from omnigraph.arrays import one_array
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction
+from omnigraph.storage.files.layout import detached_manifest
+from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction, replace_fragments
 from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors, storage_failure
 from omnigraph.storage.lance.table_versions import restored, sync_version
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table
@@ -69,7 +70,7 @@ class StagedWrite:
             path = base.store.location.path
             if path is not None:
                 # The numbered version is complete in itself; this file would only lengthen every listing.
-                (path / base.folder / "_versions" / f"d{detached.version}.manifest").unlink(missing_ok=True)
+                (path / base.folder / detached_manifest(detached.version)).unlink(missing_ok=True)
         except lance_errors() as error:
             if is_conflict(error):
                 raise HeadMoved(
@@ -167,15 +168,7 @@ def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
                 written.row_id_meta = RowIdSequence(kept).to_inline_metadata()
     if not fragments and not updated and not removed:
         return None
-    operation = lance.LanceOperation.Update(
-        removed_fragment_ids=removed,
-        updated_fragments=updated,
-        new_fragments=fragments,
-        fields_modified=[],
-        # Leaving a field out would mark the new fragment as covered by that field's index.
-        fields_for_preserving_frag_bitmap=[field.id() for field in table.dataset.lance_schema.fields()],
-        update_mode="rewrite_rows",
-    )
+    operation = replace_fragments(table.dataset, removed=removed, updated=updated, new=fragments)
     return lance.Transaction(table.version, operation)
 
 

@@ -12,7 +12,7 @@ from lance.optimize import Compaction
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files.fsync import sync_files, sync_tree
-from omnigraph.storage.files.layout import manifest_file
+from omnigraph.storage.files.layout import detached_manifest, manifest_file
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, stored_field
 
@@ -52,7 +52,7 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
 
 
 def _has_detached(table: Table, version: int) -> bool:
-    return table.store.objects.written_at(f"{table.folder}/_versions/d{version}.manifest") is not None
+    return table.store.objects.written_at(f"{table.folder}/{detached_manifest(version)}") is not None
 
 
 def sync_version(table: Table, dataset: lance.LanceDataset, *, tree: bool = False) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -59,7 +59,7 @@ class TableStore:
         self.objects: ObjectStore = object_store(location, sync=False)
         self.deletions = DeletionCache()
         self._session = _new_session()
-        self._options: dict[str, str] | None = dict(location.options) or None
+        self._options = location.storage_options
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
         self._lock = Lock()
 
@@ -326,9 +326,13 @@ class Table:
 
     def _scanner(self, columns: Sequence[str] | None, *, filter: str | None, limit: int | None) -> lance.LanceScanner:
         wanted = [*columns] if columns is not None else self.schema.names
-        # Only who asks for a Blob pays for its bytes.
-        handling: Literal["all_binary"] | None = "all_binary" if self.blobs.intersection(wanted) else None
-        return self.dataset.scanner(columns=wanted, filter=filter, limit=limit, blob_handling=handling)
+        return self.dataset.scanner(
+            columns=wanted, filter=filter, limit=limit, blob_handling=self.blob_handling(wanted)
+        )
+
+    def blob_handling(self, columns: Iterable[str]) -> Literal["all_binary"] | None:
+        """The `blob_handling` argument of a scan: the bytes of a Blob are read only if its column is requested."""
+        return "all_binary" if self.blobs.intersection(columns) else None
 
     def reading(self) -> AbstractContextManager[None]:
         """Around every use of `dataset`: what Lance raises becomes an error of ours."""

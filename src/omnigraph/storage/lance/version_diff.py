@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import lance
 import numpy as np
@@ -113,12 +113,9 @@ class StoredRows:
             columns=columns,
             fragments=[part.fragment],
             filter=filter,
-            blob_handling=self._handling(columns),
+            blob_handling=self.table.blob_handling(columns),
             io_buffer_size=_IO_BYTES,
         )
-
-    def _handling(self, columns: list[str]) -> Literal["all_binary"] | None:
-        return "all_binary" if self.table.blobs.intersection(columns) else None
 
     def _sifted(self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
         """A scan that keeps what is wanted."""
@@ -132,7 +129,7 @@ class StoredRows:
     ) -> Iterator[pa.Table]:
         """Row by row, which only pays for few of many."""
         with_id = columns if "id" in columns or within == EVERYTHING else [*columns, "id"]
-        if self._handling(columns) is not None:
+        if self.table.blob_handling(columns) is not None:
             base = int(_address_base(part.fragment))
             for start in range(0, len(offsets), _BLOB_ROWS):
                 addresses = ", ".join(str(base | place) for place in offsets[start : start + _BLOB_ROWS].tolist())

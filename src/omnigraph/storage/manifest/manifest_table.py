@@ -43,6 +43,7 @@ from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import MANIFEST, manifest_file, manifest_name
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.create_once import create_once
+from omnigraph.storage.lance.fragments import replace_fragments
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.tables import PRIMARY_KEY, replaced, sql_text, transaction_of
 
@@ -119,7 +120,7 @@ class ManifestTable:
         self.sync = sync
         self._uri = location.child(MANIFEST)
         self._versions = str((location.path or Path()) / MANIFEST / "_versions")
-        self._options: dict[str, str] | None = dict(location.options) or None
+        self._options = location.storage_options
         self._session = _new_session()
         self._seen: tuple[int, int] | None = None
         """(a version, what the folder of versions looked like before it was found to be the newest)."""
@@ -350,14 +351,7 @@ class ManifestTable:
                 new += write_fragments(merged, base.dataset, mode="append")
                 tail = tail.slice(0, 0)
             new += write_fragments(pa.concat_tables([tail, state]).combine_chunks(), base.dataset, mode="append")
-            operation = lance.LanceOperation.Update(
-                removed_fragment_ids=removed,
-                updated_fragments=[fragments[0].metadata],
-                new_fragments=new,
-                fields_modified=[],
-                fields_for_preserving_frag_bitmap=[field.id() for field in base.dataset.lance_schema.fields()],
-                update_mode="rewrite_rows",
-            )
+            operation = replace_fragments(base.dataset, removed=removed, updated=[fragments[0].metadata], new=new)
             self._sync_data(new)
             reach("publish.before_commit")
             if base.mark is not None and self._mark(base.places[1]) != base.mark:

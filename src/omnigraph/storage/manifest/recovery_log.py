@@ -36,7 +36,7 @@ class AuditTable:
         self._location = location
         self._sync = sync
         self._uri = location.child(layout.AUDIT)
-        self._options: dict[str, str] | None = dict(location.options) or None
+        self._options = location.storage_options
 
     def add_once(
         self,

@@ -55,9 +55,7 @@ class RowChange:
     @property
     def op(self) -> Op:
         """What happened to the row."""
-        if self.before is None:
-            return "insert"
-        return "delete" if self.after is None else "update"
+        return row_op(self.before, self.after)
 
     @property
     def properties(self) -> list[str]:
@@ -80,6 +78,13 @@ class RowChange:
             row = self.after or self.before or {}
             data["endpoints"] = {"src": row.get("src"), "dst": row.get("dst")}
         return data
+
+
+def row_op(before: object | None, after: object | None) -> Op:
+    """Return the operation that leads from one image of a row to another; an absent image is None."""
+    if before is None:
+        return "insert"
+    return "delete" if after is None else "update"
 
 
 @dataclass(frozen=True)

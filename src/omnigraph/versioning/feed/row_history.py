@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from omnigraph.errors import CommitNotFound, Damaged
 from omnigraph.storage.lance.row_finder import RowFinder
-from omnigraph.versioning.compare.diff import Identity
+from omnigraph.versioning.compare.diff import Identity, row_op
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
 from omnigraph.versioning.compare.rows import to_dicts, to_plain
 from omnigraph.versioning.model.manifest_objects import Commit, Pin
@@ -45,11 +45,7 @@ class EntityChange:
     @property
     def op(self) -> EntityOp:
         """What happened to the row."""
-        if not self.known:
-            return "found"
-        if self.before is None:
-            return "insert"
-        return "delete" if self.after is None else "update"
+        return row_op(self.before, self.after) if self.known else "found"
 
     @property
     def properties(self) -> list[str]:

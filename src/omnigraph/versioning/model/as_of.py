@@ -9,7 +9,7 @@ the past is found by looking at the numbers of one line, not by walking from com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 import pyarrow.compute as pc
 
@@ -17,7 +17,7 @@ from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError
 from omnigraph.storage.lance.tables import sql_text
 from omnigraph.storage.manifest.manifest_table import ManifestTable
 from omnigraph.versioning.model.ids import first_ulid
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, microseconds
 from omnigraph.versioning.model.manifest_rows import row_to_commit
 from omnigraph.versioning.model.state import State
 
@@ -33,7 +33,7 @@ def commit_as_of(manifest: ManifestTable, state: State, branch: str, at: int | d
             f"a point of history is a version, a commit id, a tag or a datetime, not a {type(at).__name__}",
             hint="give a time as a datetime",
         )
-    version, time_us = (None, _microseconds(at)) if isinstance(at, datetime) else (at, None)
+    version, time_us = (None, microseconds(at)) if isinstance(at, datetime) else (at, None)
     head = state.get_head(branch)
     if version is not None and version > state.version:
         raise _no_point(manifest, state, branch, at)
@@ -103,7 +103,3 @@ def _commit(manifest: ManifestTable, state: State, commit_id: str) -> Commit:
     if not rows:
         raise Damaged(f"commit {commit_id} is missing from the history", code="damaged_manifest")
     return row_to_commit(rows[0])
-
-
-def _microseconds(time: datetime) -> int:
-    return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)

@@ -26,6 +26,11 @@ def instant(microseconds: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
+def microseconds(time: datetime) -> int:
+    """Convert a time to microseconds since 1970; a time without a zone is in UTC."""
+    return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)
+
+
 @dataclass(frozen=True, slots=True)
 class TableSpec:
     """A table to be created: its identity, its name, its columns."""
@@ -40,6 +45,15 @@ class TableSpec:
     def key(self) -> TableKey:
         """Key of the table."""
         return TableKey.of(self.kind, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSpec:
+    """A graph to create: its schema, its tables, and the first identity number that they do not use."""
+
+    schema: SchemaRecord
+    tables: tuple[TableSpec, ...] = ()
+    next_identity: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from omnigraph.versioning.model.ancestry import meeting_points
-from omnigraph.versioning.model.manifest_objects import Commit, Pin
+from omnigraph.versioning.model.manifest_objects import Commit, Pin, microseconds
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.repository import Repository
 
@@ -37,7 +37,7 @@ def live_versions(
     commits = repository.all_commits(state)
     pins = repository.all_pins(state)
     heads = state.heads()
-    times = _CommitTimes(commits, pins, written, _microseconds(now))
+    times = _CommitTimes(commits, pins, written, microseconds(now))
     # Without the rows of their base, two branches could not be merged any more.
     retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
     for head in heads:
@@ -92,7 +92,7 @@ class _CommitTimes:
             if pin not in before:
                 written = self._written.get((pin.table_id, pin.incarnation, pin.lance_version))
                 if written is not None:
-                    times.append(_microseconds(written))
+                    times.append(microseconds(written))
         return max(times, default=0)
 
 
@@ -110,9 +110,9 @@ def _retained(
     replaced_at: int | None = None
     while commit is not None:
         time = times.of(commit.id)
-        young = since is not None and time >= _microseconds(since)
+        young = since is not None and time >= microseconds(since)
         newest = keep is not None and position < max(keep, 1)
-        in_use = replaced_at is not None and replaced_at >= _microseconds(in_use_since)
+        in_use = replaced_at is not None and replaced_at >= microseconds(in_use_since)
         if young or newest or in_use:
             retained.add(commit.id)
         elif keep is None or position >= keep:
@@ -121,7 +121,3 @@ def _retained(
         replaced_at = time
         commit = commits.get(commit.parent_id) if commit.parent_id else None
     return retained
-
-
-def _microseconds(time: datetime) -> int:
-    return int(time.timestamp() * 1_000_000)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from omnigraph.versioning.model.manifest_objects import microseconds
 from omnigraph.versioning.model.manifest_rows import abort_to_row, read_metadata
 from omnigraph.versioning.model.state import Publication, State
 from omnigraph.versioning.write.repository import Repository
@@ -29,7 +30,7 @@ def fence(repository: Repository, fenced_id: str, operation_id: str) -> bool:
     """Prevent the publish of a commit or bulk job; False when the commit is published already."""
     assert is_operation_id(fenced_id)
     landed = False
-    now = int(repository.objects.now().timestamp() * 1_000_000)
+    now = microseconds(repository.objects.now())
 
     def decide(state: State) -> Publication | None:
         nonlocal landed

@@ -107,12 +107,20 @@ def writer_identity() -> dict[str, str | int]:
     pid = os.getpid()
     boot_id, namespace = _process_table(pid)
     return {
-        "id": _WRITER_IDS.setdefault(pid, uuid4().hex),
+        "id": _writer_id(pid),
         "boot_id": boot_id,
         "pid_namespace": namespace,
         "pid": pid,
         "started": process_start(pid) or "",
     }
+
+
+def _writer_id(pid: int) -> str:
+    found = _WRITER_IDS.setdefault(pid, uuid4().hex)
+    # A forked child inherits the entries of its ancestors.
+    for other in [known for known in _WRITER_IDS if known != pid]:
+        _WRITER_IDS.pop(other, None)
+    return found
 
 
 def _process_table(pid: int) -> tuple[str, str]:

@@ -41,7 +41,7 @@ from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import only_reachable, reachable
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Pin, SchemaRecord, TableRow, TableSpec
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Head, Pin, SchemaRecord, TableRow
 from omnigraph.versioning.model.manifest_rows import (
     commit_to_row,
     head_object_id,
@@ -125,23 +125,22 @@ class Repository:
     def create(
         cls,
         uri: str | os.PathLike[str],
-        schema: SchemaRecord,
-        tables: Iterable[TableSpec],
+        spec: GraphSpec,
         *,
+        actor: str | None = None,
         sync: bool = True,
         clock: Clock = system_clock,
-        actor: str | None = None,
-        next_identity: int = 1,
         environ: Mapping[str, str] | None = None,
     ) -> Repository:
         """Create a graph with empty tables. The manifest is written last, and whole: there is no half graph."""
         environ = os.environ if environ is None else environ
         arm_from_environment(environ.get(VARIABLE, ""))
         repository = cls(locate(uri, environ), sync=sync, read_only=False, clock=clock)
-        repository._create(schema, list(tables), actor, next_identity)
+        repository._create(spec, actor)
         return repository
 
-    def _create(self, schema: SchemaRecord, specs: list[TableSpec], actor: str | None, next_identity: int) -> None:
+    def _create(self, graph: GraphSpec, actor: str | None) -> None:
+        schema = graph.schema
         exists = GraphExists(
             f"there is a graph at '{self.location.uri}' already", hint="open it, or choose another location"
         )
@@ -157,7 +156,7 @@ class Repository:
         rows: list[TableRow] = []
         pins: list[Pin] = []
         digests: dict[int, Mapping[str, str]] = {}
-        for spec in specs:
+        for spec in graph.tables:
             folder = layout.table_folder(spec.kind, spec.name, suffix)
             table = self.tables.create(folder, spec.schema)
             rows.append(TableRow(spec.table_id, spec.incarnation, spec.key, folder))
@@ -181,7 +180,7 @@ class Repository:
             *(table_to_row(row) for row in rows),
             *(version_to_row(pin, MAIN, 1, {"digests": digests[pin.table_id]}) for pin in pins),
             schema_to_row(schema),
-            identity_to_row(next_identity),
+            identity_to_row(graph.next_identity),
             commit_to_row(commit, pins),
             head_to_row(head),
         ]
@@ -462,9 +461,10 @@ class Repository:
         start = self.snapshot(from_branch, at) if at is not None else None
         now = self.clock()
         incarnation = new_ulid(now)
-        made: list[Head] = []
+        made: Head | None = None
 
         def decide(state: State) -> Publication | None:
+            nonlocal made
             existing = state.find_head(name)
             if existing is not None:
                 if existing.incarnation == incarnation:
@@ -493,11 +493,12 @@ class Repository:
                     owner=owner,
                     pins=tuple(table.pin for table in start.tables.values()),
                 )
-            made[:] = [head]
+            made = head
             return Publication(put=(head_to_row(head),))
 
         self.publish(decide)
-        return made[0]
+        assert made is not None
+        return made
 
     def check_whole(self, snapshot: Snapshot, state: State) -> None:
         """Refuse to pin a commit whose versions a cleanup has removed or is removing."""

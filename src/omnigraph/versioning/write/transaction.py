@@ -304,13 +304,14 @@ class Transaction:
         self, commit_id: str, now: int, written: Mapping[str, _WrittenTable], created: Sequence[tuple[TableRow, Pin]]
     ) -> Commit:
         options = self.options
-        made: list[Commit] = []
+        made: Commit | None = None
 
         def decide(state: State) -> Publication | None:
+            nonlocal made
             earlier = find_earlier(self.repository, options, state)
             self.is_repeated = earlier is not None
             if earlier is not None:
-                made[:] = [earlier]
+                made = earlier
                 return None
             head = self._check(state, commit_id)
             self._check_versions(state, written, created)
@@ -352,11 +353,12 @@ class Transaction:
             if self._identities is not None:
                 tables.append(identity_to_row(self._identities[1]))
             tables += [table_to_row(row) for row in self._renamed_rows(state)]
-            made[:] = [commit]
+            made = commit
             return Publication(put=(head_to_row(new_head), *tables), add=tuple(rows))
 
         self.repository.publish(decide, commit_id=commit_id)
-        return made[0]
+        assert made is not None
+        return made
 
     def _check_files(self) -> None:
         """The files of a bulk load may be days old; Lance removes files that no version refers to after a week."""

@@ -24,7 +24,7 @@ from omnigraph.errors import (
 from omnigraph.storage.failpoints import VARIABLE, arm
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import STAMP_KEY
-from omnigraph.versioning.model.manifest_objects import TableSpec
+from omnigraph.versioning.model.manifest_objects import GraphSpec, TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.recovery import recover
@@ -61,7 +61,7 @@ def moment(commit):
 
 def test_a_new_graph(root):
     clock = Ticks()
-    repository = Repository.create(root, SCHEMA, SPECS, clock=clock, actor="ada", sync=False, environ={})
+    repository = Repository.create(root, GraphSpec(SCHEMA, SPECS), clock=clock, actor="ada", sync=False, environ={})
     (commit,) = repository.commits()
     assert (commit.parent_id, commit.actor, commit.kind, commit.manifest_version) == (None, "ada", "init", 1)
     snapshot = repository.snapshot()
@@ -125,7 +125,7 @@ def test_a_creation_that_stops_after_the_manifest_has_made_the_graph(root):
 
 def test_of_two_creators_one_wins(root):
     def second():
-        rival = Repository.create(root, SCHEMA, SPECS[:1], sync=False, environ={})
+        rival = Repository.create(root, GraphSpec(SCHEMA, SPECS[:1]), sync=False, environ={})
         add_people(rival, "rival")
 
     with pytest.raises(GraphExists), arm("init.before_manifest", once(second)):
@@ -418,7 +418,7 @@ def test_the_shown_form_of_a_snapshot(root):
 
 
 def test_a_graph_without_tables(root):
-    repository = Repository.create(root, SCHEMA, [], sync=False, environ={})
+    repository = Repository.create(root, GraphSpec(SCHEMA), sync=False, environ={})
     assert repository.snapshot().tables == {}
     repository.create_branch("side")
     assert verify(open_repository(root)) == []
@@ -426,7 +426,7 @@ def test_a_graph_without_tables(root):
 
 def test_many_tables(root):
     specs = [TableSpec("node", f"T{number}", number, number, PERSON_SCHEMA) for number in range(1, 41)]
-    repository = Repository.create(root, SCHEMA, specs, sync=False, environ={})
+    repository = Repository.create(root, GraphSpec(SCHEMA, tuple(specs)), sync=False, environ={})
     change(repository, {spec.key: TableWrite(append=people("a")) for spec in specs})
     again = open_repository(root)
     assert {key: table.pin.row_count for key, table in again.snapshot().tables.items()} == {s.key: 1 for s in specs}
