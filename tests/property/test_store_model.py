@@ -109,7 +109,9 @@ class Store(RuleBasedStateMachine):
     def create(self) -> None:
         root = self.folder / "g"
         record = SchemaRecord("h", "", "{}")
-        self.repository = Repository.create(root, GraphSpec(record, tuple(SPECS)), sync=False, clock=self.clock, environ={})
+        self.repository = Repository.create(
+            root, GraphSpec(record, tuple(SPECS)), sync=False, clock=self.clock, environ={}
+        )
         (commit,) = self.repository.commits()
         empty: Contents = {key: {} for key in KEYS}
         genesis = Point(commit.id, None, 1, commit.created_us, empty)

@@ -1,4 +1,4 @@
-"""Tables that must come into being exactly once."""
+"""Creation of a table by exactly one of several concurrent creators."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from omnigraph.storage.lance.tables import STORAGE_VERSION
 def create_once(
     uri: str, rows: pa.Table, options: dict[str, str] | None, *, rows_per_file_max: int = 1_000_000
 ) -> None:
-    """Write version 1 of a table; of several creators exactly one succeeds, the others get `FileExistsError`.
+    """Write version 1 of a table. Exactly one of several creators succeeds; the others get `FileExistsError`.
 
-    Lance's own create looks first and commits then: whoever loses that race replaces the winner's rows by a
-    version 2. A commit on no version at all and without a second try has nothing to replace.
+    Lance's own create checks first and commits afterwards: the loser of a race replaces the winner's rows by a version
+    2. A commit with read version 0 and without retries cannot replace anything.
     """
     try:
         fragments = write_fragments(

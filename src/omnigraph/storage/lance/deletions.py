@@ -1,8 +1,8 @@
-"""Which rows of a fragment are gone: Lance's deletion files, read without touching the rows themselves.
+"""Deletion files of Lance, read without reading the rows.
 
-A fragment never changes its files; a delete or update only adds to the set of places that no longer count. Lance
-writes that set as an Arrow file while it is small, and as a roaring bitmap (the portable serialisation) beyond.
-Reading it costs what was deleted, where asking Lance for the places that are left costs what was not.
+The files of a fragment never change; a delete or update only adds to its set of deleted offsets. Lance writes that set
+as an Arrow file while it is small, and as a roaring bitmap (portable serialisation) beyond that. The cost of reading it
+grows with the number of deleted rows, whereas Lance's own list of live offsets grows with the number of live rows.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from lance.fragment import DeletionFile
 from omnigraph.errors import Damaged
 
 Offsets = np.ndarray[Any, Any]
-"""Places within a fragment, ascending, as 64-bit integers."""
+"""Row offsets within a fragment, ascending, as 64-bit integers."""
 
 NONE: Offsets = np.empty(0, np.int64)
 
 _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
 _OFFSETS_FROM = 4
-"""With runs, the table of container positions is left out below this many containers."""
+"""In a bitmap with run containers, the table of container positions is omitted below this number of containers."""
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 
 
 class DeletionCache:
-    """The deletion files read last; they never change, and a diff looks at the same ones again and again."""
+    """LRU cache of parsed deletion files. The files are immutable, and a diff reads the same ones repeatedly."""
 
     def __init__(self, bytes_max: int = 32 * 1024 * 1024) -> None:
         self._bytes_max = bytes_max
@@ -41,7 +41,7 @@ class DeletionCache:
         self._lock = Lock()
 
     def get(self, name: str, read: Callable[[], Offsets]) -> Offsets:
-        """What a file says, from here or by `read`."""
+        """Return the offsets in a file, from the cache or from `read`."""
         with self._lock:
             known = self._known.get(name)
             if known is not None:
@@ -58,7 +58,7 @@ class DeletionCache:
 
 
 def parse_deletions(data: bytes, file: DeletionFile) -> Offsets:
-    """The places a deletion file names."""
+    """Return the offsets that a deletion file lists."""
     offsets = _arrow(data) if file.file_type == "array" else parse_roaring(data)
     if len(offsets) != file.num_deleted_rows:
         raise Damaged(f"a deletion file names {len(offsets)} rows, its manifest says {file.num_deleted_rows}")
@@ -66,14 +66,14 @@ def parse_deletions(data: bytes, file: DeletionFile) -> Offsets:
 
 
 def _arrow(data: bytes) -> Offsets:
-    # Threads would cost more than the few numbers.
+    # Threads would cost more than reading so few numbers.
     options = pa.ipc.IpcReadOptions(use_threads=False)
     column = pa.ipc.open_file(pa.BufferReader(data), options=options).read_all().column(0)
     return np.sort(column.to_numpy().astype(np.int64))
 
 
 def parse_roaring(data: bytes) -> Offsets:
-    """The numbers of a 32-bit roaring bitmap in its portable serialisation."""
+    """Return the numbers in a 32-bit roaring bitmap (portable serialisation)."""
     cookie = int.from_bytes(data[:4], "little")
     runs = np.zeros(0, bool)
     if cookie & 0xFFFF == _COOKIE_WITH_RUNS:

@@ -19,12 +19,14 @@ _DIGITS = 32
 
 
 def version_file(version: int) -> str:
-    """The file that describes a numbered version, relative to the table's folder."""
+    """Return the name of the manifest file of a numbered version, relative to the table's folder."""
     return f"_versions/{manifest_name(version)}"
 
 
 def files_of_version(table: Table, *, indexes: bool) -> set[str]:
-    """The data and deletion files of a version, and its index files, relative to the table's folder."""
+    """Return the data and deletion files of a version and, with `indexes`, its index files, relative to the table's
+    folder.
+    """
     found = set(table.files)
     if not indexes:
         return found
@@ -36,7 +38,7 @@ def files_of_version(table: Table, *, indexes: bool) -> set[str]:
 
 
 def with_large_values(table: Table, files: Iterable[str]) -> set[str]:
-    """The files, and those beside data files in which large values are stored."""
+    """Return the files and the files beside data files that store large values."""
     found = set(files)
     if table.blobs:
         for file in [file for file in found if file.startswith("data/")]:
@@ -47,7 +49,9 @@ def with_large_values(table: Table, files: Iterable[str]) -> set[str]:
 def record_digests(
     table: Table, before: Table | None, known: Mapping[str, str] | None = None, *, indexes: bool = False
 ) -> dict[str, str]:
-    """File → digest, of the files that a new version has and an earlier one has not; some may be known already."""
+    """Return file → digest for the files of a new version that an earlier version does not have; `known` digests are
+    reused.
+    """
     files = files_of_version(table, indexes=indexes)
     if before is not None:
         files -= files_of_version(before, indexes=indexes)
@@ -57,12 +61,12 @@ def record_digests(
 
 
 def file_digests(store: TableStore, folder: str, files: Iterable[str]) -> dict[str, str]:
-    """File → digest of its bytes on the store."""
+    """Return file → digest of its bytes on the store."""
     return {file: file_digest(store, folder, file) for file in sorted(files)}
 
 
 def file_digest(store: TableStore, folder: str, file: str) -> str:
-    """The digest of a file's bytes on the store."""
+    """Return the digest of a file's bytes on the store."""
     digest = hashlib.sha256()
     for chunk in _chunks(store, folder, file):
         digest.update(chunk)
@@ -87,6 +91,6 @@ def _chunks(store: TableStore, folder: str, file: str) -> Iterator[bytes]:
 
 
 def _listed(table: Table, folder: str) -> list[str]:
-    """The files directly in a folder of a table."""
+    """Return the files directly in a folder of a table."""
     names = table.store.objects.list(f"{table.folder}/{folder}")
     return [name.removeprefix(f"{table.folder}/") for name in names]

@@ -1,10 +1,10 @@
-"""Pieces of a table that many workers write before there is a version they belong to.
+"""Fragments that workers write before a table version refers to them.
 
-A worker opens the table at the version its job pinned, writes pieces beside it and hands back a description.
-Nobody sees them. The one who ran the job gathers the descriptions into a `PreparedFragments` change, which is staged,
-promoted and published like any other; if that never happens, the pieces are files nothing refers to.
+A worker opens the table at the version that its job pinned, writes fragments beside it and returns their descriptions.
+No reader sees them. The driver of the job collects the descriptions in a `PreparedFragments` change, which is staged,
+promoted and published like any other change. If that does not happen, the fragments are unreferenced files.
 
-Descriptions are plain text, so that they can travel between processes.
+Descriptions are plain text, so they can be sent between processes.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ ROWS_PER_FRAGMENT_MAX = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NewFragment:
-    """Rows that are written and belong to no version yet; `files` are relative to the table's folder."""
+    """A written fragment that no version refers to yet; `files` are relative to the table's folder."""
 
     metadata: str
     rows: int
     files: tuple[str, ...]
     digests: tuple[tuple[str, str], ...] = ()
-    """File and digest of everything that was written, large values included."""
+    """File and digest of every file that was written, including the files of large values."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedFragments:
-    """A change whose pieces are written: `new` ones come, `changed` ones lost rows, `removed` ones lost all.
+    """A change whose fragments are already written.
 
-    With `replaces`, the new pieces are all the table has.
+    `new` fragments are added, `changed` ones lost some of their rows, `removed` ones lost all rows. With `replaces`,
+    the new fragments are the whole content of the table.
     """
 
     new: tuple[NewFragment, ...] = ()
@@ -54,7 +55,7 @@ class PreparedFragments:
 
 
 def write_new_fragments(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> tuple[NewFragment, ...]:
-    """Write rows beside a table; the first ones take over the identity of the rows `row_ids` names."""
+    """Write rows as fragments of a table; the first rows keep the row ids in `row_ids`."""
     if not rows.num_rows:
         return ()
     limit = rows.num_rows if row_ids else ROWS_PER_FRAGMENT_MAX
@@ -68,7 +69,7 @@ def write_new_fragments(table: Table, rows: pa.Table, row_ids: Sequence[int] = (
 
 
 def _with_digests(table: Table, fragment: NewFragment) -> NewFragment:
-    from omnigraph.storage.lance.digests import file_digests, with_large_values  # noqa: PLC0415 (a cycle)
+    from omnigraph.storage.lance.digests import file_digests, with_large_values  # noqa: PLC0415 (import cycle)
 
     found = file_digests(table.store, table.folder, with_large_values(table, fragment.files))
     return replace(fragment, digests=tuple(found.items()))
@@ -82,10 +83,10 @@ def _described(metadata: FragmentMetadata, row_ids: Sequence[int]) -> NewFragmen
 
 
 def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
-    """The rows of a piece, in the order they were written."""
+    """Return the rows of a fragment in the order in which they were written."""
     try:
         if table.blobs:
-            # Large values are resolved through a version only; this one nobody will ever see.
+            # Large values can be read through a version only. This detached version is never visible to readers.
             operation = lance.LanceOperation.Append([FragmentMetadata.from_json(new.metadata)])
             dataset = lance.LanceDataset.commit(
                 table.dataset, lance.Transaction(table.version, operation), detached=True
@@ -111,7 +112,7 @@ def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
 
 
 def stored_fragments(table: Table) -> list[tuple[int, int]]:
-    """The pieces of a version in row order: the number of each, and how many rows it has."""
+    """Return the fragments of a version in row order: the id and the number of rows of each."""
     with table.reading():
         return [(fragment.fragment_id, fragment.count_rows()) for fragment in table.dataset.get_fragments()]
 
@@ -119,7 +120,7 @@ def stored_fragments(table: Table) -> list[tuple[int, int]]:
 def read_stored(
     table: Table, fragment_id: int, columns: Sequence[str], *, filter: str | None = None, batch_size: int = 65_536
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one piece of a version, in order; `_rowid` and `_rowaddr` are columns like others."""
+    """Yield the rows of one fragment of a version, in order; `_rowid` and `_rowaddr` can be requested as columns."""
     with table.reading():
         fragment = table.dataset.get_fragment(fragment_id)
         assert fragment is not None, f"table '{table.folder}' has no fragment {fragment_id}"
@@ -133,7 +134,7 @@ def read_stored(
 
 
 def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str | None:
-    """A piece of the table's version without the rows at some places; None when none is left."""
+    """Return the description of a fragment without the rows at some offsets; None if no row is left."""
     try:
         fragment = table.dataset.get_fragment(fragment_id)
         assert fragment is not None, f"table '{table.folder}' has no fragment {fragment_id}"
@@ -144,7 +145,7 @@ def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str 
 
 
 def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
-    """Remove files of a table nothing refers to, and the large values beside them."""
+    """Delete unreferenced files of a table and the files of large values beside them."""
     objects = object_store(store.location, sync=False)
     for file in files:
         objects.delete(f"{folder}/{file}")
@@ -152,7 +153,9 @@ def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
 
 
 def prepared_transaction(table: Table, change: PreparedFragments) -> lance.Transaction | None:
-    """The change as one transaction on the version its pieces were made for; None when it changes nothing."""
+    """Return the change as one transaction on the version that its fragments were written for; None if it changes
+    nothing.
+    """
     new = [FragmentMetadata.from_json(fragment.metadata) for fragment in change.new]
     if change.replaces:
         if not new and not table.row_count:

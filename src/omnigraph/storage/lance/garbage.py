@@ -1,7 +1,7 @@
-"""Finds and removes table versions nobody pins.
+"""Removal of table versions that nothing pins.
 
-Only this module deletes table data. It is told which versions may go; files go with the last version
-that refers to them. The newest version of a table always stays, because Lance needs one to stand on.
+Only this module deletes table data. The caller decides which versions are removed; a file is removed with the last
+version that refers to it. The newest version of a table is never removed, because Lance requires one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, stora
 from omnigraph.storage.lance.tables import TableStore
 
 _HALF_WRITTEN = ".tmp"
-"""How the names of Lance's temporary files begin."""
+"""Prefix of the names of Lance's temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionFile:
-    """A numbered version of a table and when it was written."""
+    """A numbered version of a table and the time it was written."""
 
     version: int
     written_at: datetime
@@ -32,14 +32,14 @@ class VersionFile:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What a removal freed."""
+    """Versions that were removed, and the number of bytes that this freed."""
 
     versions: tuple[int, ...]
     bytes: int
 
 
 def list_versions(store: TableStore, folder: str) -> list[VersionFile]:
-    """Every numbered version of a table with its age, oldest first."""
+    """Return every numbered version of a table with the time it was written, oldest first."""
     written: dict[int, datetime] = {}
     for path, written_at in _files(store, folder):
         name = path.rsplit("/", 1)[-1]
@@ -49,7 +49,7 @@ def list_versions(store: TableStore, folder: str) -> list[VersionFile]:
 
 
 def versions_of_commit(store: TableStore, folder: str, after: int, key: str, commit_id: str) -> list[int]:
-    """The versions later than `after` whose transaction carries this commit's id."""
+    """Return the versions later than `after` whose transaction contains this commit id."""
     try:
         dataset = _latest(store, folder)
     except lance_errors() as error:
@@ -61,7 +61,8 @@ def versions_of_commit(store: TableStore, folder: str, after: int, key: str, com
         try:
             transaction = dataset.read_transaction(version)
         except lance_errors(TypeError):
-            # Gone meanwhile; or a compaction that rewrote an index, which Lance cannot show, and which is no commit.
+            # Removed in the meantime; or a compaction that rewrote an index: Lance cannot return its transaction, and
+            # it is not a commit.
             continue
         if transaction is not None and (transaction.transaction_properties or {}).get(key) == commit_id:
             found.append(version)
@@ -69,7 +70,7 @@ def versions_of_commit(store: TableStore, folder: str, after: int, key: str, com
 
 
 def referenced_files(store: TableStore, folder: str) -> set[str]:
-    """Every file that some numbered version of a table refers to, relative to its folder."""
+    """Return every file that some numbered version of a table refers to, relative to the table's folder."""
     try:
         return {path for batch in _latest(store, folder).tracked_files() for path in batch.column("path").to_pylist()}
     except lance_errors() as error:
@@ -77,9 +78,9 @@ def referenced_files(store: TableStore, folder: str) -> set[str]:
 
 
 def remove_versions(store: TableStore, folder: str, versions: Iterable[int]) -> list[int]:
-    """Remove these versions, the newest excepted; which ones went.
+    """Remove these versions, except the newest one, and return those that were removed.
 
-    Another process may be removing the same ones: what is left after that is left to the next cleanup.
+    Another process may be removing the same versions. What remains after a conflict is removed by the next cleanup.
     """
     chosen = list(versions)
     try:
@@ -89,10 +90,10 @@ def remove_versions(store: TableStore, folder: str, versions: Iterable[int]) -> 
 
 
 def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_writes: bool = False) -> Removed:
-    """Remove these versions and the files nothing else refers to.
+    """Remove these versions and the files that no other version refers to.
 
-    A file that no version ever referred to may belong to a write on its way, so it goes only after seven days
-    (Lance keeps that time), or at once when the caller knows that nobody writes.
+    A file that no version ever referred to may belong to a write in progress. It is removed after seven days (a
+    constant of Lance), or at once if the caller guarantees that there are no writers.
     """
     _check_links(store, folder)
     try:
@@ -101,7 +102,7 @@ def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_wr
         chosen = sorted({version for version in versions if version in present and version != dataset.version})
         if not chosen and not nobody_writes:
             return Removed((), 0)
-        # The newest version is never removed: naming it alone only sweeps.
+        # The newest version is never removed; passing it alone only removes unreferenced files.
         stats = dataset.cleanup_old_versions(versions=chosen or [dataset.version], delete_unverified=nobody_writes)
     except lance_errors() as error:
         raise storage_failure(error, store.location, f"old versions of '{folder}' cannot be removed") from error
@@ -110,7 +111,7 @@ def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_wr
 
 
 def _check_links(store: TableStore, folder: str) -> None:
-    """Refuse to delete from a table that symbolic links lead out of the graph's folder."""
+    """Refuse to delete from a table whose symbolic links lead out of the graph's folder."""
     root = store.location.path
     if root is None:
         return
@@ -125,7 +126,7 @@ def _check_links(store: TableStore, folder: str) -> None:
 
 
 def remove_unfinished(store: TableStore, folder: str, older_than: datetime) -> int:
-    """Remove manifests of changes that were never promoted and half-written files; how many went."""
+    """Remove manifests of changes that were never promoted, and temporary files; return their number."""
     objects = object_store(store.location)
     gone = 0
     for path, written_at in _files(store, folder):
@@ -137,7 +138,10 @@ def remove_unfinished(store: TableStore, folder: str, older_than: datetime) -> i
 
 
 def strange_folders(store: TableStore, known: set[str]) -> dict[str, datetime]:
-    """Table folders the manifest does not know, and when each was last written: an init or schema change left them."""
+    """Return the table folders that the manifest does not list, with the time each was last written.
+
+    An init or a schema change that did not complete leaves such folders.
+    """
     objects = object_store(store.location)
     return {
         folder: written_at
@@ -148,7 +152,7 @@ def strange_folders(store: TableStore, known: set[str]) -> dict[str, datetime]:
 
 
 def _files(store: TableStore, folder: str) -> Iterator[tuple[str, datetime]]:
-    """Every file of a table, relative to its folder, and when it was written."""
+    """Yield every file of a table, relative to its folder, and the time it was written."""
     try:
         for batch in _latest(store, folder).all_files():
             times = batch.column("last_modified").to_pylist()

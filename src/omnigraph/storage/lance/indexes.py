@@ -1,7 +1,7 @@
-"""Indexes of a table: which there are, and how missing ones are built.
+"""Indexes of a table: listing and building.
 
-An index is derived state: it changes speed, never results. All missing indexes of a table are built on
-one version and committed as one change, staged and promoted like any other.
+An index is derived state: it affects speed, never results. All missing indexes of a table are built on one version and
+committed as one change, which is staged and promoted like any other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from omnigraph.storage.lance.tables import Table
 IndexKind = Literal["btree", "text", "vector"]
 
 VECTOR_ROWS_MIN = 5_000
-"""Below this many rows a vector index gains nothing over looking at every row."""
+"""Below this number of rows a vector index is not faster than a full scan."""
 
 STOP_WORDS = tuple(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "  # noqa: SIM905
@@ -38,25 +38,25 @@ class IndexSpec:
 
     @property
     def name(self) -> str:
-        """What the index is called in the table."""
+        """The name of the index in the table."""
         return f"{self.column}_{self.kind}"
 
 
 @dataclass(frozen=True, slots=True)
 class PendingIndex:
-    """An index that cannot be built yet, and why."""
+    """An index that cannot be built yet, and the reason."""
 
     column: str
     reason: str
 
 
 def index_names(table: Table) -> set[str]:
-    """The indexes a version has."""
+    """Return the names of the indexes of a version."""
     return {index.name for index in table.dataset.describe_indices()}
 
 
 def uncovered_rows(table: Table) -> bool:
-    """Whether some index does not cover all rows."""
+    """Return True if some index does not cover all rows."""
     fragments = {fragment.fragment_id for fragment in table.dataset.get_fragments()}
     return any(
         fragments.difference(*(segment.fragment_ids for segment in index.segments))
@@ -67,10 +67,11 @@ def uncovered_rows(table: Table) -> bool:
 def stage_indexes(
     table: Table, wanted: Iterable[IndexSpec], *, rebuild: bool = False
 ) -> tuple[StagedWrite | None, list[PendingIndex]]:
-    """Build what is missing (or, with `rebuild`, everything wanted) on this version.
+    """Build the missing indexes (with `rebuild`, all wanted indexes) on this version.
 
-    A rebuild also drops text and vector indexes that cannot be built or are not wanted: they may hold rows that
-    are gone, and then lose hits. Returns the staged change, None when there is nothing to do, and what has to wait.
+    A rebuild also drops text and vector indexes that cannot be built or are not wanted: they may contain deleted rows
+    and then miss results. Returns the staged change, or None if there is nothing to do, and the indexes that cannot be
+    built yet.
     """
     rows = table.row_count
     have = {index.name: index for index in table.dataset.describe_indices()}
@@ -91,7 +92,7 @@ def stage_indexes(
     gone = [index for index in have.values() if index.name in built or (rebuild and index.index_type != "BTree")]
     if not build and not gone:
         return None, pending
-    # Lance locks the handle it builds an index with, and readers share the handle of the table.
+    # Lance locks the handle that it builds an index with, and readers share the handle of the table.
     dataset = table.private()
     try:
         made = [_build(dataset, spec) for spec in build]
@@ -110,7 +111,7 @@ def _build(dataset: lance.LanceDataset, spec: IndexSpec) -> lance.Index:
         fragment_ids=list(dataset.fragment_ids()),
         **_options(dataset, spec.kind),
     )
-    # Without this step a text index commits, and every query then misses its tokens file.
+    # Without this step a text index can be committed, but every query then fails to find its tokens file.
     return dataset.merge_existing_index_segments([index]) if spec.kind == "text" else index
 
 
@@ -137,7 +138,7 @@ def _options(dataset: lance.LanceDataset, kind: IndexKind) -> dict[str, Any]:
 
 
 def _segments(index: Any) -> list[lance.Index]:
-    """The parts of an index as the description that removes them."""
+    """Return the descriptions of an index's segments that a removal requires."""
     return [
         lance.Index(
             uuid=segment.uuid,

@@ -1,11 +1,11 @@
-"""What an exception out of Lance means.
+"""Classification of exceptions that Lance raises.
 
-Lance raises `OSError`, `ValueError` and `RuntimeError` with a sentence inside; the sentence is the only
-thing that tells a lost race from a full disk. This is the one place that reads those sentences.
+Lance raises `OSError`, `ValueError` and `RuntimeError`. Only the message distinguishes a lost race from a full disk.
+This is the only module that parses these messages.
 
-Native code raises two things more. A panic of Rust is no `Exception`, and its class does not exist before the first
-one. An interrupt (Ctrl-C) that arrives inside a native call can come back as an ordinary error. `lance_errors` and
-`store_errors` are what the storage layer catches: a panic is caught as an error, an interrupt stays one.
+Native code has two more failure modes. A Rust panic is not an `Exception`, and its class does not exist before the
+first panic. An interrupt (Ctrl-C) inside a native call can surface as an ordinary error. The storage layer catches
+`lance_errors` and `store_errors`: a panic is caught as an error, an interrupt is raised as an interrupt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from omnigraph.storage.files.object_errors import SOURCE_LINE, is_bucket_missing
 _LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 _PANIC = "PanicException"
 _INTERRUPT = re.compile(r"^KeyboardInterrupt\s*$|\bKeyboardInterrupt:", re.MULTILINE)
-"""The interrupt as native code quotes it: with the traceback of Python, or by its name alone."""
+"""The interrupt as native code quotes it: with the Python traceback, or by name alone."""
 
 _CONFLICT = ("commit conflict", "too many concurrent writers", "incompatible transaction", "preempted by")
 _READING = ("cannot be opened", "cannot be read", "cannot be listed")
@@ -29,17 +29,17 @@ _MISSING = ("not found", "no such file", "was not found", "does not exist")
 
 
 def lance_errors(*others: type[Exception]) -> tuple[type[BaseException], ...]:
-    """What to catch around calls of Lance: `except lance_errors() as error`."""
+    """Exceptions to catch around calls of Lance: `except lance_errors() as error`."""
     return _caught((*_LANCE_ERRORS, *others))
 
 
 def store_errors() -> tuple[type[BaseException], ...]:
-    """What to catch around calls of an object store: `except store_errors() as error`."""
+    """Exceptions to catch around calls of an object store: `except store_errors() as error`."""
     return _caught((Exception,))
 
 
 def _caught(kinds: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
-    """The kinds, and the class of the exception at hand if it is a panic; an interrupt is raised as one."""
+    """Return the given types, and the class of the current exception if it is a panic; raise an interrupt as such."""
     error = sys.exc_info()[1]
     if error is None:
         return kinds
@@ -49,19 +49,19 @@ def _caught(kinds: tuple[type[BaseException], ...]) -> tuple[type[BaseException]
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether native code gave up in the midst of its work."""
+    """Return True if native code panicked."""
     return type(error).__name__ == _PANIC
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether this is an interrupt that native code turned into an error of its own."""
+    """Return True if native code converted an interrupt into an error of its own."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return False
     return any(isinstance(one, KeyboardInterrupt) or _INTERRUPT.search(str(one)) for one in _chain(error))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and what it was raised from."""
+    """Yield an exception and its causes."""
     seen: set[int] = set()
     one: BaseException | None = error
     while one is not None and id(one) not in seen:
@@ -71,19 +71,19 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether another writer was first, and trying again is the answer."""
+    """Return True if another writer won a race; a retry resolves it."""
     text = str(error).lower()
     return any(words in text for words in _CONFLICT)
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether a version or file is not there: its store was reached, and said so."""
+    """Return True if the store was reached and a version or file does not exist."""
     text = str(error).lower()
     return any(words in text for words in _MISSING) and not is_denied(error) and not is_bucket_missing(error)
 
 
 def storage_failure(error: BaseException, location: Location, what: str) -> OmniGraphError:
-    """The typed error for a failed read or write of a table."""
+    """Return the typed error for a failed read or write of a table."""
     text = SOURCE_LINE.sub("", (str(error).strip() or type(error).__name__).splitlines()[0])[:300]
     if not location.is_local and not is_missing(error):
         return object_store_error(error, location.uri)

@@ -1,4 +1,4 @@
-"""Where one id is in the files of a table: looked for once in each file, whatever versions share it."""
+"""Lookup of one id in the files of a table: each file is searched once, however many versions share it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _BATCH_ROWS = 65_536
 class RowFinder:
     """Finds the row of one id in any version of a table.
 
-    A data file never changes, so an id is at one place in it or not in it at all; what a version deleted
-    is asked of that version. One finder serves one table.
+    A data file is immutable: it contains an id at one offset or not at all. Whether that row is deleted depends on the
+    version. A finder serves one table.
     """
 
     def __init__(self, row_id: str) -> None:
@@ -24,12 +24,12 @@ class RowFinder:
         self._offsets: dict[str, int | None] = {}
 
     def rows(self, table: Table) -> pa.Table:
-        """The row, or no row."""
+        """Return the row, or an empty table."""
         columns = table.schema.names
         for fragment in table.dataset.get_fragments():
             files = files_of(fragment)
             if files not in self._offsets:
-                # The id is among the columns a fragment was first written with.
+                # The first file of a fragment contains the columns it was first written with, including the id.
                 self._offsets[files] = self._find(table, fragment.metadata.files[0].path)
             offset = self._offsets[files]
             if offset is None:
@@ -46,7 +46,7 @@ class RowFinder:
         return table.schema.empty_table()
 
     def _find(self, table: Table, file: str) -> int | None:
-        """The place of the id in a data file, deleted or not."""
+        """Return the offset of the id in a data file, deleted or not; None if it is absent."""
         try:
             reader = LanceFileReader(
                 table.store.location.child(f"{table.folder}/data/{file}"),

@@ -1,8 +1,8 @@
-"""A change of one table: staged on the version its writer saw, then promoted to a version of its own.
+"""A change of one table: staged on the version that its writer read, then promoted to a numbered version.
 
-A staged change is committed *detached*, which never rebases onto a stranger's rows, and then promoted to a
-numbered, immutable version. Nobody sees that version until it is pinned elsewhere, so a crash at any point
-leaves files that nothing refers to, and nothing else.
+A staged change is committed *detached*, which never rebases onto rows of other writers, and then promoted to a
+numbered, immutable version. No reader sees that version until a pin refers to it, so a crash at any point leaves
+unreferenced files and nothing else.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table
 
 @dataclass(frozen=True)
 class TableWrite:
-    """What to do to one table; `overwrite` excludes everything else.
+    """A change to one table; `overwrite` excludes everything else.
 
-    `append` adds rows whose ids are new, `upsert` adds rows or replaces those with the same id,
-    `delete` removes ids. An id may be in one of them only. `prepared` stands alone: its rows are written already.
+    `append` adds rows whose ids are new, `upsert` adds rows or replaces those with the same id, `delete` removes ids.
+    An id may occur in only one of them. `prepared` excludes the others: its rows are already written.
     """
 
     append: pa.Table | None = None
@@ -44,7 +44,7 @@ class TableWrite:
 
 @dataclass(frozen=True)
 class Promoted:
-    """A numbered version nobody refers to yet."""
+    """A numbered version that nothing refers to yet."""
 
     version: int
     row_count: int
@@ -59,7 +59,7 @@ class StagedWrite:
     transaction: lance.Transaction
 
     def promote(self) -> tuple[Table, Promoted]:
-        """Give the change a numbered version, synced to the disk; nobody refers to it yet."""
+        """Create a numbered version with the change and sync it to disk; nothing refers to it yet."""
         base = self.base
         try:
             detached = lance.LanceDataset.commit(base.dataset, self.transaction, detached=True)
@@ -69,7 +69,7 @@ class StagedWrite:
             sync_version(base, dataset)
             path = base.store.location.path
             if path is not None:
-                # The numbered version is complete in itself; this file would only lengthen every listing.
+                # The numbered version is complete without this file, which would only lengthen listings.
                 (path / base.folder / detached_manifest(detached.version)).unlink(missing_ok=True)
         except lance_errors() as error:
             if is_conflict(error):
@@ -87,9 +87,9 @@ class StagedWrite:
 
 
 def stage(table: Table, change: TableWrite, properties: Mapping[str, str]) -> StagedWrite | None:
-    """Write what `change` needs, visible to nobody; None when it changes nothing.
+    """Write the files of a change without making them visible; return None if it changes nothing.
 
-    Upserts keep the identity of the rows they replace. `properties` travel with the transaction.
+    Upserts keep the row ids of the rows they replace. `properties` become transaction properties.
     """
     try:
         transaction = _transaction(table, change)
@@ -131,10 +131,10 @@ def _written(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"])
 
 
 def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
-    """Upserts, inserts and deletes as one transaction that keeps row ids and creation stamps.
+    """Build one transaction for upserts, inserts and deletes that keeps row ids and creation times.
 
-    Replaced and deleted rows are marked in their fragments; new rows follow in fragments whose first
-    rows carry the row ids of those they replace.
+    Replaced and deleted rows are marked as deleted in their fragments. New rows are written to new fragments; the first
+    rows of these take the row ids of the rows they replace.
     """
     upsert = table.aligned(change.upsert) if change.upsert is not None else table.schema.empty_table()
     keys = pa.concat_arrays([one_array(upsert["id"]), pa.array(list(change.delete), pa.utf8())])

@@ -1,8 +1,8 @@
-"""Table stores that tasks of one process share, by location.
+"""Pool of table stores, by location, shared by the tasks of one process.
 
-A task knows a graph by its location and pins alone. Stores are kept between tasks, for their handles and caches. The
-pool is bounded, and a store verifies every version against the transaction in its pin, so a graph that was deleted
-and created again at the same location is never read through handles of the first one.
+A task identifies a graph by its location and pins alone. Stores are kept between tasks for their handles and caches.
+The pool is bounded, and a store verifies every version against the transaction in its pin, so a graph that was deleted
+and created again at the same location is never read through handles of the old one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _lock = Lock()
 
 
 def pooled_store(location: Location) -> TableStore:
-    """The store of a location, for reading and for writing fragments."""
+    """Return the store of a location, for reading and for writing fragments."""
     key = (location.uri, tuple(sorted(location.options.items())))
     with _lock:
         store = _stores.get(key)

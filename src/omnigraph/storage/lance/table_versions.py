@@ -1,4 +1,4 @@
-"""The numbered versions of a table: how a state becomes the next one, is compacted, is given other columns."""
+"""Numbered versions of a table: promotion, compaction and column changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, stored_field
 
 FRAGMENTS_MAX = 64
-"""A table in so many pieces more than its rows need is compacted before the next change is staged on it."""
+"""A table with this many fragments more than its row count requires is compacted before the next change is staged on
+it.
+"""
 
 _FRAGMENT_ROWS_MIN = 32_768
 _FRAGMENTS_ENOUGH = 16
@@ -28,10 +30,10 @@ _DETACHED = 2**63
 
 
 def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance.LanceDataset:
-    """The state of a version, detached or not, as the next one of the numbered line.
+    """Commit the state of a version, detached or not, as the next numbered version.
 
-    Another writer may take the same number, or collect a version that Lance is just looking at: then it is
-    tried again, here, because Lance would wait up to half a minute between two tries.
+    Another writer may take the same number, or a cleanup may remove a version that Lance is reading. The commit is
+    retried here, because Lance would wait up to half a minute between two attempts.
     """
     transaction = lance.Transaction(
         table.version, lance.LanceOperation.Restore(version), transaction_properties=dict(properties)
@@ -56,7 +58,7 @@ def _has_detached(table: Table, version: int) -> bool:
 
 
 def sync_version(table: Table, dataset: lance.LanceDataset, *, tree: bool = False) -> None:
-    """Flush what `dataset` has and the table's version has not."""
+    """Flush the files that `dataset` has and the table's version does not have."""
     path = table.store.location.path
     if not table.store.sync or path is None:
         return
@@ -70,9 +72,9 @@ def sync_version(table: Table, dataset: lance.LanceDataset, *, tree: bool = Fals
 
 
 def compacted(table: Table, *, always: bool = False) -> Table:
-    """The same rows in fewer pieces, as an unpinned version; this table when there is nothing to gain.
+    """Return the same rows in fewer fragments, as an unpinned version; the table itself if there is nothing to gain.
 
-    Losing a race against another writer of the table is no failure: the table stays as it is.
+    Losing a race against another writer of the table is not an error: the table stays as it is.
     """
     spare = table.fragment_count - FRAGMENTS_MAX
     if not always and (spare <= 0 or spare <= table.row_count // FRAGMENT_ROWS):
@@ -93,7 +95,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
 
 
 def _made_from(table: Table, first: int, dataset: lance.LanceDataset) -> Table:
-    """A version that was made in several steps, the first of which is known."""
+    """Return a version that was built in several steps; `first` is the version of the first step."""
     made = Table(table.store, table.folder, dataset)
     made.is_new = True
     made.built_on = (*table.built_on, *range(first, dataset.version + 1))
@@ -101,18 +103,19 @@ def _made_from(table: Table, first: int, dataset: lance.LanceDataset) -> Table:
 
 
 def _rows_enough(table: Table) -> int:
-    """How many rows a piece needs to be left alone.
+    """Return the number of rows above which compaction leaves a fragment as it is.
 
-    A share of the table, so that pieces stay few, and a row is written again a few times in all, however often a
-    table is compacted. What readers have computed of a piece (words, vectors) serves them as long as it is there.
+    It is a share of the table, so the number of fragments stays small and a row is rewritten only a few times in all,
+    however often the table is compacted. What readers have computed for a fragment (text index, vectors) stays valid as
+    long as the fragment exists.
     """
     return min(FRAGMENT_ROWS, max(_FRAGMENT_ROWS_MIN, table.row_count // _FRAGMENTS_ENOUGH))
 
 
 def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add: Sequence[pa.Field]) -> Table:
-    """The same rows under other columns, as an unpinned version; no data is rewritten.
+    """Return the same rows with other columns, as an unpinned version; no data is rewritten.
 
-    Fails with `HeadMoved` when another writer of the table came in between.
+    Raises `HeadMoved` if another writer changed the table in the meantime.
     """
     try:
         again = restored(table, table.version, {})
@@ -132,7 +135,7 @@ def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add
 
 
 def _new_files(before: lance.LanceDataset, after: lance.LanceDataset, folder: Path) -> list[Path]:
-    """The files of the fragments in which two versions differ."""
+    """Return the files of the fragments in which two versions differ."""
     known = {fragment.fragment_id: fragment.metadata for fragment in before.get_fragments()}
     files: list[Path] = []
     for fragment in after.get_fragments():
@@ -141,7 +144,7 @@ def _new_files(before: lance.LanceDataset, after: lance.LanceDataset, folder: Pa
             continue
         for file in metadata.files:
             path = folder / "data" / file.path
-            files += [path, *path.with_suffix("").glob("*")]  # large values have files of their own beside it
+            files += [path, *path.with_suffix("").glob("*")]  # large values are stored in files beside it
         if metadata.deletion_file is not None:
             files.append(folder / metadata.deletion_file.path(metadata.id))
     return files

@@ -1,7 +1,7 @@
-"""One table at one version, to be read.
+"""One table at one version, for reading.
 
-A table is a Lance dataset that is never read at "latest": whoever reads or writes says which version. Changes are
-made in `staging`, what happens to whole versions in `numbered`.
+A table is a Lance dataset that is never read at "latest": readers and writers always specify the version. `staging`
+makes changes; `table_versions` handles whole versions.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 FRAGMENT_ROWS = 262_144
-"""How many rows a piece has at most. Who replaces one row pays for the row ids of the whole piece it was in."""
+"""Maximum number of rows of a fragment. Replacing one row rewrites the row ids of its whole fragment."""
 
 FragmentKey = tuple[str, int, str]
-"""A part of a table: its files, the rows in them, and which of those are gone."""
+"""Identifies the rows of a fragment: its files, their number of rows, and its deletion file."""
 
 _TRANSACTION_FILE = re.compile(rb"[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.txn\Z")
 
@@ -45,13 +45,14 @@ _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
 _METADATA_CACHE_BYTES = 64 * 1024 * 1024
 _INDEX_CACHE_BYTES = 256 * 1024 * 1024
-"""The caches of Lance for all tables of a graph. Every commit adds about 40 kB of metadata, and the defaults of Lance
-are gigabytes."""
+"""Cache sizes of Lance for all tables of a graph. Every commit adds about 40 kB of metadata, and Lance's defaults are
+gigabytes.
+"""
 _TAKE_ROWS = 10_000
 
 
 class TableStore:
-    """Opens and creates the tables of one graph; handles of pinned versions are kept and reused."""
+    """Opens and creates the tables of one graph; keeps and reuses handles of pinned versions."""
 
     def __init__(self, location: Location, *, sync: bool) -> None:
         self.location = location
@@ -64,7 +65,7 @@ class TableStore:
         self._lock = Lock()
 
     def create(self, folder: str, schema: pa.Schema) -> Table:
-        """Create an empty table at version 1; the folder must be new."""
+        """Create an empty table at version 1; the folder must not exist."""
         uri = self.location.child(folder)
         keyed = pa.schema([stored_field(field) for field in schema])
         try:
@@ -85,7 +86,7 @@ class TableStore:
         return Table(self, folder, dataset)
 
     def open(self, folder: str, version: int, transaction: str = "") -> Table:
-        """The table at a version; `transaction` is the id of the transaction that made it, if the pin records one.
+        """Open the table at a version; `transaction` is the id of the transaction that made it, if the pin records one.
 
         A version number alone does not identify a version: a restored or recreated graph uses numbers again.
         """
@@ -104,14 +105,14 @@ class TableStore:
         return table
 
     def reset(self) -> None:
-        """Drop every handle and everything Lance has cached: the folder holds another history now."""
+        """Drop all handles and Lance caches, because the folder now contains another history."""
         with self._lock:
             self._handles.clear()
             self._session = _new_session()
             self.deletions = DeletionCache()
 
     def load(self, folder: str, version: int) -> lance.LanceDataset:
-        """A new Lance handle of a version, shared with no other thread."""
+        """Open a new Lance handle of a version that no other thread shares."""
         try:
             return lance.dataset(
                 self.location.child(folder), version=version, storage_options=self._options, session=self._session
@@ -123,7 +124,9 @@ class TableStore:
             raise storage_failure(error, self.location, what) from error
 
     def has_version(self, folder: str, version: int, transaction: str = "") -> bool:
-        """Whether a version is on disk, made by the given transaction if one is given. Open handles do not count."""
+        """Return True if a version is on disk, made by the given transaction if one is given. Open handles do not
+        count.
+        """
         path = self.location.path
         if path is not None and transaction:
             return is_manifest_of(manifest_file(path / folder, version), transaction)
@@ -136,7 +139,7 @@ class TableStore:
         return Table(self, folder, dataset).is_made_by(transaction)
 
     def has_manifest(self, folder: str, version: int) -> bool:
-        """Whether the file of a numbered version is on the store; nothing is opened."""
+        """Return True if the manifest file of a numbered version exists; opens nothing."""
         return self.objects.written_at(f"{folder}/_versions/{manifest_name(version)}") is not None
 
     def remember(self, table: Table) -> None:
@@ -148,7 +151,7 @@ class TableStore:
 
     @property
     def cache_bytes(self) -> int:
-        """The size of the caches of Lance."""
+        """The size of the Lance caches in bytes."""
         return int(self._session.size_bytes())
 
     def forget(self, folder: str) -> None:
@@ -166,9 +169,11 @@ class Table:
     """A table at one version."""
 
     is_new: bool = False
-    """Whether the version was made by this handle, and the digests of its files are not recorded yet."""
+    """True if this handle made the version and the digests of its files are not recorded yet."""
     built_on: tuple[int, ...] = ()
-    """Versions without a pin that this one was made from: if a cleanup removes one, files of this one may go, too."""
+    """Unpinned versions that this one was built from. If a cleanup removes one of them, files of this version may be
+    removed with it.
+    """
 
     def __init__(self, store: TableStore, folder: str, dataset: lance.LanceDataset) -> None:
         self.store = store
@@ -183,21 +188,21 @@ class Table:
 
     @cached_property
     def identity(self) -> str:
-        """Identifies the content of the version, whatever else used its number before or after."""
+        """Identifies the content of the version, even if its number was used before or is used again."""
         if self.transaction:
             return self.transaction
         content = repr((self.fragments, sorted(self.field_ids.items())))
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     def is_made_by(self, transaction: str) -> bool:
-        """False if another transaction made this version; an unknown transaction rules nothing out."""
+        """Return False if another transaction made this version. An unknown transaction matches any."""
         return not transaction or not self.transaction or self.transaction == transaction
 
     def private(self) -> lance.LanceDataset:
         """Open a second Lance handle of this version.
 
-        Lance locks a handle while it builds an index or compacts, and every concurrent use of that handle fails.
-        Such calls therefore never use `dataset`, which readers in other threads share.
+        Lance locks a handle while it builds an index or compacts, and every concurrent use of that handle fails. Such
+        calls therefore never use `dataset`, which readers in other threads share.
         """
         return self.store.load(self.folder, self.version)
 
@@ -205,7 +210,7 @@ class Table:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns; a Blob is large binary, however it is stored."""
+        """The columns; a Blob has type large binary, however it is stored."""
         return pa.schema(
             [
                 pa.field(field.name, pa.large_binary(), field.nullable) if _is_blob(field) else field.remove_metadata()
@@ -220,22 +225,22 @@ class Table:
 
     @cached_property
     def row_count(self) -> int:
-        """How many rows the version has; no data is read."""
+        """The number of rows of the version; reads no data."""
         with self.reading():
             return int(self.dataset.count_rows())
 
     def count_values(self, column: str) -> int:
-        """How many rows have a value in a column."""
+        """Return the number of rows that have a value in a column."""
         with self.reading():
             return int(self.dataset.count_rows(filter=f"`{column}` IS NOT NULL"))
 
     @property
     def fragment_count(self) -> int:
-        """In how many pieces the version is stored."""
+        """The number of fragments of the version."""
         return len(self.dataset.get_fragments())
 
     def property(self, key: str) -> str | None:
-        """What the change that made this version was given under `key` when it was staged."""
+        """Return the transaction property `key` of the change that made this version; None if there is none."""
         with self.reading():
             transaction = self.dataset.read_transaction(self.version)
         found: str | None = (transaction.transaction_properties or {}).get(key) if transaction is not None else None
@@ -244,14 +249,14 @@ class Table:
     def read(
         self, columns: Sequence[str] | None = None, *, filter: str | None = None, limit: int | None = None
     ) -> pa.Table:
-        """Rows as one Arrow table; `filter` is SQL over the columns."""
+        """Return rows as one Arrow table; `filter` is SQL over the columns."""
         with self.reading():
             return self._scanner(columns, filter=filter, limit=limit).to_table()
 
     def batches(
         self, columns: Sequence[str] | None = None, *, filter: str | None = None, fragments: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Rows as Arrow batches, for tables that do not fit memory; of all pieces, or of some."""
+        """Yield rows as Arrow batches, for tables that do not fit in memory; of all fragments or of some, by position."""
         with self.reading():
             if fragments is None:
                 yield from self._scanner(columns, filter=filter, limit=None).to_batches()
@@ -262,7 +267,7 @@ class Table:
                 yield from self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches()
 
     def read_with_deleted(self, name: str, fragment: int) -> pa.Array:
-        """A column of a piece with the rows in it that are gone: all places, in order."""
+        """Return a column of a fragment at all offsets, including deleted rows, in order."""
         with self.reading():
             chosen = [self.dataset.get_fragments()[fragment]]
             scanner = self.dataset.scanner([name], fragments=chosen, with_row_id=True, include_deleted_rows=True)
@@ -270,7 +275,7 @@ class Table:
 
     @cached_property
     def fragments(self) -> tuple[FragmentKey, ...]:
-        """The pieces the version is made of, in row order: equal pieces of any two versions hold equal rows."""
+        """The fragments of the version in row order. Equal keys in any two versions mean equal rows."""
         return tuple(_fragment_key(fragment) for fragment in self.dataset.get_fragments())
 
     @cached_property
@@ -287,11 +292,13 @@ class Table:
 
     @cached_property
     def field_ids(self) -> dict[str, int]:
-        """What tells a column through its renames: a name may come to mean another column of the same files."""
+        """Column → field id. It identifies a column across renames; a name may later denote another column of the same
+        files.
+        """
         return {field.name(): field.id() for field in self.dataset.lance_schema.fields()}
 
     def read_from(self, columns: Sequence[str], first_fragment: int) -> pa.Table:
-        """The rows of all pieces from one on."""
+        """Return the rows of all fragments from a position on."""
         with self.reading():
             fragments = self.dataset.get_fragments()[first_fragment:]
             if not fragments:
@@ -299,14 +306,14 @@ class Table:
             return self.dataset.scanner(columns=list(columns), fragments=fragments).to_table()
 
     def read_file(self, name: str) -> bytes:
-        """A small file of the table, by its name below the table's folder."""
+        """Return the content of a small file of the table, by its name below the table's folder."""
         data = self.store.objects.read(f"{self.folder}/{name}")
         if data is None:
             raise reclaimed(f"a data file of table '{self.folder}' cannot be read")
         return data
 
     def rows_of(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows with these ids, in no promised order."""
+        """Return the rows with these ids, in no guaranteed order."""
         wanted = [*columns] if columns is not None else self.schema.names
         if len(ids) > _LOOKUP_BY_INDEX_MAX:
             table = self.read(wanted if "id" in wanted else [*wanted, "id"])
@@ -316,7 +323,7 @@ class Table:
         return self.read(wanted, filter=f"id IN ({', '.join(sql_text(i) for i in ids)})")
 
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """Some columns of the rows with these row ids, in no promised order; nothing else is read."""
+        """Return some columns of the rows with these row ids, in no guaranteed order; reads nothing else."""
         parts = [
             self.read(columns, filter=f"_rowid IN ({', '.join(map(str, row_ids[start : start + _TAKE_ROWS]))})")
             for start in range(0, len(row_ids), _TAKE_ROWS)
@@ -335,17 +342,17 @@ class Table:
         return "all_binary" if self.blobs.intersection(columns) else None
 
     def reading(self) -> AbstractContextManager[None]:
-        """Around every use of `dataset`: what Lance raises becomes an error of ours."""
+        """Return a context for every use of `dataset` that converts Lance's exceptions into typed errors."""
         return _Reading(self)
 
     def aligned(self, rows: pa.Table) -> pa.Table:
-        """The rows in the table's own column order and types."""
+        """Return rows with the columns, column order and types of the table."""
         aligned = rows.select(self.schema.names).cast(self.schema).combine_chunks()
         return aligned.cast(pa.schema([stored_field(field) for field in self.schema])) if self.blobs else aligned
 
 
 class _Reading(AbstractContextManager[None]):
-    """Turns Lance's exceptions into ours around a read."""
+    """Converts Lance's exceptions into typed errors around a read."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -367,7 +374,7 @@ class _Reading(AbstractContextManager[None]):
 
 
 def reclaimed(what: str) -> Damaged:
-    """A version or file that was there once."""
+    """Return the error for a version or file that no longer exists."""
     return Damaged(
         f"{what}: it was reclaimed or lost",
         code="version_reclaimed",
@@ -376,7 +383,7 @@ def reclaimed(what: str) -> Damaged:
 
 
 def replaced(what: str) -> GraphReplaced:
-    """The folder of the graph holds another history than the handle was opened on."""
+    """Return the error for a folder that now contains another history than the handle was opened on."""
     return GraphReplaced(
         f"{what}: the graph was replaced while it was in use",
         hint=Hint(
@@ -388,10 +395,10 @@ def replaced(what: str) -> GraphReplaced:
 
 
 def transaction_of(dataset: lance.LanceDataset) -> str:
-    """The id of the transaction that made the version of a handle; empty if its manifest does not name one.
+    """Return the id of the transaction that made a handle's version; empty if its manifest does not name one.
 
-    It comes from the manifest in memory. `read_transaction` opens the version by its number again, and that number
-    may belong to another history by then.
+    It is taken from the manifest in memory. `read_transaction` opens the version by number again, and that number may
+    belong to another history by then.
     """
     manifest: bytes = dataset._ds.serialized_manifest()
     end = manifest.rfind(b".txn") + len(b".txn")
@@ -400,7 +407,7 @@ def transaction_of(dataset: lance.LanceDataset) -> str:
 
 
 def is_manifest_of(path: Path, transaction: str) -> bool:
-    """Whether the manifest file of a version is there and names this transaction."""
+    """Return True if the manifest file of a version exists and names this transaction."""
     try:
         return transaction.encode() in path.read_bytes()
     except OSError:
@@ -408,22 +415,22 @@ def is_manifest_of(path: Path, transaction: str) -> bool:
 
 
 def files_of(fragment: lance.LanceFragment) -> str:
-    """What tells the rows of a piece: its data files, which are never written twice.
+    """Return a text that identifies the rows of a fragment: its data files, which are never written twice.
 
-    The number of a fragment tells nothing: two branches give the same number to different rows.
+    The fragment id does not identify them: two branches give the same id to different rows.
     """
     return "|".join(file.path for file in fragment.metadata.files)
 
 
 def _fragment_key(fragment: lance.LanceFragment) -> FragmentKey:
-    """What tells a piece: its files, and which of its rows are gone."""
+    """Return the key of a fragment: its files, its number of rows and its deletion file."""
     metadata = fragment.metadata
     gone = metadata.deletion_file.json() if metadata.deletion_file is not None else ""
     return files_of(fragment), metadata.physical_rows, gone
 
 
 def stored_field(field: pa.Field) -> pa.Field:
-    """A column as Lance should store it: `id` as primary key, binary as blobs beside the rows."""
+    """Return a column as Lance stores it: `id` as primary key, binary columns as blobs beside the rows."""
     if field.name == "id":
         return field.with_metadata(PRIMARY_KEY)
     return field.with_metadata(_BLOB) if pa.types.is_large_binary(field.type) else field
@@ -434,5 +441,5 @@ def _is_blob(field: pa.Field) -> bool:
 
 
 def sql_text(text: str) -> str:
-    """A string literal for a filter."""
+    """Return a string literal for a filter."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,8 +1,8 @@
-"""Two versions of a table → the rows each stores where the other does not.
+"""Physical difference of two versions of a table: the rows that each stores and the other does not.
 
-A row both versions hold in the same place is equal and is not read. A row that was rewritten, with or without a
-change of value, is on both sides; whoever wants changes compares values. The work follows what differs, whatever
-branches the versions are on and however large the table is.
+A row that both versions store at the same place is equal and is not read. A row that was rewritten, with or without a
+change of value, is in both results; to find changes, the caller compares values. The work is proportional to the
+difference, on whatever branches the versions are and however large the table is.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from omnigraph.storage.lance.tables import Table, files_of, sql_text
 
 _TAKE_ROWS = 8_192
 _BLOB_ROWS = 256
-"""Rows with large values are fetched by the few."""
+"""Rows with large values are fetched in small batches."""
 _IO_BYTES = 32 * 1024 * 1024
-"""What a scan may read ahead; Lance would take gigabytes."""
+"""Read-ahead limit of a scan; Lance's default is gigabytes."""
 _SCAN_ABOVE = 20
-"""A piece is read from end to end when more than one of this many rows is wanted."""
+"""A fragment is scanned completely if more than one in this many of its rows is requested."""
 
 
 class IdRange(NamedTuple):
-    """Ids from `low` on and before `high`; None is open."""
+    """Ids from `low` (inclusive) to `high` (exclusive); None is unbounded."""
 
     low: str | None = None
     high: str | None = None
 
     def sql(self) -> str | None:
-        """The range as a condition on `id`."""
+        """Return the range as an SQL condition on `id`; None if it is unbounded."""
         parts = [f"id >= {sql_text(self.low)}"] if self.low is not None else []
         parts += [f"id < {sql_text(self.high)}"] if self.high is not None else []
         return " AND ".join(parts) or None
 
     def meets(self, ends: IdRange) -> bool:
-        """Whether ids from one to another, both included, can be in the range."""
+        """Return True if the closed interval `ends` can overlap the range."""
         before = self.high is not None and ends.low is not None and ends.low >= self.high
         after = self.low is not None and ends.high is not None and ends.high < self.low
         return not before and not after
 
     def rows(self, rows: pa.Table) -> pa.Table:
-        """The rows of a table that are in the range."""
+        """Return the rows of a table whose ids are in the range."""
         if self.low is not None:
             rows = rows.filter(pc.greater_equal(rows["id"], self.low))
         return rows.filter(pc.less(rows["id"], self.high)) if self.high is not None else rows
@@ -59,7 +59,7 @@ EVERYTHING = IdRange()
 
 @dataclass(frozen=True)
 class _FragmentRows:
-    """Rows of one fragment: all it still has, or those at some of its places."""
+    """Rows of one fragment: all live rows, or those at some offsets."""
 
     fragment: lance.LanceFragment
     offsets: Offsets | None
@@ -67,7 +67,7 @@ class _FragmentRows:
 
 
 class StoredRows:
-    """Some rows of one version of a table, known by where they are; read when asked for."""
+    """Rows of one version of a table, identified by position and read on demand."""
 
     def __init__(self, table: Table, parts: Sequence[_FragmentRows]) -> None:
         self.table = table
@@ -76,7 +76,7 @@ class StoredRows:
         self._bounds: dict[int, IdRange] = {}
 
     def ids(self) -> pa.ChunkedArray:
-        """The ids alone; from then on, a range is only looked for in pieces that may hold some of it."""
+        """Return the ids. Afterwards, reads of a range skip fragments that cannot contain ids of it."""
         chunks: list[pa.Array] = []
         for number, part in enumerate(self._parts):
             found = pa.chunked_array(
@@ -88,7 +88,7 @@ class StoredRows:
         return pa.chunked_array(chunks, pa.utf8())
 
     def read(self, columns: Sequence[str] | None = None, within: IdRange = EVERYTHING) -> pa.Table:
-        """The rows as one Arrow table, in no promised order; those of a range of ids only, if one is given."""
+        """Return the rows, or those with ids in a range, as one Arrow table in no guaranteed order."""
         wanted = [*columns] if columns is not None else self.table.schema.names
         schema = pa.schema([self.table.schema.field(name) for name in wanted])
         found = [schema.empty_table()]
@@ -118,7 +118,7 @@ class StoredRows:
         )
 
     def _sifted(self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
-        """A scan that keeps what is wanted."""
+        """Scan the fragment and keep the requested rows."""
         wanted = pa.array(offsets.astype(np.uint64) | _address_base(part.fragment))
         for batch in self._scanner(part, [*columns, "_rowaddr"], within.sql()).to_batches():
             rows = pa.Table.from_batches([batch])
@@ -127,7 +127,7 @@ class StoredRows:
     def _fetched(
         self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange
     ) -> Iterator[pa.Table]:
-        """Row by row, which only pays for few of many."""
+        """Fetch single rows, which is faster for few rows of many."""
         with_id = columns if "id" in columns or within == EVERYTHING else [*columns, "id"]
         if self.table.blob_handling(columns) is not None:
             base = int(_address_base(part.fragment))
@@ -135,14 +135,14 @@ class StoredRows:
                 addresses = ", ".join(str(base | place) for place in offsets[start : start + _BLOB_ROWS].tolist())
                 yield within.rows(self._scanner(part, with_id, f"_rowaddr IN ({addresses})").to_table())
             return
-        # Lance counts the rows that are left, not the places they are at.
+        # Lance counts live rows, not offsets.
         left = offsets - np.searchsorted(deleted_offsets(self.table, part.fragment), offsets)
         for start in range(0, len(left), _TAKE_ROWS):
             yield within.rows(part.fragment.take(left[start : start + _TAKE_ROWS].tolist(), columns=with_id))
 
 
 def all_rows(table: Table) -> StoredRows:
-    """Every row of a version."""
+    """Return every row of a version."""
     with table.reading():
         return StoredRows(table, [_FragmentRows(f, None, f.count_rows()) for f in table.dataset.get_fragments()])
 
@@ -150,10 +150,10 @@ def all_rows(table: Table) -> StoredRows:
 def difference(
     before: Table, after: Table, unlike: tuple[AbstractSet[int], AbstractSet[int]] = (frozenset(), frozenset())
 ) -> tuple[StoredRows, StoredRows]:
-    """The rows only `before` has, and those only `after` has, by where they are stored.
+    """Return the rows that only `before` has and the rows that only `after` has, by physical position.
 
-    `unlike` are the columns of each side, by field id, that the other side does not have: a file that holds one
-    of them does not make rows equal.
+    `unlike` contains, for each side, the field ids of the columns that the other side does not have. Rows in a file
+    with such a column are not considered equal.
     """
     with before.reading():
         mine = {files_of(f): f for f in before.dataset.get_fragments()}
@@ -174,7 +174,7 @@ def difference(
 
 
 def live_offsets(table: Table, number: int) -> Offsets:
-    """The places of a piece that still have their row."""
+    """Return the offsets of the live rows of a fragment, which is given by its position."""
     with table.reading():
         fragment = table.dataset.get_fragments()[number]
         every = np.arange(fragment.metadata.physical_rows)
@@ -182,7 +182,7 @@ def live_offsets(table: Table, number: int) -> Offsets:
 
 
 def deleted_offsets(table: Table, fragment: lance.LanceFragment) -> Offsets:
-    """The places of a fragment whose rows are gone, ascending."""
+    """Return the offsets of the deleted rows of a fragment, ascending."""
     file = fragment.metadata.deletion_file
     if file is None:
         return NONE
