@@ -1,7 +1,7 @@
-"""Bytes and table versions: the only package that knows Lance, object stores and the disk.
+"""Storage of bytes and table versions: the only package that imports Lance and accesses object stores and the disk.
 
-`layout` names every path of a graph; `location` reads URIs; `objects` moves small files and proves that
-a store can keep a promise; `durable` makes local files survive a power cut; `tables` reads and stages
-versions of one table; `manifest` is the table whose last version decides what is visible; `indexes` builds
-indexes; `failpoints` lets a test stop any step. Nothing here knows what a commit or a branch means.
+`files` contains paths, locations, small objects, input files and fsync. `lance` reads and stages versions of single
+tables, builds indexes and removes versions. `manifest` is the table whose newest version defines what is visible.
+`failpoints` lets tests stop any step; `backoff` waits after a lost race. The package does not know commits, branches or
+schemas.
 """

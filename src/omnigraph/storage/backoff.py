@@ -1,4 +1,4 @@
-"""What to do after a lost race: wait, and not for as long as the others."""
+"""Randomised backoff after a lost race."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import time
 
 
 def pause(attempt: int) -> None:
-    """Wait a little, longer after each lost race, so that writers do not march in step."""
+    """Sleep for a random time that grows with each attempt, so that competing writers do not retry in lockstep."""
     time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 7))))  # noqa: S311

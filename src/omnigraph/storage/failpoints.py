@@ -1,8 +1,8 @@
-"""Named places where a test can make a write fail, wait or die.
+"""Named points at which a test can make a write fail, wait or be killed.
 
-`reach("name")` costs one dictionary test when nothing is armed. Arm by code (`arm`), or for a child
-process by `OMNIGRAPH_FAILPOINTS`, a list such as `publish.before_commit=kill,intent.write=3:error`
-(the number: let that many passes go by first).
+`reach("name")` costs one dictionary test when nothing is armed. Failpoints are armed by code (`arm`) or, in a child
+process, by `OMNIGRAPH_FAILPOINTS`: a list such as `publish.before_commit=kill,intent.write=3:error`. The number is the
+count of passes to skip first.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ NAMES: tuple[str, ...] = (
     "cleanup.fenced",
     "cleanup.table",
 )
-"""Every place; a test walks this list."""
+"""Every failpoint; a test iterates over this list."""
 
 
 class FailpointError(OmniGraphError):
-    """What an armed failpoint raises."""
+    """Raised by an armed failpoint."""
 
     default_code = "failpoint"
 
@@ -52,7 +52,7 @@ _armed: dict[str, Callable[[], None]] = {}
 
 
 def reach(name: str) -> None:
-    """Run what is armed at this place, if anything is."""
+    """Run the action that is armed at this failpoint, if any."""
     if _armed:
         action = _armed.get(name)
         if action is not None:
@@ -71,7 +71,9 @@ def arm(name: str, action: Callable[[], None] | None = None) -> Iterator[None]:
 
 
 def arm_from_environment(text: str) -> None:
-    """Arm what `OMNIGRAPH_FAILPOINTS` says: `name=error` or `name=kill`, a count before it skips passes."""
+    """Arm the failpoints of `OMNIGRAPH_FAILPOINTS`: `name=error` or `name=kill`; a count before the action skips
+    passes.
+    """
     for part in filter(None, text.split(",")):
         name, _, what = part.partition("=")
         count, _, verb = what.rpartition(":")

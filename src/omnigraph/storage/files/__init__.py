@@ -1,1 +1,1 @@
-"""Objects, locations, input files, blob sources, fsync."""
+"""Objects, locations, input files, blob sources and fsync."""

@@ -1,7 +1,7 @@
-"""Bytes that live outside a graph, read from places the host application allows.
+"""Blobs from outside a graph, read from locations that the host application allows.
 
-A reference is followed only below one of the allowed places; nothing is allowed unless it is said so. What is read is
-copied into the graph, so a graph never depends on anything outside its folder.
+A reference is followed only below one of the allowed locations; by default none is allowed. The bytes are copied into
+the graph, so a graph never depends on anything outside its folder.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _LONGEST = 65_536
 
 
 class BlobSources:
-    """Reads references below some places: folders, `file://` and `s3://`."""
+    """Reads references below allowed locations: folders, `file://` and `s3://`."""
 
     def __init__(self, places: Iterable[str | PathLike[str]], environ: Mapping[str, str]) -> None:
         if isinstance(places, str | PathLike):
             raise InputError("the places blobs may come from are a list", hint=f"write [{fspath(places)!r}]")
-        # Nothing else matters to a location, and this travels to the workers of a bulk load.
+        # Locations use no other variables, and this object is sent to the workers of a bulk load.
         self._environ = {name: value for name, value in environ.items() if name.startswith("AWS_")}
         self._places = [locate(place, environ) for place in places]
 
     def __call__(self, reference: str) -> bytes:
-        """The bytes a reference stands for; a `ValueFormatError` says why there are none."""
+        """Return the bytes that a reference denotes; raise `ValueFormatError` with the reason if it cannot be read."""
         if len(reference) > _LONGEST or len(reference.encode(errors="replace")) > _LONGEST:
             raise ValueFormatError(f"a reference has at most {_LONGEST:,} bytes")
         shown = reference if len(reference) <= 120 else reference[:119] + "…"
@@ -47,13 +47,13 @@ class BlobSources:
         return data
 
     def _find(self, reference: str) -> tuple[Location, str]:
-        """The allowed place a reference is below, and its name there."""
+        """Return the allowed location that contains a reference, and its name below that location."""
         if "://" not in reference:
             raise InputError("it is no URI", hint="write file:///…, s3://… or the bytes themselves: base64:…")
         wanted = locate(reference, self._environ)
         for place in self._places:
             if place.path is not None and wanted.path is not None:
-                # Links are followed here and nowhere else: a link must not lead out of its place.
+                # This is the only place that follows links: a link must not lead out of its allowed location.
                 folder, file = place.path.resolve(), wanted.path.resolve()
                 if file.is_relative_to(folder) and file != folder:
                     return Location(fspath(folder), folder), fspath(file.relative_to(folder))
@@ -63,7 +63,7 @@ class BlobSources:
 
 
 def _check_regular(path: Path) -> None:
-    """Refuse what is not a regular file: a pipe or a device may never end."""
+    """Refuse anything but a regular file: reading a pipe or a device may never end."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

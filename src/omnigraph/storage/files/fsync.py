@@ -1,8 +1,8 @@
-"""Makes local files survive a power cut.
+"""Durability of local files across a power failure.
 
-Lance writes files and links them into place but never syncs, so a machine that loses power may come
-back with a manifest that names an empty data file. Before a publish, everything it will make visible is
-synced; then the publish itself. Object stores need none of this.
+Lance writes files and links them into place but never syncs, so after a power failure a manifest may refer to an empty
+data file. Everything that a publish makes visible is synced before the publish; then the publish itself is synced.
+Object stores do not require this.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from pathlib import Path
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Flush files to the disk, then the folders that hold them; a file that is gone is skipped.
+    """Flush files to disk, then their folders; files that no longer exist are skipped.
 
-    A file may be the first in its folder, so the folder above is flushed too.
+    A file may be the first in its folder, so the parent of the folder is flushed too.
     """
     sync_folders_of(path for path in paths if _sync(path))
 
 
 def sync_folders_of(paths: Iterable[Path]) -> None:
-    """Flush the folders of files that are on the disk themselves, as after a rename."""
+    """Flush the folders of files whose content is already on disk, as after a rename."""
     for folder in {above for path in paths for above in (path.parent, path.parent.parent)}:
         _sync(folder)
 
 
 def sync_tree(folder: Path) -> None:
-    """Flush every file below a folder, all folders on the way, and the two above, which may be as new."""
+    """Flush every file and folder below a folder, the folder itself, and its two parents, which may be new too."""
     for base, _, files in os.walk(folder):
         for name in files:
             _sync(Path(base) / name)
         _sync(Path(base))
     for above in (folder.parent, folder.parent.parent):
-        with suppress(PermissionError):  # what may not be read was not made by us
+        with suppress(PermissionError):  # a folder that cannot be read was not created by this process
             _sync(above)
 
 

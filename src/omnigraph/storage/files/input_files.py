@@ -1,6 +1,7 @@
-"""Files of users, on the disk or in a bucket: found by path, folder or pattern, read as far as asked.
+"""Input files of users, on disk or in a bucket: found by path, folder or pattern, and read on demand.
 
-A graph's own files are `objects`' and `tables`'; these are only ever read, or written as an export.
+The files of a graph itself are handled by `objects` and `tables`. The files here are only read, or written as an
+export.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ _INFLATE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file to read: the name its user knows it by, where it is, and how large."""
+    """An input file: its name for the user, its location and its size."""
 
     name: str
     location: Location
     size: int
     delimiter: str | None = None
-    """What separates the cells of a CSV file; None if the reader is to find out."""
+    """The delimiter of a CSV file; None if the reader detects it."""
 
     @property
     def stem(self) -> str:
-        """The last part of the name, up to its first dot."""
+        """The base name up to its first dot."""
         return self.base.split(".", 1)[0]
 
     @property
     def base(self) -> str:
-        """The last part of the name."""
+        """The last segment of the name."""
         return self.name.rsplit("/", 1)[-1]
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes of a range."""
+        """Return the bytes of a range."""
         end = self.size if end is None else min(end, self.size)
         if end <= start:
             return b""
@@ -59,20 +60,20 @@ class DataFile:
             with _reading(self), self.location.path.open("rb") as file:
                 file.seek(start)
                 return file.read(end - start)
-        import obstore  # noqa: PLC0415 (only who reads from a bucket pays for it)
+        import obstore  # noqa: PLC0415 (imported only if a bucket is read)
 
         with _reading(self):
             return bytes(obstore.get_range(bucket_store(self.location), self.location.prefix, start=start, end=end))
 
     def open(self) -> pa.NativeFile:
-        """The file as Arrow reads it."""
+        """Open the file for Arrow."""
         with _reading(self):
             if self.location.path is not None:
                 return pa.OSFile(str(self.location.path))
             return pa.PythonFile(self._in_bucket(), mode="r")
 
     def open_text(self) -> IO[bytes]:
-        """The file as a stream of bytes."""
+        """Open the file as a stream of bytes."""
         with _reading(self):
             if self.location.path is not None:
                 return self.location.path.open("rb")
@@ -83,9 +84,9 @@ class DataFile:
 
 
 def inflate(file: DataFile, *, line_bytes_max: int, block_bytes: int = 8 << 20) -> Iterator[bytes]:
-    """The text of a gzip file in blocks of whole lines, in bounded memory however small the file is.
+    """Yield the text of a gzip file in blocks of whole lines, in bounded memory whatever the compression ratio.
 
-    Several gzip streams one after the other are one text. A line beyond the limit is a `RecordError`.
+    Concatenated gzip streams are one text. A line beyond the limit raises `RecordError`.
     """
     held = bytearray()
     lines = 0
@@ -107,7 +108,7 @@ def inflate(file: DataFile, *, line_bytes_max: int, block_bytes: int = 8 << 20) 
 
 
 def inflated_chunks(file: DataFile) -> Iterator[bytes]:
-    """The content of a gzip file in pieces of at most a megabyte."""
+    """Yield the content of a gzip file in chunks of at most one megabyte."""
     inflater = zlib.decompressobj(wbits=31)
     with file.open_text() as stream:
         try:
@@ -126,7 +127,7 @@ def inflated_chunks(file: DataFile) -> Iterator[bytes]:
 
 
 def inflates_beyond(file: DataFile, size: int) -> bool:
-    """True if the content of a gzip file is larger than `size`; reads no more than that."""
+    """Return True if the content of a gzip file is larger than `size`; reads no more than that."""
     total = 0
     for chunk in inflated_chunks(file):
         total += len(chunk)
@@ -136,12 +137,12 @@ def inflates_beyond(file: DataFile, size: int) -> bool:
 
 
 def is_compressed(name: str) -> bool:
-    """True if the name is that of a gzip file."""
+    """Return True if the name is that of a gzip file."""
     return name.lower().endswith(".gz")
 
 
 class _reading:  # noqa: N801 (used as a statement)
-    """Turns what goes wrong around a user's file into an error that names it."""
+    """Converts exceptions around an input file into errors that name the file."""
 
     def __init__(self, file: DataFile) -> None:
         self._file = file
@@ -162,7 +163,7 @@ class _reading:  # noqa: N801 (used as a statement)
 
 
 def get_file(path: Path) -> DataFile:
-    """One file of the disk, by nothing but its path; `InputError` if it cannot be read."""
+    """Return one file on disk by its path; raise `InputError` if it cannot be read."""
     file = _local(str(path), path, 0)
     with file.open_text() as stream:
         return replace(file, size=stream.seek(0, os.SEEK_END))
@@ -172,7 +173,7 @@ _NO_FILE_NAME = re.compile(r"[\s{}]")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark; `InputError` if there is none."""
+    """Return the text of a UTF-8 file, with or without a byte order mark; raise `InputError` if it cannot be read."""
     check_path(str(path))
     try:
         return path.read_bytes().decode("utf-8-sig")
@@ -185,9 +186,9 @@ def read_text(path: Path) -> str:
 
 
 def read_source(source: Any, name: str = "<query>") -> tuple[str, str]:
-    """The text of a query or schema, and its name in messages.
+    """Return the text of a query or schema, and its name in messages.
 
-    A path is read, and so is a str that can only be the name of a `.gq` or `.pg` file.
+    A `Path` is read, and so is a str that can only be the name of a `.gq` or `.pg` file.
     """
     if isinstance(source, str):
         if not source.endswith((".gq", ".pg")) or _NO_FILE_NAME.search(source):
@@ -203,7 +204,7 @@ def read_source(source: Any, name: str = "<query>") -> tuple[str, str]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[str]]:
-    """A text file to write, lines ended by LF; `InputError` if it cannot be written."""
+    """Open a text file for writing with LF line ends; raise `InputError` if it cannot be written."""
     check_path(str(path))
     try:
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -213,7 +214,7 @@ def writing(path: Path) -> Iterator[IO[str]]:
 
 
 def no_such_file(pattern: str) -> InputError:
-    """Nothing is there under a name or pattern."""
+    """Return the error for a name or pattern that matches no file."""
     return InputError(f"there is no file '{pattern}'", code="no_such_file")
 
 
@@ -224,10 +225,10 @@ def find_files(
     *,
     delimiter: str | None = None,
 ) -> list[DataFile]:
-    """The files of paths, folders and patterns, in the order given; those of one pattern or folder by name.
+    """Return the files of paths, folders and patterns, in the given order; those of one pattern or folder by name.
 
-    In a folder only names for which `is_data` holds count, at any depth; hidden ones and ones that begin with an
-    underscore do not, because that is how other programs mark what is not data.
+    A folder contributes the files at any depth for which `is_data` returns True. Names that begin with a dot or an
+    underscore are skipped, because other programs mark files that are not data in this way.
     """
     found: list[DataFile] = []
     for pattern in patterns:
@@ -244,7 +245,7 @@ class NamedPath(str):
     shown: str
 
     def __new__(cls, path: str, shown: str) -> NamedPath:
-        """The path of a file, and its name for users."""
+        """Create the path of a file with its name for users."""
         made = super().__new__(cls, path)
         made.shown = shown
         return made
@@ -252,7 +253,7 @@ class NamedPath(str):
 
 def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:
     check_path(pattern)
-    # A name with brackets in it may be just that.
+    # Brackets may be part of a literal file name.
     by_pattern = glob.has_magic(pattern) and not Path(pattern).exists()
     names = sorted(glob.glob(pattern, recursive=True)) if by_pattern else [pattern]  # noqa: PTH207
     found: list[DataFile] = []
@@ -268,7 +269,7 @@ def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:
 
 
 def _local(name: str, path: Path, size: int) -> DataFile:
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 (lexically: links stay)
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 (lexical: links are not resolved)
     return DataFile(name, Location(str(absolute), absolute), size)
 
 
@@ -287,7 +288,7 @@ def _in_bucket(pattern: str, environ: Mapping[str, str], is_data: Callable[[str]
         listed = [item for batch in obstore.list(bucket_store(root), prefix or None) for item in batch]
     except store_errors() as error:
         raise object_store_error(error, pattern) from error
-    # Listing by prefix is by whole segments in some stores and not in others.
+    # Some stores list by whole path segments only, others by any prefix.
     if not listed and "/" in prefix:
         above = prefix.rpartition("/")[0]
         listed = [item for batch in obstore.list(bucket_store(root), above) for item in batch]

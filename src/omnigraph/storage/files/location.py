@@ -1,7 +1,7 @@
-"""Where a graph is: a URI, read once, and the settings its store needs.
+"""The location of a graph: a parsed URI and the options of its store.
 
-A plain path and `file://` mean the local disk, made absolute without touching it; `s3://bucket/prefix`
-an S3-compatible store. Anything else is no storage.
+A plain path and `file://` denote the local disk; the path is made absolute without accessing the disk.
+`s3://bucket/prefix` denotes an S3-compatible store. Other schemes are refused.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _COPIED = {
     "AWS_DEFAULT_REGION": "aws_region",
     "AWS_REGION": "aws_region",
 }
-"""Variable → option; the later of two for one option wins."""
+"""Variable → option; if two variables set the same option, the later one wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place a graph can live in; `options` hold credentials and are never shown."""
+    """A location of a graph; `options` contain credentials and are never shown."""
 
     uri: str
     path: Path | None
@@ -36,12 +36,12 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine's disk."""
+        """True if the location is on the local disk."""
         return self.path is not None
 
     @property
     def storage_options(self) -> dict[str, str] | None:
-        """The options as Lance takes them; None if there are none."""
+        """The options in the form that Lance expects; None if there are none."""
         return dict(self.options) or None
 
     @property
@@ -55,12 +55,12 @@ class Location:
         return self.uri.removeprefix("s3://").partition("/")[2].strip("/")
 
     def child(self, relative: str) -> str:
-        """The URI of something below."""
+        """Return the URI of a path below the location."""
         return str(self.path / relative) if self.path is not None else f"{self.uri}/{relative}"
 
 
 def locate(uri: str | os.PathLike[str], environ: Mapping[str, str]) -> Location:
-    """Read a URI; `environ` gives an object store its credentials and endpoint."""
+    """Parse a URI; `environ` supplies the credentials and the endpoint of an object store."""
     text = os.fspath(uri).strip()
     if not text:
         raise InputError("the graph's location is empty", hint="give a folder or s3://bucket/prefix")
@@ -77,12 +77,12 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str]) -> Location:
     elif scheme:
         raise InputError(f"'{scheme}://' is not supported", hint="give a folder or s3://bucket/prefix")
     check_path(text)
-    path = Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100 (lexically: links stay)
+    path = Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100 (lexical: links are not resolved)
     return Location(str(path), path)
 
 
 def check_path(text: str) -> None:
-    """Refuse a path that no file system can have."""
+    """Refuse a path that is invalid in every file system."""
     if "\0" in text:
         raise InputError("a path cannot contain a null character")
     try:
@@ -130,7 +130,7 @@ def _s3_options(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _header_value(environ: Mapping[str, str], name: str) -> str:
-    """The value of a variable that becomes part of a request; control characters in it are refused."""
+    """Return the value of a variable that becomes part of a request; control characters are refused."""
     value = environ[name]
     if not value.isprintable() or not value.isascii():
         raise InputError(

@@ -1,7 +1,7 @@
-"""Translates the failures of object stores into typed errors.
+"""Translation of object-store failures into typed errors.
 
-obstore and Lance report a failed request as one sentence that contains the request's URL and, where the store
-answered, its XML document. The document's code and message are the reason that is shown.
+obstore and Lance report a failed request as one sentence that contains the URL of the request and, if the store
+responded, its XML document. The code and message of that document are the reason that is shown.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _DENIED = (
     "<code>invalidtoken</code>",
     "requesttimetooskewed",
 )
-"""Words by which object stores and their clients refuse a caller; no file has such a name."""
+"""Words with which object stores and their clients refuse a caller; no file has such a name."""
 
 _NO_CREDENTIALS = ("credentialsnotloaded", "no providers in chain provided credentials")
 SOURCE_LINE = re.compile(r",?\s*[^\s,()]+\.rs:\d+(:\d+)?")
-"""The position in the source of the storage library, which its messages contain."""
+"""A source position of the storage library, as its messages contain it."""
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9.]{1,80})\s*</Code>")
 _MESSAGE = re.compile(r"<Message>\s*([^<]{1,300})")
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"})
@@ -41,7 +41,7 @@ _SHOWN = 300
 
 
 def object_store_error(error: BaseException, where: str) -> OmniGraphError:
-    """The typed error for a failed request; it keeps the reason that the store gave."""
+    """Return the typed error for a failed request, with the reason that the store gave."""
     reason, where = _reason(error), redact(where)
     code = _code(error)
     if code in _EXPIRED:
@@ -75,13 +75,13 @@ def object_store_error(error: BaseException, where: str) -> OmniGraphError:
 
 
 def is_denied(error: BaseException) -> bool:
-    """True if the store refused the caller; the object itself may well exist."""
+    """Return True if the store refused the caller; the object itself may exist."""
     text = str(error).lower()
     return any(word in text for word in _DENIED)
 
 
 def is_bucket_missing(error: BaseException) -> bool:
-    """True if the bucket itself is missing."""
+    """Return True if the bucket is missing."""
     text = str(error).lower()
     return "nosuchbucket" in text or "no such bucket" in text
 
@@ -92,7 +92,7 @@ def _code(error: BaseException) -> str | None:
 
 
 def _reason(error: BaseException) -> str:
-    """The store's own words, else the first line of the client's."""
+    """Return the reason that the store gave, else the first line of the client's message."""
     text = str(error)
     code, message = _CODE.search(text), _MESSAGE.search(text)
     if code is not None:

@@ -1,8 +1,8 @@
-"""Small objects beside the tables: intents, claims, the readable schema copy.
+"""Small objects beside the tables: intents, claims, the readable copy of the schema.
 
-One interface, two stores. The promise everything else rests on is `write_if_absent`: of any number of
-callers exactly one gets True. `prove_conditional_writes` asks the store to keep it once, because there
-are object stores that accept the condition and ignore it.
+There is one interface with two implementations, local and S3. Everything else relies on `write_if_absent`: exactly one
+of any number of callers gets True. `prove_conditional_writes` tests this once per store, because some object stores
+accept the condition and ignore it.
 """
 
 from __future__ import annotations
@@ -38,54 +38,54 @@ _SECONDS_MAX = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 class ObjectStore(ABC):
-    """Files by name relative to the graph's root."""
+    """Objects by name, relative to the root of the graph."""
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
-        """The content; None when there is no such object, and only then."""
+        """Return the content of an object; None if and only if it does not exist."""
 
     @abstractmethod
     def open(self, name: str) -> pa.NativeFile:
-        """The object as a file that is read as far as it is asked; it must be there."""
+        """Open an existing object as a file that is read on demand."""
 
     @abstractmethod
     def write(self, name: str, data: bytes) -> None:
-        """Put or replace an object, whole or not at all."""
+        """Create or replace an object atomically."""
 
     @abstractmethod
     def write_if_absent(self, name: str, data: bytes) -> bool:
-        """Put an object unless there is one; whether it was put."""
+        """Create an object unless it exists; return True if it was created."""
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Remove an object; none is fine."""
+        """Delete an object if it exists."""
 
     @abstractmethod
     def list(self, folder: str) -> list[str]:
-        """The objects directly in a folder, by name, sorted; full names."""
+        """Return the full names of the objects directly in a folder, sorted."""
 
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether nothing at all is below the root."""
+        """Return True if there is nothing below the root."""
 
     @abstractmethod
     def folders(self, parent: str) -> dict[str, datetime]:
-        """The folders directly in a folder, by full name, and when anything below each was last written."""
+        """Return the folders directly in a folder, by full name, with the time anything below each was last written."""
 
     @abstractmethod
     def delete_folder(self, folder: str) -> None:
-        """Remove a folder and everything below it; none is fine."""
+        """Delete a folder and everything below it, if it exists."""
 
     @abstractmethod
     def remove_unfinished(self, older_than: datetime) -> None:
-        """Remove the temporary files and probes of processes that died."""
+        """Delete old temporary files and probes of processes that died."""
 
     @abstractmethod
     def written_at(self, name: str) -> datetime | None:
-        """When an object was last written, by the store's clock; None when there is no such object."""
+        """Return when an object was last written, by the store's clock; None if it does not exist."""
 
     def now(self) -> datetime:
-        """The store's own time: when a probe object that is written now was written.
+        """Return the store's current time, taken from a probe object that is written now.
 
         Ages of objects are differences of such times. The clocks of two hosts are never compared.
         """
@@ -100,10 +100,10 @@ class ObjectStore(ABC):
         return found
 
     def prove_conditional_writes(self, token: str) -> None:
-        """Write probe objects twice; refuse a store that lets a second write through.
+        """Write probe objects twice; refuse a store that accepts the second write.
 
-        A lost answer proves nothing about the store: the object itself shows what happened, and what it cannot show is
-        tried again under a fresh name.
+        A lost response proves nothing about the store. The object itself shows the outcome; if it does not, the test is
+        repeated under a new name.
         """
         failure: StorageError | None = None
         for attempt in range(_PROBE_TRIES):
@@ -131,12 +131,12 @@ class ObjectStore(ABC):
         )
 
     def _probe(self, name: str) -> bool | None:
-        """Whether the second of two conditional writes is refused; None if the answers do not show it."""
+        """Return True if the second of two conditional writes is refused; None if the responses are inconclusive."""
         try:
             if not self.write_if_absent(name, b"1") and self.read(name) != b"1":
                 return None
             if not self.write_if_absent(name, b"2"):
-                # Refused, or accepted by a store whose answer was lost before the request was repeated.
+                # Refused; or accepted by a store whose response was lost before the client repeated the request.
                 return self.read(name) == b"1" or None
             return None if self.read(name) is None else False
         finally:
@@ -144,22 +144,22 @@ class ObjectStore(ABC):
 
 
 def object_store(location: Location, *, sync: bool = True) -> ObjectStore:
-    """The store of a location; `sync` has local writes wait for the disk."""
+    """Return the object store of a location; with `sync`, local writes wait for the disk."""
     return LocalObjects(location.path, sync=sync) if location.path is not None else S3Objects(location)
 
 
 class LocalObjects(ObjectStore):
-    """A folder; a write is a finished temporary file, renamed or linked into place."""
+    """Objects in a local folder. A write completes a temporary file and then renames or links it into place."""
 
     def __init__(self, root: Path, *, sync: bool = True) -> None:
         self.root = root
         self._sync = sync
 
     def read(self, name: str) -> bytes | None:
-        """See `ObjectStore`."""
+        """Return the content of a file; None if it does not exist."""
         path = self.root / name
         try:
-            # A pipe would block until a writer comes.
+            # Opening a pipe would block until it has a writer.
             with open(path, "rb", opener=_open_at_once) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise StorageError(f"'{path}' is not a regular file", code="io_error", hint="remove it")
@@ -170,14 +170,14 @@ class LocalObjects(ObjectStore):
             raise _local_error(error, path) from error
 
     def open(self, name: str) -> pa.NativeFile:
-        """See `ObjectStore`."""
+        """Open a file as a memory map."""
         try:
             return pa.memory_map(str(self.root / name))
         except OSError as error:
             raise _local_error(error, self.root / name) from error
 
     def write(self, name: str, data: bytes) -> None:
-        """See `ObjectStore`."""
+        """Create or replace a file atomically."""
         target = self.root / name
         try:
             temporary = self._temporary(target, data)
@@ -188,7 +188,7 @@ class LocalObjects(ObjectStore):
             raise _local_error(error, target) from error
 
     def write_if_absent(self, name: str, data: bytes) -> bool:
-        """See `ObjectStore`."""
+        """Create a file unless it exists; return True if it was created."""
         target = self.root / name
         try:
             temporary = self._temporary(target, data)
@@ -197,7 +197,8 @@ class LocalObjects(ObjectStore):
             except FileExistsError:
                 return False
             except OSError:
-                # No hard links here: an exclusive create is as atomic, though not whole on a crash.
+                # The file system has no hard links. An exclusive create is atomic too, but a crash may leave a partial
+                # file.
                 return self._create_exclusively(target, data)
             finally:
                 temporary.unlink(missing_ok=True)
@@ -208,14 +209,14 @@ class LocalObjects(ObjectStore):
         return True
 
     def delete(self, name: str) -> None:
-        """See `ObjectStore`."""
+        """Delete a file if it exists."""
         try:
             self._inside(name).unlink(missing_ok=True)
         except OSError as error:
             raise _local_error(error, self.root / name) from error
 
     def _inside(self, name: str) -> Path:
-        """The path of something to delete; refused if the way there leads out of the graph's folder."""
+        """Return a path for deletion; refuse it if its folder is outside the graph's folder."""
         path = self.root / name
         folder = Path(os.path.realpath(path.parent))
         if path.name in ("", "..") or not folder.is_relative_to(os.path.realpath(self.root)):
@@ -227,7 +228,7 @@ class LocalObjects(ObjectStore):
         return path
 
     def now(self) -> datetime:
-        """See `ObjectStore`."""
+        """Return the current time of the file system, taken from a probe file."""
         probe = self.root / f"{_TEMPORARY}{uuid4().hex}"
         try:
             with probe.open("xb") as file:
@@ -239,7 +240,7 @@ class LocalObjects(ObjectStore):
         return datetime.fromtimestamp(found, UTC)
 
     def written_at(self, name: str) -> datetime | None:
-        """See `ObjectStore`."""
+        """Return the modification time of a file; None if it does not exist."""
         try:
             return _moment((self.root / name).stat().st_mtime)
         except (FileNotFoundError, NotADirectoryError):
@@ -248,7 +249,7 @@ class LocalObjects(ObjectStore):
             raise _local_error(error, self.root / name) from error
 
     def list(self, folder: str) -> list[str]:
-        """See `ObjectStore`."""
+        """Return the full names of the files directly in a folder, sorted; hidden files are skipped."""
         try:
             found = sorted(entry.name for entry in os.scandir(self.root / folder) if _is_file(entry))
         except FileNotFoundError:
@@ -258,7 +259,7 @@ class LocalObjects(ObjectStore):
         return [f"{folder}/{name}" for name in found if not name.startswith(".")]
 
     def is_empty(self) -> bool:
-        """See `ObjectStore`."""
+        """Return True if the folder is empty or does not exist."""
         try:
             with os.scandir(self.root) as entries:
                 return not any(entries)
@@ -268,7 +269,7 @@ class LocalObjects(ObjectStore):
             raise _local_error(error, self.root) from error
 
     def folders(self, parent: str) -> dict[str, datetime]:
-        """See `ObjectStore`."""
+        """Return the folders directly in a folder, by full name, with the newest modification time below each."""
         try:
             found = [Path(entry) for entry in os.scandir(self.root / parent) if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
@@ -278,7 +279,7 @@ class LocalObjects(ObjectStore):
         return {f"{parent}/{folder.name}": _newest(folder) for folder in found}
 
     def delete_folder(self, folder: str) -> None:
-        """See `ObjectStore`."""
+        """Delete a folder and everything below it, if it exists; a symbolic link is removed, not followed."""
         path = self._inside(folder)
         try:
             if path.is_symlink():
@@ -291,7 +292,7 @@ class LocalObjects(ObjectStore):
             raise _local_error(error, path) from error
 
     def remove_unfinished(self, older_than: datetime) -> None:
-        """See `ObjectStore`."""
+        """Delete old temporary files and probes of processes that died."""
         for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*", f"{layout.PROBE}*"):
             for file in self.root.glob(pattern):
                 try:
@@ -332,7 +333,7 @@ class LocalObjects(ObjectStore):
 
 
 class S3Objects(ObjectStore):
-    """A prefix of a bucket, through obstore."""
+    """Objects below a prefix of a bucket, accessed through obstore."""
 
     def __init__(self, location: Location) -> None:
         self._prefix = location.prefix
@@ -340,7 +341,7 @@ class S3Objects(ObjectStore):
         self._store = bucket_store(location)
 
     def read(self, name: str) -> bytes | None:
-        """See `ObjectStore`."""
+        """Return the content of an object; None if it does not exist."""
         import obstore  # noqa: PLC0415
 
         try:
@@ -351,7 +352,7 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
 
     def open(self, name: str) -> pa.NativeFile:
-        """See `ObjectStore`."""
+        """Open an object as a file that is read by range requests."""
         import obstore  # noqa: PLC0415
 
         try:
@@ -361,7 +362,7 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
 
     def write(self, name: str, data: bytes) -> None:
-        """See `ObjectStore`."""
+        """Create or replace an object."""
         import obstore  # noqa: PLC0415
 
         try:
@@ -370,7 +371,7 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
 
     def write_if_absent(self, name: str, data: bytes) -> bool:
-        """See `ObjectStore`."""
+        """Create an object with a conditional write; return True if it was created."""
         import obstore  # noqa: PLC0415
         from obstore.exceptions import AlreadyExistsError, PreconditionError  # noqa: PLC0415
 
@@ -383,7 +384,7 @@ class S3Objects(ObjectStore):
         return True
 
     def delete(self, name: str) -> None:
-        """See `ObjectStore`."""
+        """Delete an object if it exists."""
         import obstore  # noqa: PLC0415
 
         try:
@@ -394,7 +395,7 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
 
     def list(self, folder: str) -> list[str]:
-        """See `ObjectStore`."""
+        """Return the full names of the objects directly in a folder, sorted."""
         import obstore  # noqa: PLC0415
 
         prefix = f"{self._key(folder)}/"
@@ -402,13 +403,13 @@ class S3Objects(ObjectStore):
             found = obstore.list_with_delimiter(self._store, prefix)["objects"]
         except store_errors() as error:
             raise self._error(error) from error
-        # Some stores list the folder itself once it was in use.
+        # Some stores list the folder itself once it was used.
         return sorted(
             f"{folder}/{item['path'].removeprefix(prefix)}" for item in found if item["path"].startswith(prefix)
         )
 
     def is_empty(self) -> bool:
-        """See `ObjectStore`."""
+        """Return True if there is no object below the prefix."""
         import obstore  # noqa: PLC0415
 
         try:
@@ -418,7 +419,7 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
 
     def folders(self, parent: str) -> dict[str, datetime]:
-        """See `ObjectStore`."""
+        """Return the folders directly in a folder, by full name, with the newest write time below each."""
         newest: dict[str, datetime] = {}
         for path, written_at in self._below(parent):
             name, separator, _ = path.partition("/")
@@ -428,12 +429,12 @@ class S3Objects(ObjectStore):
         return newest
 
     def delete_folder(self, folder: str) -> None:
-        """See `ObjectStore`."""
+        """Delete every object below a folder."""
         for path, _ in self._below(folder):
             self.delete(f"{folder}/{path}")
 
     def written_at(self, name: str) -> datetime | None:
-        """See `ObjectStore`."""
+        """Return when an object was last written; None if it does not exist."""
         import obstore  # noqa: PLC0415
 
         try:
@@ -444,7 +445,7 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
 
     def _below(self, folder: str) -> Sequence[tuple[str, datetime]]:
-        """Every object below a folder, relative to it, and when it was written."""
+        """Return every object below a folder, relative to it, with the time it was written."""
         import obstore  # noqa: PLC0415
 
         prefix = f"{self._key(folder)}/"
@@ -455,7 +456,7 @@ class S3Objects(ObjectStore):
         return [(item["path"].removeprefix(prefix), item["last_modified"]) for item in found]
 
     def remove_unfinished(self, older_than: datetime) -> None:
-        """See `ObjectStore`."""
+        """Delete old probes of processes that died."""
         import obstore  # noqa: PLC0415
 
         try:
@@ -475,7 +476,7 @@ class S3Objects(ObjectStore):
 
 
 class BucketFile(io.RawIOBase):
-    """An object as a file: each read asks for the bytes it needs, and no others."""
+    """An object as a file: each read requests only the bytes it needs."""
 
     def __init__(self, store: S3Store, key: str, size: int) -> None:
         self._store = store
@@ -484,24 +485,24 @@ class BucketFile(io.RawIOBase):
         self._place = 0
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place; nothing is read yet."""
+        """Set the position of the next read; reads nothing."""
         self._place = offset + (0, self._place, self._size)[whence]
         return self._place
 
     def tell(self) -> int:
-        """Where the next read begins."""
+        """Return the position of the next read."""
         return self._place
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as there are bytes."""
+        """Fill a buffer with the bytes that are left; return their number."""
         import obstore  # noqa: PLC0415
 
         end = min(self._place + len(buffer), self._size)
@@ -514,8 +515,8 @@ class BucketFile(io.RawIOBase):
 
 
 def bucket_store(location: Location) -> S3Store:
-    """The bucket of a location, as obstore speaks to it."""
-    from obstore.store import S3Store  # noqa: PLC0415 (an object store is loaded only where there is one)
+    """Return obstore's client for the bucket of a location."""
+    from obstore.store import S3Store  # noqa: PLC0415 (imported only if an object store is used)
 
     options: Any = dict(location.options)
     allow_http = options.pop("allow_http", "false") == "true"
@@ -531,7 +532,7 @@ def _newest(folder: Path) -> datetime:
 
 
 def _moment(seconds: float) -> datetime:
-    """The time of a file. A file system holds times that a datetime does not; they count as the nearest it does."""
+    """Convert a file time. File systems can hold times that a datetime cannot; they are clamped to its range."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), _SECONDS_MAX), UTC)
 
 
@@ -539,7 +540,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_file()
     except OSError:
-        # A link that leads to itself.
+        # A symbolic link to itself.
         return False
 
 

@@ -256,7 +256,7 @@ class Table:
     def batches(
         self, columns: Sequence[str] | None = None, *, filter: str | None = None, fragments: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield rows as Arrow batches, for tables that do not fit in memory; of all fragments or of some, by position."""
+        """Yield rows as Arrow batches, for tables larger than memory; of all fragments, or of some by position."""
         with self.reading():
             if fragments is None:
                 yield from self._scanner(columns, filter=filter, limit=None).to_batches()

@@ -1,19 +1,19 @@
-"""The table whose newest version decides what is visible.
+"""The manifest table: its newest version defines what is visible.
 
-`__manifest` holds two sorts of rows: *history*, which is only ever added to, and *state*, which is small
-and replaced by every publish. Its fragments are therefore a few sealed ones with history alone, the first
-of them (the anchor) with the rows the graph was created with, and one live fragment, the last, with the
-newest history (the tail) and all of the state.
+`__manifest` contains two kinds of rows: *history*, which is append-only, and *state*, which is small and replaced by
+every publish. Its fragments are a few sealed ones that contain only history, and one live fragment, the last, which
+contains the newest history (the tail) and the whole state. The first sealed fragment (the anchor) contains the rows the
+graph was created with.
 
-A publish replaces the live fragment in one Lance commit and names the anchor as touched. Lance compares a
-commit with the transactions of the versions it still has since the one it was based on; as all of them
-touch the anchor, any of them is enough to refuse it, however many were dropped meanwhile. So exactly one
-publisher of a version wins and the others read again: a compare-and-swap over the whole graph, and the
-reason why a version number can be foretold (read version + 1).
+A publish replaces the live fragment in one Lance commit and declares the anchor as modified. Lance compares a commit
+with the transactions of the versions that still exist since its base version. Because all of them modify the anchor,
+any one of them is enough to refuse the commit, however many versions were dropped in between. So exactly one publisher
+of a version wins, and the others read again: a compare-and-swap over the whole graph. It is also the reason why the
+number of the next version is known in advance (read version + 1).
 
-Nothing grows with history: opening reads the live fragment, a publish rewrites it, and when the tail is
-full it is sealed and merged with sealed fragments of its size or smaller, so that their number stays
-logarithmic. Old versions are dropped as it goes; history does not need them.
+No cost grows with history. Opening reads the live fragment, and a publish rewrites it. A full tail is sealed and merged
+with sealed fragments that are not larger, so their number stays logarithmic. Old versions are dropped regularly;
+history does not depend on them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from omnigraph.storage.lance.tables import PRIMARY_KEY, replaced, sql_text, tran
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity")
-"""The row types that are state; every other type is history."""
+"""The row types that are state; all other types are history."""
 
 SCHEMA = pa.schema(
     [
@@ -73,7 +73,7 @@ _KEEP_VERSIONS = 32
 _READ_TRIES = 20
 _METADATA_CACHE_BYTES = 4 * 1024 * 1024
 _INDEX_CACHE_BYTES = 1024 * 1024
-"""The caches of Lance for the manifest: only its newest version is read again."""
+"""Cache sizes of Lance for the manifest: only its newest version is read again."""
 _LOCK_NAME = "__publish_lock"
 _QUEUE_NAME = "__retry_lock"
 _TURN_S = 0.25
@@ -85,12 +85,12 @@ Mark = tuple[int, ...]
 
 
 class PublishConflict(Exception):
-    """Another publisher was first; read again and decide anew."""
+    """Another publisher won the race; the caller reads again and decides anew."""
 
 
 @dataclass(frozen=True)
 class ManifestVersion:
-    """One version of the manifest, its live fragment in memory."""
+    """One version of the manifest with its live fragment in memory."""
 
     version: int
     state: pa.Table
@@ -100,15 +100,15 @@ class ManifestVersion:
     transaction: str
     """The id of the transaction that made the version."""
     commit_id: str | None
-    """The newest commit, if the tail holds one."""
+    """The newest commit, if the tail contains one."""
     epoch: int
-    """Counts how often this process found that the graph was replaced by another one."""
+    """The number of times this process found that the graph was replaced by another one."""
     mark: Mark | None = None
     """The file of the version; None on an object store."""
 
     @cached_property
     def places(self) -> tuple[str, str]:
-        """The names of the next version's manifest and of this one's."""
+        """The manifest file names of the next version and of this one."""
         return manifest_name(self.version + 1), manifest_name(self.version)
 
 
@@ -123,20 +123,20 @@ class ManifestTable:
         self._options = location.storage_options
         self._session = _new_session()
         self._seen: tuple[int, int] | None = None
-        """(a version, what the folder of versions looked like before it was found to be the newest)."""
+        """A version, and the modification time of the version folder before the version was found to be the newest."""
         self._last: ManifestVersion | None = None
         """The newest version read or published so far."""
         self._guard = Lock()
 
     @property
     def cache_bytes(self) -> int:
-        """The size of the caches of Lance."""
+        """The size of the Lance caches in bytes."""
         return int(self._session.size_bytes())
 
     # -- reading ---------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Whether there is a manifest at all."""
+        """Return True if the manifest exists."""
         if self.location.path is not None and not (self.location.path / MANIFEST / "_versions").is_dir():
             return False
         try:
@@ -148,7 +148,7 @@ class ManifestTable:
         return True
 
     def read(self) -> ManifestVersion:
-        """The newest version."""
+        """Return the newest version."""
         for attempt in range(_READ_TRIES):
             last = self._last
             try:
@@ -161,14 +161,14 @@ class ManifestTable:
                     self._note(found, looked)
                     return found
             except lance_errors() as error:
-                # A publisher may have trimmed the very version that was opened.
+                # A publisher may have trimmed the version that was just opened.
                 if not is_missing(error) or attempt == _READ_TRIES - 1:
                     raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
                 time.sleep(0.005 * (attempt + 1))
         raise AssertionError("the loop returns or raises")
 
     def refresh(self, known: ManifestVersion) -> ManifestVersion:
-        """The newest version; `known` itself when nothing moved."""
+        """Return the newest version; `known` itself if nothing was published."""
         looked = self._look()
         if looked is not None and self._seen == (known.version, looked):
             following, own = known.places
@@ -177,7 +177,7 @@ class ManifestTable:
         try:
             if known is self._last and transaction_of(self._open()) == known.transaction:
                 mark = self._mark_of(known.version, known.transaction)
-                # A copy of the same version may lie in its place, or its file may have got another link or owner.
+                # The file may be a copy of the same version, or may have another link or owner now.
                 same = known if mark == known.mark else replace(known, mark=mark)
                 if self._keep(same, known):
                     self._note(same, looked)
@@ -187,7 +187,9 @@ class ManifestTable:
         return self.read()
 
     def _keep(self, found: ManifestVersion, last: ManifestVersion | None) -> bool:
-        """Make a version the newest known one; False if another thread found one of another history meanwhile."""
+        """Make a version the newest known one; return False if another thread found a different history in the
+        meantime.
+        """
         with self._guard:
             current = self._last
             if current is not last and current is not None and current.epoch != found.epoch:
@@ -197,14 +199,14 @@ class ManifestTable:
         return True
 
     def _follows(self, last: ManifestVersion, found: ManifestVersion) -> bool:
-        """Whether a version found later continues the history of an earlier one.
+        """Return True if a version continues the history of an earlier one.
 
         Otherwise the folder was replaced, for example by an older copy to which other commits were added.
         """
         if found.version <= last.version:
             return found.version == last.version and found.transaction == last.transaction
         if last.commit_id is None or not _is_commit(last):
-            # Other versions can have the same newest commit: only its transaction identifies this one.
+            # Other versions can have the same newest commit: only the transaction identifies this one.
             return self._made_by(found, last.version) == last.transaction
         if found.commit_id == last.commit_id:
             return True
@@ -214,22 +216,22 @@ class ManifestTable:
         return bool(found.dataset.to_table(filter=condition, columns=["object_id"]).num_rows)
 
     def _look(self) -> int | None:
-        """When an entry of the folder of versions was last made or removed; None where only asking the store tells.
+        """Return when an entry of the version folder was last created or removed; None on an object store.
 
-        Versions follow one another without a gap. So if nothing lies at the next one's place, either nothing was
-        published, or so much that the next one was trimmed already: then the known one is gone as well, and the time
-        of the folder has moved. Three looks cost microseconds where a listing costs a tenth of a millisecond.
+        Versions are consecutive. If the next version does not exist, either nothing was published, or so much that the
+        next version was already trimmed. In the second case the known version is gone as well, and the time of the
+        folder has changed. Three stat calls take microseconds; a listing takes a tenth of a millisecond.
         """
         if self.location.path is None:
             return None
         try:
-            return os.stat(self._versions).st_mtime_ns  # noqa: PTH116 (ten times the cost of the look itself)
+            return os.stat(self._versions).st_mtime_ns  # noqa: PTH116 (pathlib takes ten times as long as the call itself)
         except OSError:
             return None
 
     @staticmethod
     def _made_by(at: ManifestVersion, version: int) -> str | None:
-        """The transaction that made an earlier version, if that version is still there."""
+        """Return the transaction that made an earlier version; None if that version no longer exists."""
         try:
             transaction = at.dataset.read_transaction(version)
         except lance_errors():
@@ -246,7 +248,7 @@ class ManifestTable:
             return None
 
     def _mark_of(self, version: int, transaction: str) -> Mark | None:
-        """The file of a version that was read; raises if the file belongs to another transaction by now."""
+        """Return the mark of a version's file; raise if the file belongs to another transaction by now."""
         if self.location.path is None:
             return None
         with manifest_file(self.location.path / MANIFEST, version).open("rb") as file:
@@ -259,14 +261,14 @@ class ManifestTable:
         self._seen = (found.version, looked) if looked is not None else None
 
     def scan(self, at: ManifestVersion, condition: str, columns: list[str] | None = None) -> pa.Table:
-        """History and state rows that satisfy an SQL condition."""
+        """Return the history and state rows that satisfy an SQL condition."""
         for attempt in range(_READ_TRIES):
             try:
                 return at.dataset.to_table(filter=condition, columns=columns)
             except lance_errors() as error:
                 if not is_missing(error) or attempt == _READ_TRIES - 1:
                     raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
-                # The version was trimmed under us; a newer one has every history row this one had.
+                # The version was trimmed during the read. A newer version contains every history row that this one had.
                 newer = self.read()
                 if newer.epoch != at.epoch:
                     raise replaced("the graph manifest cannot be read") from error
@@ -274,8 +276,8 @@ class ManifestTable:
         raise AssertionError("the loop returns or raises")
 
     def find(self, at: ManifestVersion, *object_ids: str) -> pa.Table:
-        """The rows with one of these ids, if any: first in memory, then in the sealed fragments."""
-        # Text with an unpaired surrogate cannot be stored, and is the id of nothing.
+        """Return the rows with these ids, if any: first from memory, then from the sealed fragments."""
+        # Text with an unpaired surrogate cannot be stored, so it is not the id of any row.
         object_ids = tuple(filter(is_unicode, object_ids))
         wanted = pa.array(object_ids, pa.utf8())
         found = pa.concat_tables(
@@ -319,7 +321,7 @@ class ManifestTable:
     # -- writing ---------------------------------------------------------------------------------
 
     def create(self, rows: pa.Table, stamp: str) -> ManifestVersion:
-        """Write version 1; exactly one of several creators succeeds, the others get `PublishConflict`."""
+        """Write version 1. Exactly one of several creators succeeds; the others get `PublishConflict`."""
         schema = SCHEMA.with_metadata({STAMP_KEY: stamp})
         is_state = _is_state(rows)
         state, history = rows.filter(is_state), rows.filter(pc.invert(is_state))
@@ -338,7 +340,8 @@ class ManifestTable:
     def publish(self, base: ManifestVersion, state: pa.Table, added: pa.Table) -> ManifestVersion:
         """Replace the state and add history rows in one commit on exactly `base`, or raise `PublishConflict`.
 
-        Any other error leaves the outcome open: the commit may have landed. Read and look.
+        Any other error leaves the outcome open: the commit may have landed. The caller must read the manifest to find
+        out.
         """
         tail = pa.concat_tables([base.tail, added])
         try:
@@ -361,15 +364,15 @@ class ManifestTable:
                 sync_files([manifest_file(self.location.path / MANIFEST, dataset.version)])
             latest = dataset.latest_version
         except lance_errors() as error:
-            # A publisher that slept may find that the version it stands on was trimmed by those who overtook it.
+            # A publisher that was suspended may find that its base version was trimmed by those that overtook it.
             if is_conflict(error) or (is_missing(error) and self.refresh(base) is not base):
                 raise PublishConflict from error
             raise storage_failure(error, self.location, "the commit cannot be published") from error
         if dataset.version != base.version + 1:
             raise Damaged(f"a publish on version {base.version} landed at {dataset.version}")
         if latest >= dataset.version + _KEEP_VERSIONS:
-            # A request that was under way for so long may have written to the place of a dropped version,
-            # where nobody looks. Whoever asked looks for its commit in the newest version.
+            # A request that was in flight for so long may have written to the number of a dropped version, which is
+            # never read. The caller looks for its commit in the newest version.
             raise StorageError(f"a publish took so long that {latest - dataset.version} others overtook it")
         reach("publish.after_commit")
         if dataset.version % _TRIM_EVERY == 0:
@@ -408,7 +411,9 @@ class ManifestTable:
         return self.read()
 
     def _merge(self, sealed: list[lance.LanceFragment], tail: pa.Table) -> tuple[pa.Table, list[int]]:
-        """The rows of a new sealed fragment and the ids of those it swallows: newest first, while no larger."""
+        """Return the rows of a new sealed fragment and the ids of the fragments it absorbs: newest first, while not
+        larger.
+        """
         parts = [tail]
         gone: list[int] = []
         total = tail.num_rows
@@ -426,7 +431,7 @@ class ManifestTable:
             sync_files(folder / file.path for fragment in fragments for file in fragment.files)
 
     def _trim(self, dataset: lance.LanceDataset) -> None:
-        """Drop old versions of the manifest; history rows live on in the newest. Best effort."""
+        """Drop old versions of the manifest, on a best-effort basis; the newest version contains all history rows."""
         try:
             dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=_KEEP_VERSIONS)
         except lance_errors() as error:
@@ -434,28 +439,31 @@ class ManifestTable:
                 raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
 
     def turn(self) -> AbstractContextManager[None]:
-        """Publishers on one machine take turns. This saves lost races; it is not what keeps them apart."""
+        """Return a lock with which publishers on one machine take turns. It saves lost races; correctness does not
+        depend on it.
+        """
         return self._lock(_LOCK_NAME, _TURN_S)
 
     def queue(self) -> AbstractContextManager[None]:
-        """Writers on one machine that lost a race try again one after the other.
+        """Return a lock with which writers on one machine that lost a race retry one after the other.
 
-        Else a slow one among many could lose every race. Who has not lost yet does not wait here.
+        Without it, a slow writer among many could lose every race. A writer that has not lost a race does not wait
+        here.
         """
         return self._lock(_QUEUE_NAME, _QUEUE_S)
 
     @contextmanager
     def _lock(self, name: str, patience_s: float) -> Iterator[None]:
-        """A lock that orders what would be right in any order.
+        """Acquire an advisory lock that affects order only, never correctness.
 
-        So nobody waits long: a process that was stopped while it held the lock must not stop the others.
+        The wait is therefore bounded: a process that is stopped while it holds the lock must not stop the others.
         """
         path = self.location.path
         if path is None:
             yield
             return
         try:
-            import fcntl  # noqa: PLC0415 (absent on Windows, where publishers simply race)
+            import fcntl  # noqa: PLC0415 (absent on Windows, where publishers race)
         except ImportError:
             yield
             return
@@ -473,7 +481,7 @@ class ManifestTable:
             yield
 
     def _open_lock(self, path: Path) -> BinaryIO:
-        """Open a lock file; in a shared folder it may belong to a user whose files are read-only for this one."""
+        """Open a lock file. In a shared folder it may belong to a user whose files are read-only for this user."""
         try:
             return path.open("ab")
         except OSError as error:
@@ -491,13 +499,13 @@ def _identify(found: os.stat_result) -> Mark:
 
 
 def _newest_commit(rows: pa.Table) -> str | None:
-    """The last commit among rows in the order they were added."""
+    """Return the last commit among rows in insertion order; None if there is none."""
     commits = rows.filter(pc.equal(rows["object_type"], "graph_commit"))["object_id"]
     return commits[-1].as_py() if len(commits) else None
 
 
 def _is_commit(version: ManifestVersion) -> bool:
-    """Whether the newest commit was added by this version itself; False if its row left the tail."""
+    """Return True if this version itself added the newest commit; False if the row of that commit left the tail."""
     tail = version.tail
     rows = tail.filter(pc.equal(tail["object_type"], "graph_commit"))
     return bool(rows.num_rows) and rows["table_version"][-1].as_py() == version.version

@@ -1,4 +1,4 @@
-"""The table of recoveries, `_graph_commit_recoveries.lance`: created by the first, read by people."""
+"""The recovery log `_graph_commit_recoveries.lance`: created by the first recovery, meant for people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TRIES = 50
 
 
 class AuditTable:
-    """Appends and reads audit rows."""
+    """Appends and reads rows of the recovery log."""
 
     def __init__(self, location: Location, *, sync: bool) -> None:
         self._location = location
@@ -69,7 +69,7 @@ class AuditTable:
             sync_tree(self._location.path / layout.AUDIT)
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows, oldest first."""
+        """Return all rows, oldest first."""
         try:
             dataset = self._open()
             rows: list[dict[str, Any]] = [] if dataset is None else dataset.to_table().sort_by("created_at").to_pylist()
@@ -86,7 +86,7 @@ class AuditTable:
             raise
 
     def _create(self, rows: pa.Table) -> bool:
-        """Create the table with these rows; False when it is there."""
+        """Create the table with these rows; return False if it exists."""
         if self._open() is not None:
             return False
         try:
@@ -99,6 +99,6 @@ class AuditTable:
         dataset = self._open()
         assert dataset is not None
         if not dataset.count_rows(filter=f"operation_id = {sql_text(operation_id)}"):
-            # Two processes may settle one note: with a keyed insert the second finds the row of the first.
+            # Two processes may recover the same intent: with a keyed insert the second finds the row of the first.
             insert = dataset.merge_insert("operation_id").when_not_matched_insert_all()
             insert.conflict_retries(_TRIES).execute(rows)
