@@ -19,7 +19,7 @@ from omnigraph.errors import GraphExists
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import NAMES, arm
 from omnigraph.storage.lance import create_once
-from omnigraph.versioning.write.recovery import audit_rows
+from omnigraph.versioning.write.recovery import recovery_log
 from support.racing import acknowledged, on_many_branches, on_one_branch, race, racing
 from support.store import (
     COUNTER,
@@ -226,7 +226,7 @@ def test_several_processes_recover_at_once(graph, tmp_path):
         with Worker(tmp_path, graph.uri, **request) as worker:
             assert worker.end() == -9, worker.trouble()
     race(tmp_path, graph.uri, *[{"do": "recover_now", "recover": False}] * 4)
-    operations = [row["operation_id"] for row in audit_rows(repository_of(graph))]
+    operations = [row["operation_id"] for row in recovery_log(repository_of(graph))]
     assert len(operations) == len(set(operations)) == len(places)
     assert repository_of(graph).objects.list("__recovery") == []
     check_sound(graph, [], in_flight=1)

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.graph import Graph
-from omnigraph.versioning.write.recovery import audit_rows
+from omnigraph.versioning.write.recovery import recovery_log
 from support.racing import acknowledged, on_many_branches, on_one_branch, race, racing
 from support.s3 import S3
 from support.store import (
@@ -102,7 +102,7 @@ def test_several_processes_recover_at_once(graph, s3, tmp_path):
         with Worker(tmp_path, graph.uri, environ=s3.environ, **request) as worker:
             assert worker.end() == -9, worker.trouble()
     race(tmp_path, graph.uri, *[{"do": "recover_now", "recover": False}] * 3, environ=s3.environ)
-    operations = [row["operation_id"] for row in audit_rows(repository_of(graph))]
+    operations = [row["operation_id"] for row in recovery_log(repository_of(graph))]
     assert len(operations) == len(set(operations)) == 2
     assert repository_of(graph).objects.list("__recovery") == []
     check_sound(graph, [], in_flight=1)

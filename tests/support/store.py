@@ -30,7 +30,7 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.upkeep import maintenance
-from omnigraph.versioning.write.recovery import Recovered, audit_rows, recover
+from omnigraph.versioning.write.recovery import Recovered, recover, recovery_log
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
@@ -277,7 +277,7 @@ def settle(uri: str | Path, *, environ: Mapping[str, str] | None = None) -> Sett
         assert entry.outcome == ("rolled_forward" if landed else "rolled_back")
     assert recover(repository) == []
     assert repository.objects.list("__recovery") == []
-    operations = [row["operation_id"] for row in audit_rows(repository)]
+    operations = [row["operation_id"] for row in recovery_log(repository)]
     assert len(set(operations)) == len(operations), "one audit row per note"
     named = {note.rpartition("/")[2].removesuffix(".json") for note in notes}
     assert named <= set(operations)
@@ -324,5 +324,5 @@ def strays(graph: Graph) -> set[str]:
     if location.path is not None:
         names = (".writing-*", ".tmp*", f"{layout.PROBE}*")
         half = [path.relative_to(location.path) for name in names for path in location.path.rglob(name)]
-        found |= {str(path) for path in half if path.parts[0] != layout.AUDIT}
+        found |= {str(path) for path in half if path.parts[0] != layout.RECOVERY_LOG}
     return found

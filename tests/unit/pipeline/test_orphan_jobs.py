@@ -310,6 +310,6 @@ def test_deletion_through_a_linked_table_is_refused(graph, tmp_path):
     with pytest.raises(OmniGraphError, match="not inside the graph's folder"):
         graph._repository.objects.delete(name)
     folder = str(table.parent.relative_to(root_of(graph)))
-    with pytest.raises(OmniGraphError, match="leads out of the graph's folder"):
+    with pytest.raises(OmniGraphError, match="is outside the graph's folder"):
         remove(graph._repository.tables, folder, [1])
     assert victim.exists()

@@ -121,7 +121,7 @@ def inflated_chunks(file: DataFile) -> Iterator[bytes]:
                     if inflater.eof and data:
                         inflater = zlib.decompressobj(wbits=31)
             if not inflater.eof:
-                raise zlib.error("the file ends too soon")
+                raise zlib.error("the file is truncated")
         except zlib.error as error:
             raise InputError(f"'{file.name}' cannot be read: {error}", code="unreadable_file") from None
 
@@ -197,7 +197,7 @@ def read_source(source: Any, name: str = "<query>") -> tuple[str, str]:
     elif not isinstance(source, Path):
         what = name.strip("<>")
         raise InputError(
-            f"a {what} is a str or a Path, not {type(source).__name__}", hint="give its text or the path of its file"
+            f"a {what} is a str or a Path, not {type(source).__name__}", hint="pass its text or the path of its file"
         )
     return read_text(source), str(source)
 

@@ -14,7 +14,7 @@ MANIFEST = "__manifest"
 RECOVERY = "__recovery"
 INIT_CLAIM = "__init_claim.json"
 STAGING = "__staging"
-AUDIT = "_graph_commit_recoveries.lance"
+RECOVERY_LOG = "_graph_commit_recoveries.lance"
 SCHEMA_COPY = "_schema.pg"
 PROBE = "__create_if_absent_probe_"
 

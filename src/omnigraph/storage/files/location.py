@@ -90,20 +90,22 @@ def check_path(text: str) -> None:
     except UnicodeEncodeError:
         raise InputError("a path must be valid Unicode text") from None
     if len(encoded) > _PATH_BYTES or max(map(len, encoded.split(b"/"))) > _NAME_BYTES:
-        raise InputError(f"a path has at most {_PATH_BYTES:,} bytes and a name in it {_NAME_BYTES}")
+        raise InputError(f"a path must not exceed {_PATH_BYTES:,} bytes, and a name in it {_NAME_BYTES} bytes")
 
 
 def _s3(text: str, environ: Mapping[str, str]) -> Location:
     bucket, _, path = text[len("s3://") :].partition("/")
     if "@" in bucket:
-        raise InputError("credentials do not belong into a graph's location", hint="set AWS_ACCESS_KEY_ID and the like")
+        raise InputError(
+            "a graph's location must not contain credentials", hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
     segments = [segment for segment in path.split("/") if segment not in ("", ".")]
     if not bucket or ".." in segments:
-        raise InputError(f"'{redact_uri(text)}' is not a place in a bucket", hint="write s3://bucket/prefix")
+        raise InputError(f"'{redact_uri(text)}' is not a location in a bucket", hint="write s3://bucket/prefix")
     reserved = next((sign for sign in "?#%" if sign in f"{bucket}/{path}"), None)
     if reserved is not None:
         raise InputError(
-            f"a location in a bucket cannot contain '{reserved}', which has a meaning of its own in a URI",
+            f"a location in a bucket cannot contain '{reserved}', which is reserved in URIs",
             hint="choose a prefix of letters, digits and - _ . / only",
         )
     return Location("/".join([f"s3://{bucket}", *segments]), None, _s3_options(environ))
@@ -117,7 +119,7 @@ def _s3_options(environ: Mapping[str, str]) -> dict[str, str]:
         if redact_uri(endpoint) != endpoint:
             raise InputError(
                 f"{named} contains a user, a password or a query, which an endpoint cannot have",
-                hint=f"set {named} to scheme://host:port, and the credentials by AWS_ACCESS_KEY_ID and "
+                hint=f"set {named} to scheme://host:port, and the credentials with AWS_ACCESS_KEY_ID and "
                 "AWS_SECRET_ACCESS_KEY",
             )
         options["aws_endpoint"] = endpoint
@@ -134,7 +136,7 @@ def _header_value(environ: Mapping[str, str], name: str) -> str:
     value = environ[name]
     if not value.isprintable() or not value.isascii():
         raise InputError(
-            f"{name} contains a line break or another character that no request can carry",
+            f"{name} contains a line break or another character that a request cannot contain",
             hint=f"set {name} again, without a line break at its end",
         )
     return value

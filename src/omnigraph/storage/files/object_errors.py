@@ -53,24 +53,26 @@ def object_store_error(error: BaseException, where: str) -> OmniGraphError:
         )
     if code in _SKEWED:
         return StorageError(
-            f"the clock of this machine differs too much from that of '{where}': {reason}",
+            f"the clock of this machine differs too much from the clock of '{where}': {reason}",
             code="clock_skew",
-            hint="set the clock of this machine, for example by NTP",
+            hint="set the clock of this machine, for example with NTP",
         )
     if is_denied(error):
         return StorageError(
             f"no access to '{where}': {reason}",
             code="no_access",
-            hint="set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a store of your own, AWS_ENDPOINT_URL_S3",
+            hint="set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a self-hosted store, AWS_ENDPOINT_URL_S3",
         )
     if is_bucket_missing(error):
-        return InputError(f"there is no bucket for '{where}'", code="no_such_bucket", hint="create the bucket first")
+        return InputError(
+            f"the bucket of '{where}' does not exist", code="no_such_bucket", hint="create the bucket first"
+        )
     return StorageError(
-        f"'{where}' cannot be reached: {reason}" if code is None else f"'{where}' did not do the request: {reason}",
+        f"'{where}' cannot be reached: {reason}" if code is None else f"'{where}' refused the request: {reason}",
         code="unreachable",
-        hint="check the network and, for a store of your own, AWS_ENDPOINT_URL_S3"
+        hint="check the network and, for a self-hosted store, AWS_ENDPOINT_URL_S3"
         if code is None
-        else "try again; if it persists, the reason above is the store's own",
+        else "try again; the reason above comes from the store",
     )
 
 

@@ -125,7 +125,7 @@ class ObjectStore(ABC):
                 hint="use a store that honours them, such as AWS S3 or SeaweedFS",
             )
         raise failure or StorageError(
-            "the object store did not answer whether it honours conditional writes",
+            "the object store did not respond to a test of conditional writes",
             code="unreachable",
             hint="try again",
         )
@@ -223,7 +223,7 @@ class LocalObjects(ObjectStore):
             raise StorageError(
                 f"'{path}' is not inside the graph's folder; nothing was deleted",
                 code="no_access",
-                hint="remove the symbolic link, or the note that names the path",
+                hint="remove the symbolic link, or the file that names the path",
             )
         return path
 
@@ -482,7 +482,7 @@ class BucketFile(io.RawIOBase):
         self._store = store
         self._key = key
         self._size = size
-        self._place = 0
+        self._position = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -494,23 +494,23 @@ class BucketFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Set the position of the next read; reads nothing."""
-        self._place = offset + (0, self._place, self._size)[whence]
-        return self._place
+        self._position = offset + (0, self._position, self._size)[whence]
+        return self._position
 
     def tell(self) -> int:
         """Return the position of the next read."""
-        return self._place
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer with the bytes that are left; return their number."""
         import obstore  # noqa: PLC0415
 
-        end = min(self._place + len(buffer), self._size)
-        if end <= self._place:
+        end = min(self._position + len(buffer), self._size)
+        if end <= self._position:
             return 0
-        data = bytes(obstore.get_range(self._store, self._key, start=self._place, end=end))
+        data = bytes(obstore.get_range(self._store, self._key, start=self._position, end=end))
         buffer[: len(data)] = data
-        self._place += len(data)
+        self._position += len(data)
         return len(data)
 
 
@@ -553,7 +553,7 @@ def _local_error(error: OSError, path: Path) -> OmniGraphError:
         errno.EACCES: ("no_access", "check the permissions of the graph's folder"),
         errno.EPERM: ("no_access", "check the permissions of the graph's folder"),
         errno.EROFS: ("no_access", "the file system is read-only: open the graph with read_only=True"),
-        errno.ENOSPC: ("disk_full", "free some space: nothing was published, what was written will be collected"),
-        errno.EDQUOT: ("disk_full", "free some space: nothing was published, what was written will be collected"),
+        errno.ENOSPC: ("disk_full", "free some space; nothing was published, and a cleanup removes what was written"),
+        errno.EDQUOT: ("disk_full", "free some space; nothing was published, and a cleanup removes what was written"),
     }.get(error.errno or 0, ("io_error", None))
     return StorageError(f"'{path}': {error.strerror or error}", code=code, hint=hint)

@@ -21,7 +21,7 @@ from omnigraph.errors import Damaged
 Offsets = np.ndarray[Any, Any]
 """Row offsets within a fragment, ascending, as 64-bit integers."""
 
-NONE: Offsets = np.empty(0, np.int64)
+NO_OFFSETS: Offsets = np.empty(0, np.int64)
 
 _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
@@ -61,7 +61,7 @@ def parse_deletions(data: bytes, file: DeletionFile) -> Offsets:
     """Return the offsets that a deletion file lists."""
     offsets = _arrow(data) if file.file_type == "array" else parse_roaring(data)
     if len(offsets) != file.num_deleted_rows:
-        raise Damaged(f"a deletion file names {len(offsets)} rows, its manifest says {file.num_deleted_rows}")
+        raise Damaged(f"a deletion file lists {len(offsets)} rows, its manifest counts {file.num_deleted_rows}")
     return offsets
 
 
@@ -84,7 +84,7 @@ def parse_roaring(data: bytes) -> Offsets:
     elif cookie == _COOKIE:
         count, at = int.from_bytes(data[4:8], "little"), 8
     else:
-        raise Damaged(f"a deletion file begins with {data[:4].hex()}, which no roaring bitmap does")
+        raise Damaged(f"a deletion file begins with {data[:4].hex()}: this is no roaring bitmap")
     heads = np.frombuffer(data, "<u2", 2 * count, at).reshape(-1, 2).astype(np.int64)
     at += 4 * count
     if not len(runs) or count >= _OFFSETS_FROM:
@@ -104,4 +104,4 @@ def parse_roaring(data: bytes) -> Offsets:
             low = np.flatnonzero(bits)
             at += _BITMAP_BYTES
         parts.append(low + (high << 16))
-    return np.concatenate(parts) if parts else NONE
+    return np.concatenate(parts) if parts else NO_OFFSETS

@@ -89,7 +89,7 @@ def remove_versions(store: TableStore, folder: str, versions: Iterable[int]) -> 
         return []
 
 
-def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_writes: bool = False) -> Removed:
+def remove(store: TableStore, folder: str, versions: Sequence[int], *, no_writers: bool = False) -> Removed:
     """Remove these versions and the files that no other version refers to.
 
     A file that no version ever referred to may belong to a write in progress. It is removed after seven days (a
@@ -100,10 +100,10 @@ def remove(store: TableStore, folder: str, versions: Sequence[int], *, nobody_wr
         dataset = _latest(store, folder)
         present = {reference["version"] for reference in dataset.version_refs()}
         chosen = sorted({version for version in versions if version in present and version != dataset.version})
-        if not chosen and not nobody_writes:
+        if not chosen and not no_writers:
             return Removed((), 0)
         # The newest version is never removed; passing it alone only removes unreferenced files.
-        stats = dataset.cleanup_old_versions(versions=chosen or [dataset.version], delete_unverified=nobody_writes)
+        stats = dataset.cleanup_old_versions(versions=chosen or [dataset.version], delete_unverified=no_writers)
     except lance_errors() as error:
         raise storage_failure(error, store.location, f"old versions of '{folder}' cannot be removed") from error
     store.forget(folder)
@@ -119,9 +119,9 @@ def _check_links(store: TableStore, folder: str) -> None:
     for path in (table, *(entry for entry in table.glob("*") if entry.is_dir())):
         if not path.resolve().is_relative_to(root.resolve()):
             raise StorageError(
-                f"'{path}' leads out of the graph's folder; nothing was deleted",
+                f"'{path}' is outside the graph's folder; nothing was deleted",
                 code="no_access",
-                hint="replace the symbolic link by the folder itself",
+                hint="replace the symbolic link with the folder itself",
             )
 
 
@@ -137,7 +137,7 @@ def remove_unfinished(store: TableStore, folder: str, older_than: datetime) -> i
     return gone
 
 
-def strange_folders(store: TableStore, known: set[str]) -> dict[str, datetime]:
+def unknown_folders(store: TableStore, known: set[str]) -> dict[str, datetime]:
     """Return the table folders that the manifest does not list, with the time each was last written.
 
     An init or a schema change that did not complete leaves such folders.

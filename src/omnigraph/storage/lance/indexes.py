@@ -83,7 +83,7 @@ def stage_indexes(
         if rows == 0:
             pending.append(PendingIndex(spec.column, "the table is empty"))
         elif spec.kind == "vector" and rows < VECTOR_ROWS_MIN:
-            pending.append(PendingIndex(spec.column, f"fewer than {VECTOR_ROWS_MIN} rows: every row is looked at"))
+            pending.append(PendingIndex(spec.column, f"fewer than {VECTOR_ROWS_MIN} rows: a full scan is used"))
         elif spec.kind == "vector" and not table.dataset.count_rows(filter=f"`{spec.column}` IS NOT NULL"):
             pending.append(PendingIndex(spec.column, "no row has a vector yet"))
         else:

@@ -92,13 +92,13 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
         return StorageError(
             f"{what}: the disk is full",
             code="disk_full",
-            hint="free some space: nothing was published, and what was written so far will be collected",
+            hint="free some space; nothing was published, and a cleanup removes what was written",
         )
     if "read-only file system" in lowered:
         return StorageError(
             f"{what}: '{location.uri}' is on a read-only file system",
             code="no_access",
-            hint=Hint("open the graph with read_only=True", cli="read it only, or copy it to another disk"),
+            hint=Hint("open the graph with read_only=True", cli="only read the graph, or copy it to another disk"),
         )
     if "permission denied" in lowered:
         reading = what.endswith(_READING)
@@ -108,7 +108,7 @@ def storage_failure(error: BaseException, location: Location, what: str) -> Omni
             hint="grant read permission on every file and folder of the graph"
             if reading
             else Hint(
-                "check the permissions of the graph's folder; to read it only, open it with read_only=True",
+                "check the permissions of the graph's folder; to only read it, open it with read_only=True",
                 cli="check the permissions of the graph's folder",
             ),
         )

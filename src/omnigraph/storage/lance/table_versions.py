@@ -44,7 +44,7 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
         except lance_errors() as error:
             if is_missing(error) and version >= _DETACHED and not _has_detached(table, version):
                 raise HeadMoved(
-                    f"a cleanup collected a change of table '{table.folder}' on its way; nothing was written",
+                    f"a cleanup removed an unpublished change of table '{table.folder}'; nothing was written",
                     hint="try again",
                 ) from error
             if not (is_conflict(error) or is_missing(error)) or attempt == _PROMOTE_TRIES - 1:
@@ -128,7 +128,7 @@ def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add
             again.add_columns(pa.schema([stored_field(field.with_nullable(True)) for field in add]))
     except lance_errors() as error:
         if is_conflict(error):
-            raise HeadMoved(f"table '{table.folder}' was written meanwhile", hint="try again") from error
+            raise HeadMoved(f"table '{table.folder}' was changed by another writer", hint="try again") from error
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
     sync_version(table, again)
     return _made_from(table, first, again)

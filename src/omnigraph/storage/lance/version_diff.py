@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.lance.deletions import NONE, Offsets, parse_deletions
+from omnigraph.storage.lance.deletions import NO_OFFSETS, Offsets, parse_deletions
 from omnigraph.storage.lance.tables import Table, files_of, sql_text
 
 _TAKE_ROWS = 8_192
@@ -104,9 +104,9 @@ class StoredRows:
                 scanner = self._scanner(part, columns, within.sql())
                 yield from (pa.Table.from_batches([batch]) for batch in scanner.to_batches())
             elif len(part.offsets) * _SCAN_ABOVE > part.fragment.count_rows():
-                yield from self._sifted(part, part.offsets, columns, within)
+                yield from self._scan_rows(part, part.offsets, columns, within)
             else:
-                yield from self._fetched(part, part.offsets, columns, within)
+                yield from self._fetch_rows(part, part.offsets, columns, within)
 
     def _scanner(self, part: _FragmentRows, columns: list[str], filter: str | None) -> lance.LanceScanner:
         return self.table.dataset.scanner(
@@ -117,14 +117,16 @@ class StoredRows:
             io_buffer_size=_IO_BYTES,
         )
 
-    def _sifted(self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
+    def _scan_rows(
+        self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange
+    ) -> Iterator[pa.Table]:
         """Scan the fragment and keep the requested rows."""
         wanted = pa.array(offsets.astype(np.uint64) | _address_base(part.fragment))
         for batch in self._scanner(part, [*columns, "_rowaddr"], within.sql()).to_batches():
             rows = pa.Table.from_batches([batch])
             yield rows.filter(pc.is_in(rows["_rowaddr"], value_set=wanted))
 
-    def _fetched(
+    def _fetch_rows(
         self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange
     ) -> Iterator[pa.Table]:
         """Fetch single rows, which is faster for few rows of many."""
@@ -159,18 +161,18 @@ def difference(
         mine = {files_of(f): f for f in before.dataset.get_fragments()}
     with after.reading():
         theirs = {files_of(f): f for f in after.dataset.get_fragments()}
-    gone = [_whole(f) for files, f in mine.items() if files not in theirs]
-    come = [_whole(f) for files, f in theirs.items() if files not in mine]
+    removed = [_all_rows(f) for files, f in mine.items() if files not in theirs]
+    added = [_all_rows(f) for files, f in theirs.items() if files not in mine]
     for files in mine.keys() & theirs.keys():
         a, b = mine[files], theirs[files]
         if _holds(a, unlike[0]) or _holds(b, unlike[1]):
-            gone.append(_whole(a))
-            come.append(_whole(b))
+            removed.append(_all_rows(a))
+            added.append(_all_rows(b))
         elif a.metadata.deletion_file != b.metadata.deletion_file:
             x, y = deleted_offsets(before, a), deleted_offsets(after, b)
-            gone.append(_some(a, np.setdiff1d(y, x, assume_unique=True)))
-            come.append(_some(b, np.setdiff1d(x, y, assume_unique=True)))
-    return StoredRows(before, gone), StoredRows(after, come)
+            removed.append(_rows_at(a, np.setdiff1d(y, x, assume_unique=True)))
+            added.append(_rows_at(b, np.setdiff1d(x, y, assume_unique=True)))
+    return StoredRows(before, removed), StoredRows(after, added)
 
 
 def live_offsets(table: Table, number: int) -> Offsets:
@@ -185,7 +187,7 @@ def deleted_offsets(table: Table, fragment: lance.LanceFragment) -> Offsets:
     """Return the offsets of the deleted rows of a fragment, ascending."""
     file = fragment.metadata.deletion_file
     if file is None:
-        return NONE
+        return NO_OFFSETS
     name = file.path(fragment.fragment_id)
     return table.store.deletions.get(f"{table.folder}/{name}", lambda: parse_deletions(table.read_file(name), file))
 
@@ -194,11 +196,11 @@ def _holds(fragment: lance.LanceFragment, fields: AbstractSet[int]) -> bool:
     return any(not fields.isdisjoint(file.fields) for file in fragment.metadata.files)
 
 
-def _whole(fragment: lance.LanceFragment) -> _FragmentRows:
+def _all_rows(fragment: lance.LanceFragment) -> _FragmentRows:
     return _FragmentRows(fragment, None, fragment.count_rows())
 
 
-def _some(fragment: lance.LanceFragment, offsets: Offsets) -> _FragmentRows:
+def _rows_at(fragment: lance.LanceFragment, offsets: Offsets) -> _FragmentRows:
     return _FragmentRows(fragment, offsets, len(offsets))
 
 

@@ -74,13 +74,13 @@ _READ_TRIES = 20
 _METADATA_CACHE_BYTES = 4 * 1024 * 1024
 _INDEX_CACHE_BYTES = 1024 * 1024
 """Cache sizes of Lance for the manifest: only its newest version is read again."""
-_LOCK_NAME = "__publish_lock"
-_QUEUE_NAME = "__retry_lock"
-_TURN_S = 0.25
-_QUEUE_S = 3.0
+_PUBLISH_LOCK_NAME = "__publish_lock"
+_RETRY_LOCK_NAME = "__retry_lock"
+_PUBLISH_LOCK_S = 0.25
+_RETRY_LOCK_S = 3.0
 
 
-Mark = tuple[int, ...]
+FileIdentity = tuple[int, ...]
 """Identifies a file: device, inode, size, times of modification and change."""
 
 
@@ -103,11 +103,11 @@ class ManifestVersion:
     """The newest commit, if the tail contains one."""
     epoch: int
     """The number of times this process found that the graph was replaced by another one."""
-    mark: Mark | None = None
+    file_identity: FileIdentity | None = None
     """The file of the version; None on an object store."""
 
     @cached_property
-    def places(self) -> tuple[str, str]:
+    def file_names(self) -> tuple[str, str]:
         """The manifest file names of the next version and of this one."""
         return manifest_name(self.version + 1), manifest_name(self.version)
 
@@ -152,13 +152,13 @@ class ManifestTable:
         for attempt in range(_READ_TRIES):
             last = self._last
             try:
-                looked = self._look()
+                folder_time = self._folder_time()
                 found = self._version(self._open(), last.epoch if last is not None else 0)
                 if last is not None and not self._follows(last, found):
                     found = replace(found, epoch=last.epoch + 1)
                     self._session = _new_session()
                 if self._keep(found, last):
-                    self._note(found, looked)
+                    self._remember_seen(found, folder_time)
                     return found
             except lance_errors() as error:
                 # A publisher may have trimmed the version that was just opened.
@@ -169,18 +169,22 @@ class ManifestTable:
 
     def refresh(self, known: ManifestVersion) -> ManifestVersion:
         """Return the newest version; `known` itself if nothing was published."""
-        looked = self._look()
-        if looked is not None and self._seen == (known.version, looked):
-            following, own = known.places
-            if not self._has(following) and known.mark is not None and self._mark(own) == known.mark:
+        folder_time = self._folder_time()
+        if folder_time is not None and self._seen == (known.version, folder_time):
+            following, own = known.file_names
+            if (
+                not self._has(following)
+                and known.file_identity is not None
+                and self._file_identity(own) == known.file_identity
+            ):
                 return known
         try:
             if known is self._last and transaction_of(self._open()) == known.transaction:
-                mark = self._mark_of(known.version, known.transaction)
+                file_identity = self._verified_identity(known.version, known.transaction)
                 # The file may be a copy of the same version, or may have another link or owner now.
-                same = known if mark == known.mark else replace(known, mark=mark)
+                same = known if file_identity == known.file_identity else replace(known, file_identity=file_identity)
                 if self._keep(same, known):
-                    self._note(same, looked)
+                    self._remember_seen(same, folder_time)
                     return same
         except lance_errors():
             return self.read()
@@ -215,7 +219,7 @@ class ManifestTable:
         condition = f"object_id = {sql_text(last.commit_id)}"
         return bool(found.dataset.to_table(filter=condition, columns=["object_id"]).num_rows)
 
-    def _look(self) -> int | None:
+    def _folder_time(self) -> int | None:
         """Return when an entry of the version folder was last created or removed; None on an object store.
 
         Versions are consecutive. If the next version does not exist, either nothing was published, or so much that the
@@ -241,24 +245,24 @@ class ManifestTable:
     def _has(self, name: str) -> bool:
         return os.access(f"{self._versions}/{name}", os.F_OK)
 
-    def _mark(self, name: str) -> Mark | None:
+    def _file_identity(self, name: str) -> FileIdentity | None:
         try:
             return _identify(os.stat(f"{self._versions}/{name}"))  # noqa: PTH116 (as above)
         except OSError:
             return None
 
-    def _mark_of(self, version: int, transaction: str) -> Mark | None:
+    def _verified_identity(self, version: int, transaction: str) -> FileIdentity | None:
         """Return the mark of a version's file; raise if the file belongs to another transaction by now."""
         if self.location.path is None:
             return None
         with manifest_file(self.location.path / MANIFEST, version).open("rb") as file:
-            mark = _identify(os.fstat(file.fileno()))
+            file_identity = _identify(os.fstat(file.fileno()))
             if transaction.encode() not in file.read():
                 raise FileNotFoundError(f"version {version} of the manifest was not found: it was replaced")
-        return mark
+        return file_identity
 
-    def _note(self, found: ManifestVersion, looked: int | None) -> None:
-        self._seen = (found.version, looked) if looked is not None else None
+    def _remember_seen(self, found: ManifestVersion, folder_time: int | None) -> None:
+        self._seen = (found.version, folder_time) if folder_time is not None else None
 
     def scan(self, at: ManifestVersion, condition: str, columns: list[str] | None = None) -> pa.Table:
         """Return the history and state rows that satisfy an SQL condition."""
@@ -300,8 +304,8 @@ class ManifestTable:
         live = max(fragments, key=lambda fragment: fragment.fragment_id).to_table()
         if live.schema.names != SCHEMA.names:
             raise Damaged(
-                f"the graph manifest has other columns than this release knows: {', '.join(live.schema.names)}",
-                hint="open it with the release that wrote it",
+                f"the columns of the graph manifest are unknown to this release: {', '.join(live.schema.names)}",
+                hint="open the graph with the release that wrote it",
             )
         is_state = _is_state(live)
         tail = live.filter(pc.invert(is_state))
@@ -315,7 +319,7 @@ class ManifestTable:
             transaction=transaction,
             commit_id=_newest_commit(tail),
             epoch=epoch,
-            mark=self._mark_of(dataset.version, transaction),
+            file_identity=self._verified_identity(dataset.version, transaction),
         )
 
     # -- writing ---------------------------------------------------------------------------------
@@ -325,7 +329,7 @@ class ManifestTable:
         schema = SCHEMA.with_metadata({STAMP_KEY: stamp})
         is_state = _is_state(rows)
         state, history = rows.filter(is_state), rows.filter(pc.invert(is_state))
-        assert history.num_rows >= state.num_rows > 0, "the anchor is the first file, and the state fits the second"
+        assert history.num_rows >= state.num_rows > 0, "the anchor is the first file, the state is in the second"
         ordered = pa.concat_tables([history, state]).cast(schema)
         try:
             create_once(self._uri, ordered, self._options, rows_per_file_max=history.num_rows)
@@ -357,7 +361,7 @@ class ManifestTable:
             operation = replace_fragments(base.dataset, removed=removed, updated=[fragments[0].metadata], new=new)
             self._sync_data(new)
             reach("publish.before_commit")
-            if base.mark is not None and self._mark(base.places[1]) != base.mark:
+            if base.file_identity is not None and self._file_identity(base.file_names[1]) != base.file_identity:
                 raise PublishConflict
             dataset = lance.LanceDataset.commit(base.dataset, operation, read_version=base.version, max_retries=0)
             if self.sync and self.location.path is not None:
@@ -373,15 +377,15 @@ class ManifestTable:
         if latest >= dataset.version + _KEEP_VERSIONS:
             # A request that was in flight for so long may have written to the number of a dropped version, which is
             # never read. The caller looks for its commit in the newest version.
-            raise StorageError(f"a publish took so long that {latest - dataset.version} others overtook it")
+            raise StorageError(f"a publish was overtaken by {latest - dataset.version} others")
         reach("publish.after_commit")
         if dataset.version % _TRIM_EVERY == 0:
             self._trim(dataset)
         transaction = transaction_of(dataset)
         try:
-            mark = self._mark_of(dataset.version, transaction)
+            file_identity = self._verified_identity(dataset.version, transaction)
         except OSError:
-            mark = None
+            file_identity = None
         published = ManifestVersion(
             version=dataset.version,
             state=state,
@@ -391,7 +395,7 @@ class ManifestTable:
             transaction=transaction,
             commit_id=_newest_commit(added) or base.commit_id,
             epoch=base.epoch,
-            mark=mark,
+            file_identity=file_identity,
         )
         self._keep(published, base)
         return published
@@ -405,7 +409,7 @@ class ManifestTable:
         except lance_errors() as error:
             if is_conflict(error):
                 raise PublishConflict from error
-            raise storage_failure(error, self.location, "the format of the graph cannot be raised") from error
+            raise storage_failure(error, self.location, "the storage format of the graph cannot be upgraded") from error
         if self.sync and self.location.path is not None:
             sync_tree(self.location.path / MANIFEST)
         return self.read()
@@ -438,19 +442,19 @@ class ManifestTable:
             if not is_conflict(error) and not is_missing(error):
                 raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
 
-    def turn(self) -> AbstractContextManager[None]:
+    def publish_lock(self) -> AbstractContextManager[None]:
         """Return a lock with which publishers on one machine take turns. It saves lost races; correctness does not
         depend on it.
         """
-        return self._lock(_LOCK_NAME, _TURN_S)
+        return self._lock(_PUBLISH_LOCK_NAME, _PUBLISH_LOCK_S)
 
-    def queue(self) -> AbstractContextManager[None]:
+    def retry_lock(self) -> AbstractContextManager[None]:
         """Return a lock with which writers on one machine that lost a race retry one after the other.
 
         Without it, a slow writer among many could lose every race. A writer that has not lost a race does not wait
         here.
         """
-        return self._lock(_QUEUE_NAME, _QUEUE_S)
+        return self._lock(_RETRY_LOCK_NAME, _RETRY_LOCK_S)
 
     @contextmanager
     def _lock(self, name: str, patience_s: float) -> Iterator[None]:
@@ -494,7 +498,7 @@ def _new_session() -> Session:
     return Session(index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES)
 
 
-def _identify(found: os.stat_result) -> Mark:
+def _identify(found: os.stat_result) -> FileIdentity:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 

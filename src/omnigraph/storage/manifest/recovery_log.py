@@ -29,13 +29,13 @@ _SCHEMA = pa.schema(
 _TRIES = 50
 
 
-class AuditTable:
+class RecoveryLog:
     """Appends and reads rows of the recovery log."""
 
     def __init__(self, location: Location, *, sync: bool) -> None:
         self._location = location
         self._sync = sync
-        self._uri = location.child(layout.AUDIT)
+        self._uri = location.child(layout.RECOVERY_LOG)
         self._options = location.storage_options
 
     def add_once(
@@ -64,9 +64,9 @@ class AuditTable:
             if not self._create(rows):
                 self._insert(rows, operation_id)
         except lance_errors() as error:
-            raise storage_failure(error, self._location, "the recovery audit cannot be written") from error
+            raise storage_failure(error, self._location, "the recovery log cannot be written") from error
         if self._sync and self._location.path is not None:
-            sync_tree(self._location.path / layout.AUDIT)
+            sync_tree(self._location.path / layout.RECOVERY_LOG)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows, oldest first."""
@@ -74,7 +74,7 @@ class AuditTable:
             dataset = self._open()
             rows: list[dict[str, Any]] = [] if dataset is None else dataset.to_table().sort_by("created_at").to_pylist()
         except lance_errors() as error:
-            raise storage_failure(error, self._location, "the recovery audit cannot be read") from error
+            raise storage_failure(error, self._location, "the recovery log cannot be read") from error
         return rows
 
     def _open(self) -> lance.LanceDataset | None:

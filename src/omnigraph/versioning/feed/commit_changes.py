@@ -147,7 +147,7 @@ def commit_pair(repository: Repository, commit: Commit) -> tuple[Snapshot, Snaps
     """A commit's snapshot and that of its first parent, older first."""
     if commit.parent_id is None:
         raise Conflict(
-            f"commit {commit.id} has no parent to be compared with",
+            f"commit {commit.id} has no parent to compare with",
             code="parentless_commit",
             hint="read the first state of the graph with 'snapshot' or 'export'",
         )
@@ -188,7 +188,7 @@ def check_schema(before: Snapshot, after: Snapshot) -> None:
     """Refuse a commit that changed the schema: its rows before and after have different columns."""
     if changes_schema(before, after):
         raise Conflict(
-            f"commit {after.commit_id} changed the schema; its changes cannot be told row by row",
+            f"commit {after.commit_id} changed the schema; its changes cannot be listed row by row",
             code="schema_boundary",
-            hint="'diff' compares across schemas, and the feed goes on behind the commit",
+            hint="'diff' compares across schemas, and the feed continues after the commit",
         )

@@ -44,17 +44,17 @@ def read_token(
 ) -> dict[str, Any]:
     """The fields of a token, or the reason it cannot be used here; `shape` has the type of each further field."""
     if not isinstance(token, str):
-        raise rejected(f"it is a text, and a {type(token).__name__} was given")
+        raise rejected(f"it must be a str, not {type(token).__name__}")
     fields = _unpack(token, rejected)
     if fields.get("v") != VERSION:
-        raise rejected(f"it is of version {fields.get('v')}, and this release reads version {VERSION}")
+        raise rejected(f"it has version {fields.get('v')}; this release reads version {VERSION}")
     if fields.get("k") != kind:
-        raise rejected(f"it is a {fields.get('k')} and not a {kind}")
+        raise rejected(f"it is a {fields.get('k')}, not a {kind}")
     for name, value in binding.items():
         if fields.get(name) != value:
             raise rejected(f"it belongs to another {name}")
     if not all(type(fields.get(name)) is type_ for name, type_ in shape.items()):
-        raise rejected("it is not a token of this program")
+        raise rejected("it is not a valid token")
     return fields
 
 
@@ -68,9 +68,9 @@ def _unpack(token: str, rejected: Rejected) -> dict[str, Any]:
             raise rejected("it is damaged")
         fields = json.loads(text)
     except (binascii.Error, UnicodeError, ValueError, RecursionError) as error:
-        raise rejected("it is not a token of this program") from error
+        raise rejected("it is not a valid token") from error
     if not isinstance(fields, dict):
-        raise rejected("it is not a token of this program")
+        raise rejected("it is not a valid token")
     return fields
 
 

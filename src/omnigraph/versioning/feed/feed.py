@@ -136,10 +136,10 @@ class Feed:
         fields = read_token(page, "feed-page", self._binding, {"cut": str, "commit": str, "position": list})
         line = self._line(fields["cut"])
         if line[-1].id not in {commit.id for commit in self._line(self._head.commit_id)}:
-            raise ChangeCursorRejected("its head is not on the branch any more")
+            raise ChangeCursorRejected("its head is no longer on the branch")
         at = next((place for place, commit in enumerate(line) if commit.id == fields["commit"]), None)
         if at is None:
-            raise ChangeCursorRejected("its commit is not on the branch any more")
+            raise ChangeCursorRejected("its commit is no longer on the branch")
         return self._answer(line[at:], limits, None, fields["position"])
 
     def _line(self, head: str) -> list[Commit]:
@@ -257,7 +257,7 @@ def _table(position: Any) -> tuple[int, str] | None:
     if not position:
         return None
     if not (len(position) == len(("rank", "type", "id")) and type(position[0]) is int and type(position[1]) is str):
-        raise ChangeCursorRejected("it is not a token of this program")
+        raise ChangeCursorRejected("it is not a valid token")
     return position[0], position[1]
 
 
@@ -268,7 +268,7 @@ def _after(changes: Iterator[CommitChange], position: Any) -> Iterator[CommitCha
             if change.sort_key[:2] == (position[0], position[1]) and is_id(change.id, position[2]):
                 break
         else:
-            raise ChangeCursorRejected("its place in the commit is not there")
+            raise ChangeCursorRejected("its position is not in the commit")
     yield from changes
 
 

@@ -55,7 +55,7 @@ class State:
         ids = self.manifest.state["object_id"].to_pylist()
         positions = {object_id: position for position, object_id in enumerate(ids)}
         if len(positions) != len(ids):
-            raise Damaged("the manifest holds a state row twice", code="damaged_manifest")
+            raise Damaged("the manifest contains a state row twice", code="damaged_manifest")
         return positions
 
     def _row(self, object_id: str) -> Row | None:

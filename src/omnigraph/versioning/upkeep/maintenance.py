@@ -23,7 +23,7 @@ from omnigraph.storage.lance.garbage import (
     list_versions,
     remove,
     remove_unfinished,
-    strange_folders,
+    unknown_folders,
 )
 from omnigraph.storage.lance.indexes import IndexSpec, PendingIndex, stage_indexes, uncovered_rows
 from omnigraph.storage.lance.table_versions import compacted
@@ -193,10 +193,10 @@ def cleanup(
             stats[identity] = CleanupStats(row.key, row.folder, len(garbage.versions[row.folder]))
         return [stats[identity] for identity in sorted(stats)]
     known = {row.folder for row in state.tables.values()}
-    strange = strange_folders(repository.tables, known)
-    garbage.unknown = set(strange)
-    garbage.folders = {folder for folder, written_at in strange.items() if written_at < before}
-    removed = _remove(repository, garbage, before, nobody_writes=not grace)
+    unknown = unknown_folders(repository.tables, known)
+    garbage.unknown = set(unknown)
+    garbage.folders = {folder for folder, written_at in unknown.items() if written_at < before}
+    removed = _remove(repository, garbage, before, no_writers=not grace)
     for identity in listed:
         row = state.tables[identity]
         done = removed.get(row.folder, Removed((), 0))
@@ -236,7 +236,7 @@ def _list_tables(
 
 
 def _remove(
-    repository: Repository, garbage: Garbage, before: datetime, *, nobody_writes: bool
+    repository: Repository, garbage: Garbage, before: datetime, *, no_writers: bool
 ) -> dict[str, Removed | str]:
     """Remove garbage; folder → what was removed, or why it was not."""
     done: dict[str, Removed | str] = {}
@@ -246,7 +246,7 @@ def _remove(
             if versions is None:
                 repository.objects.delete_folder(folder)
             else:
-                done[folder] = remove(repository.tables, folder, versions, nobody_writes=nobody_writes)
+                done[folder] = remove(repository.tables, folder, versions, no_writers=no_writers)
         except OmniGraphError as error:
             done[folder] = error.message
             raise
@@ -257,7 +257,7 @@ def _remove(
         except OmniGraphError as error:
             done[folder] = error.message
     reclaim(repository, garbage, remove_from)
-    if nobody_writes:
+    if no_writers:
         for folder in garbage.versions.keys() - done.keys():
             with suppress(OmniGraphError):
                 remove_from(folder, [])

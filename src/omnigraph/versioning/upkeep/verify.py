@@ -204,7 +204,7 @@ def _manifest_rows(repository: Repository, state: State) -> list[Problem]:
     ids = repository.manifest.scan(state.manifest, "true", ["object_id"])["object_id"]
     counts = pc.value_counts(one_array(ids))
     return [
-        Problem("manifest", f"the row '{entry['values']}' is there {entry['counts']} times")
+        Problem("manifest", f"the row '{entry['values']}' occurs {entry['counts']} times")
         for entry in counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
     ]
 
@@ -225,7 +225,7 @@ def _lineage(commits: Mapping[str, Commit]) -> list[Problem]:
             if parent is None:
                 problems.append(Problem(f"commit {commit.id}", f"its parent {parent_id} is missing"))
             elif parent.manifest_version >= commit.manifest_version:
-                problems.append(Problem(f"commit {commit.id}", f"is not younger than its parent {parent_id}"))
+                problems.append(Problem(f"commit {commit.id}", f"is not newer than its parent {parent_id}"))
             elif parent_id == commit.parent_id and not _continues(commit, parent):
                 problems.append(Problem(f"commit {commit.id}", f"is not on the line of its parent {parent_id}"))
     return problems
@@ -246,14 +246,14 @@ def _table(snapshot: Snapshot, key: str, pin: Pin, maker: str | None) -> list[Pr
     try:
         table = snapshot.table(key)
         if table.row_count != pin.row_count:
-            return [Problem(where, f"has {table.row_count} rows, its pin says {pin.row_count}")]
+            return [Problem(where, f"has {table.row_count} rows, its pin counts {pin.row_count}")]
         ids = pa.chunked_array([batch.column("id") for batch in table.batches(["id"])], pa.utf8())
         if len(ids) != pin.row_count:
-            return [Problem(where, f"{len(ids)} rows could be read, its pin says {pin.row_count}")]
+            return [Problem(where, f"{len(ids)} rows could be read, its pin counts {pin.row_count}")]
         if pc.count_distinct(ids).as_py() != len(ids):
             return [Problem(where, "an id occurs twice")]
         if maker is not None and (found := table.property(COMMIT_PROPERTY)) != maker:
-            return [Problem(where, f"was made by commit {found}, and published by commit {maker}")]
+            return [Problem(where, f"was made by commit {found} but published by commit {maker}")]
         for _ in table.batches():
             pass
     except OmniGraphError as error:

@@ -20,7 +20,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.garbage import remove_versions, versions_of_commit
-from omnigraph.storage.manifest.recovery_log import AuditTable
+from omnigraph.storage.manifest.recovery_log import RecoveryLog
 from omnigraph.versioning.write.fencing import fence, is_operation_id
 from omnigraph.versioning.write.leases import is_alive
 from omnigraph.versioning.write.repository import Repository
@@ -87,9 +87,9 @@ def pending(repository: Repository) -> list[Recovered]:
     return found
 
 
-def audit_rows(repository: Repository) -> list[dict[str, Any]]:
+def recovery_log(repository: Repository) -> list[dict[str, Any]]:
     """Every recovery that ever happened, oldest first."""
-    return AuditTable(repository.location, sync=repository.tables.sync).rows()
+    return RecoveryLog(repository.location, sync=repository.tables.sync).rows()
 
 
 def _recover_one(repository: Repository, name: str) -> Recovered | None:
@@ -109,9 +109,9 @@ def _recover_one(repository: Repository, name: str) -> Recovered | None:
     reach("recovery.fenced")
     removed: list[dict[str, Any]] = []
     known = {row.folder for row in repository.state().tables.values()}
-    strange = sorted({table["table_path"] for table in intent["tables"]} - known)
+    unknown = sorted({table["table_path"] for table in intent["tables"]} - known)
     for table in intent["tables"]:
-        if table["table_path"] in strange:
+        if table["table_path"] in unknown:
             continue
         versions = versions_of_commit(
             repository.tables, table["table_path"], table["expected_version"], COMMIT_PROPERTY, commit_id
@@ -123,15 +123,15 @@ def _recover_one(repository: Repository, name: str) -> Recovered | None:
             )
     reach("recovery.collected")
     done = _finish(repository, name, intent, "rolled_back", removed)
-    if strange:
-        return replace(done, detail=f"ignored tables that the manifest does not know: {', '.join(strange)[:200]}")
+    if unknown:
+        return replace(done, detail=f"ignored tables that the manifest does not list: {', '.join(unknown)[:200]}")
     return done
 
 
 def _finish(
     repository: Repository, name: str, intent: Mapping[str, Any], outcome: Outcome, removed: list[dict[str, Any]]
 ) -> Recovered:
-    audit = AuditTable(repository.location, sync=repository.tables.sync)
+    audit = RecoveryLog(repository.location, sync=repository.tables.sync)
     audit.add_once(
         operation_id=intent["operation_id"],
         commit_id=intent["graph_commit_id"],

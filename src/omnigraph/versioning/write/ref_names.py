@@ -16,7 +16,7 @@ def check_tag_name(name: str) -> str:
     """As `check_branch_name`; a name that could be a commit's id would be ambiguous wherever a point is named."""
     name = _check_name(name, "tag")
     if name == MAIN or _ULID.fullmatch(name):
-        raise InputError(f"'{name}' cannot be a tag name: it means something else already")
+        raise InputError(f"'{name}' cannot be a tag name: it is ambiguous")
     return name
 
 
@@ -42,7 +42,7 @@ def _check_name(name: str, what: str) -> str:
     check_text(name, what)
     name = name.strip()
     if not name:
-        raise InputError(f"a {what} needs a name")
+        raise InputError(f"the name of a {what} must not be empty")
     if name.startswith("__"):
         raise InputError(f"'{name}': names that begin with two underscores belong to the engine")
     sound = len(name) <= _LONGEST and all(_SEGMENT.fullmatch(part) for part in name.split("/"))

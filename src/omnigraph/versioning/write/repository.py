@@ -236,7 +236,7 @@ class Repository:
         if self.read_only:
             raise InputError(
                 "the graph was opened read-only",
-                hint=Hint("open it without read_only", cli="leave --read-only out"),
+                hint=Hint("open it without read_only", cli="omit --read-only"),
             )
 
     def publish(self, decide: Decide, *, commit_id: str | None = None) -> State:
@@ -248,7 +248,7 @@ class Repository:
         failure: OmniGraphError | None = None
         tried = False
         for attempt in range(PUBLISH_TRIES):
-            with self.manifest.turn():
+            with self.manifest.publish_lock():
                 state = self.state()
                 # A lost race may be one against ourselves: the answer was lost, and the repetition refused.
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
@@ -271,7 +271,8 @@ class Repository:
                         return self.state()
             pause(attempt)
         raise Conflict(
-            f"{PUBLISH_TRIES} attempts to publish lost to other writers; nothing was written", hint="try again"
+            f"{PUBLISH_TRIES} attempts to publish lost races against other writers; nothing was written",
+            hint="try again",
         )
 
     def _resolve_failure(
@@ -283,8 +284,8 @@ class Repository:
             landed = commit_id is not None and self.find_commit(commit_id, state) is not None
         except OmniGraphError as unreadable:
             raise OutcomeUnknown(
-                f"the answer to a publish was lost and the manifest cannot be read: {error.message}",
-                hint="read the branch before trying again: the commit may be there",
+                f"the response to a publish was lost and the manifest cannot be read: {error.message}",
+                hint="read the branch before trying again: the commit may exist",
             ) from unreadable
         if landed:
             return None
@@ -558,7 +559,7 @@ def check_stamp(version: ManifestVersion, location: Location) -> None:
     """Refuse a graph of another format, saying what to do about it."""
     stamp = version.stamp
     if stamp is None:
-        raise IncompatibleFormat(f"'{location.uri}' has no format stamp; it is not opened, and nothing is written")
+        raise IncompatibleFormat(f"'{location.uri}' has no format stamp; it was not opened, and nothing was written")
     if not stamp.isdecimal():
         raise IncompatibleFormat(f"'{location.uri}' has an unreadable format stamp: '{stamp[:40]}'")
     found = int(stamp)

@@ -401,7 +401,7 @@ class Transaction:
         options = self.options
         head = state.get_head(options.branch)
         if any(state.is_aborted(fenced) for fenced in (commit_id, *self._jobs)):
-            raise HeadMoved("this write was taken for dead and given up; nothing was written", hint="try again")
+            raise HeadMoved("this write was considered dead and was aborted; nothing was written", hint="try again")
         if options.if_commit is not None and head.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=head.commit_id)
         pins = {pin.key: pin for pin in head.pins}
@@ -410,7 +410,7 @@ class Transaction:
             if actual != expected:
                 raise ExpectedVersionMismatch(key, expected=expected, actual=actual)
         if self._identities is not None and state.next_identity != self._identities[0]:
-            raise HeadMoved("another branch changed its schema meanwhile; nothing was written", hint="try again")
+            raise HeadMoved("another branch changed its schema in the meantime; nothing was written", hint="try again")
         if head.commit_id != self.snapshot.commit_id or head.incarnation != self._incarnation:
             raise HeadMoved(
                 f"branch '{options.branch}' moved to commit {head.commit_id}; nothing was written",
@@ -491,7 +491,9 @@ class Transaction:
 
 
 def _collected(key: str) -> HeadMoved:
-    return HeadMoved(f"the version of '{key}' that this write made is gone; nothing was written", hint="try again")
+    return HeadMoved(
+        f"a cleanup removed the version of '{key}' that this write made; nothing was written", hint="try again"
+    )
 
 
 def write(
@@ -510,7 +512,11 @@ def write(
     for attempt in range(WRITE_TRIES):
         transaction: Transaction | None = None
         try:
-            with repository.manifest.queue() if attempt or repository.is_contended(options.branch) else nullcontext():
+            with (
+                repository.manifest.retry_lock()
+                if attempt or repository.is_contended(options.branch)
+                else nullcontext()
+            ):
                 check_cancelled()
                 transaction = Transaction(repository, options)
                 prepare(transaction)
@@ -561,11 +567,11 @@ def check_idempotency_key(key: object) -> str:
     if not isinstance(key, str) or not key.strip() or len(key) > _KEY_LENGTH_MAX or not _is_unicode(key):
         shown = f"a {type(key).__name__}" if not isinstance(key, str) else "empty" if not key.strip() else "too long"
         raise InputError(
-            f"an idempotency key is a text of 1 to {_KEY_LENGTH_MAX} characters, and this one is {shown}"
+            f"an idempotency key is a str of 1 to {_KEY_LENGTH_MAX} characters; this one is {shown}"
             if not isinstance(key, str) or _is_unicode(key)
-            else "an idempotency key is a text, and this one contains half a surrogate pair",
+            else "an idempotency key must not contain an unpaired surrogate",
             code="bad_idempotency_key",
-            hint="use a fresh text for each request, such as str(uuid.uuid4())",
+            hint="use a new key for each request, such as str(uuid.uuid4())",
         )
     return key
 

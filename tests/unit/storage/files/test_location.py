@@ -154,9 +154,9 @@ def test_a_local_graph_takes_nothing_from_the_environment():
         ("gs://bucket/graph", "'gs://' is not supported"),
         ("az://container/graph", "'az://' is not supported"),
         ("file://elsewhere/data", "another host"),
-        ("s3://", "not a place in a bucket"),
-        ("s3:///graph", "not a place in a bucket"),
-        ("s3://bucket/../other", "not a place in a bucket"),
+        ("s3://", "not a location in a bucket"),
+        ("s3:///graph", "not a location in a bucket"),
+        ("s3://bucket/../other", "not a location in a bucket"),
     ],
 )
 def test_refusals_say_what_to_give_instead(uri, word):

@@ -15,7 +15,7 @@ from omnigraph.storage.lance.garbage import (
     remove,
     remove_unfinished,
     remove_versions,
-    strange_folders,
+    unknown_folders,
     versions_of_commit,
 )
 from omnigraph.storage.lance.staging import TableWrite, stage
@@ -151,7 +151,7 @@ def test_staged_files_go_at_once_only_when_nobody_writes(line):
     stage(line.table, TableWrite(append=people("new")), {})
     remove(line.store, line.folder, [1])
     assert len(data_files(line)) == len(before) + 1
-    remove(line.store, line.folder, [], nobody_writes=True)
+    remove(line.store, line.folder, [], no_writers=True)
     assert data_files(line) == before
     assert [row["id"] for row in line.rows()] == ["a", "b", "c"]
 
@@ -160,14 +160,14 @@ STRANGE = "0123456789abcdef"
 
 
 def test_strange_folders_are_those_of_tables_the_manifest_does_not_know(tmp_path, line):
-    strange = [f"edges/{STRANGE}", f"nodes/{STRANGE}"]
-    for folder in strange:
+    unknown = [f"edges/{STRANGE}", f"nodes/{STRANGE}"]
+    for folder in unknown:
         line.store.create(folder, line.table.schema)
     (tmp_path / "nodes" / "note.txt").write_text("mine")
     (tmp_path / "nodes" / "mine").mkdir()
     (tmp_path / "other").mkdir()
-    assert sorted(strange_folders(line.store, {"nodes/a"})) == strange
-    assert strange_folders(line.store, {"nodes/a", *strange}) == {}
+    assert sorted(unknown_folders(line.store, {"nodes/a"})) == unknown
+    assert unknown_folders(line.store, {"nodes/a", *unknown}) == {}
 
 
 def test_a_strange_folder_is_as_young_as_its_youngest_file(tmp_path, line):
@@ -177,10 +177,10 @@ def test_a_strange_folder_is_as_young_as_its_youngest_file(tmp_path, line):
     files = [path for path in (tmp_path / folder).rglob("*") if path.is_file()]
     for path in files[1:]:
         os.utime(path, (old, old))
-    assert strange_folders(line.store, {"nodes/a"})[folder] > now() - LATER
+    assert unknown_folders(line.store, {"nodes/a"})[folder] > now() - LATER
 
 
 def test_an_empty_strange_folder_has_its_own_age(tmp_path, line):
     folder = f"nodes/{STRANGE}"
     (tmp_path / folder).mkdir()
-    assert strange_folders(line.store, {"nodes/a"})[folder] > now() - LATER
+    assert unknown_folders(line.store, {"nodes/a"})[folder] > now() - LATER

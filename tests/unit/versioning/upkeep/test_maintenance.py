@@ -452,16 +452,16 @@ def test_a_commit_made_between_look_and_removal_stays(repository, root):
 
 def test_strange_folders_go_and_known_ones_stay(repository, root):
     in_pieces(repository, 1)
-    strange = root / "nodes" / "0123456789abcdef-0000000000000001"
-    repository.tables.create(str(strange.relative_to(root)), repository.snapshot().table(PERSON).schema)
+    unknown = root / "nodes" / "0123456789abcdef-0000000000000001"
+    repository.tables.create(str(unknown.relative_to(root)), repository.snapshot().table(PERSON).schema)
     mine = root / "notes"
     mine.mkdir()
     cleanup(repository, keep=1, confirm=False, grace=NO_GRACE)
-    assert strange.exists(), "a preview removes nothing"
+    assert unknown.exists(), "a preview removes nothing"
     cleanup(repository, keep=1, confirm=True)
-    assert strange.exists(), "it may belong to a change on its way"
+    assert unknown.exists(), "it may belong to a change on its way"
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
-    assert not strange.exists()
+    assert not unknown.exists()
     assert mine.exists()
     assert verify(repository) == []
 

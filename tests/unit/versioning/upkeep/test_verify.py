@@ -165,7 +165,7 @@ def test_a_wrong_row_count_in_a_pin(repository, root):
     lists = [pin.to_list() for pin in pins]
     edit = edit_metadata("graph_head:main", pins=lists)
     rewrite(repository, state=edit, tail=edit_metadata(head.commit_id, pins=lists))
-    only(root, f"{PERSON} at version 2", "has 2 rows, its pin says 3")
+    only(root, f"{PERSON} at version 2", "has 2 rows, its pin counts 3")
 
 
 def test_an_id_that_occurs_twice(repository, root):
@@ -251,7 +251,7 @@ def test_a_manifest_row_that_is_there_twice(repository, root, which):
         "commit": repository.snapshot().commit_id,
     }
     rewrite(repository, twice=[ids[which]])
-    assert any(f"the row '{ids[which]}' is there 2 times" in one for one in problems(root))
+    assert any(f"the row '{ids[which]}' occurs 2 times" in one for one in problems(root))
 
 
 def test_a_commit_whose_parent_is_missing(repository, root):

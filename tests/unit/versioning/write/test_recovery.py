@@ -21,7 +21,7 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write import leases
 from omnigraph.versioning.write.leases import LEASE_S, process_start, writer_identity
-from omnigraph.versioning.write.recovery import audit_rows, pending, recover
+from omnigraph.versioning.write.recovery import pending, recover, recovery_log
 from support.graphs import (
     KNOWS,
     PERSON,
@@ -89,7 +89,7 @@ def notes(root):
 def test_nothing_to_do(repository, root):
     before = files_below(root)
     assert recover(repository) == []
-    assert audit_rows(repository) == []
+    assert recovery_log(repository) == []
     assert files_below(root) == before, "there is no audit table before the first recovery"
 
 
@@ -104,7 +104,7 @@ def test_a_write_that_landed_is_kept(repository, root):
     )
     assert notes(root) == []
     assert ids_of(repository.snapshot()) == ["a", "lost"]
-    (row,) = audit_rows(repository)
+    (row,) = recovery_log(repository)
     assert row["recovery_kind"] == "RolledForward"
     assert row["graph_commit_id"] == note["graph_commit_id"]
     assert row["operation_id"] == note["operation_id"]
@@ -131,7 +131,7 @@ def test_a_write_that_did_not_land_never_will(repository, root, place, passes):
     assert repository.commits() == before
     assert ids_of(repository.snapshot()) == ["a"]
     assert repository.state().is_aborted(note["graph_commit_id"])
-    (row,) = audit_rows(repository)
+    (row,) = recovery_log(repository)
     assert row["recovery_kind"] == "RolledBack"
     add_people(repository, "next")
     assert ids_of(open_repository(root).snapshot()) == ["a", "next"]
@@ -147,7 +147,7 @@ def test_versions_of_a_write_that_did_not_land_are_collected(repository, root):
     (removed,) = found.tables
     assert removed["to_version"] == next(t["expected_version"] for t in note["tables"] if t["table_key"] == PERSON)
     assert removed["from_version"] == table.pin.lance_version - 1
-    (row,) = audit_rows(repository)
+    (row,) = recovery_log(repository)
     assert json.loads(row["per_table_outcomes_json"]) == [dict(removed)]
     with pytest.raises(OmniGraphError, match="reclaimed"):
         repository.tables.open(table.folder, removed["from_version"])
@@ -164,7 +164,7 @@ def test_several_notes_are_settled_each_by_its_own_truth(repository, root):
     crash(repository, root, "publish.before_commit")
     moved.rename(root / "__recovery" / held)
     assert sorted(outcomes(repository)) == ["rolled_back", "rolled_forward"]
-    assert sorted(row["recovery_kind"] for row in audit_rows(repository)) == ["RolledBack", "RolledForward"]
+    assert sorted(row["recovery_kind"] for row in recovery_log(repository)) == ["RolledBack", "RolledForward"]
 
 
 def test_recovery_is_done_once(repository, root):
@@ -174,7 +174,7 @@ def test_recovery_is_done_once(repository, root):
     assert recover(repository) == []
     assert recover(open_repository(root)) == []
     assert files_below(root) == before
-    assert len(audit_rows(repository)) == 1
+    assert len(recovery_log(repository)) == 1
 
 
 @pytest.mark.parametrize("landed", [False, True])
@@ -188,7 +188,7 @@ def test_a_recovery_may_die_anywhere_and_be_done_again(repository, root, place, 
         assert len(notes(root)) == 1
         assert outcomes(open_repository(root)) == ["rolled_forward" if landed else "rolled_back"]
     assert notes(root) == []
-    assert len(audit_rows(repository)) == 1, "exactly one audit row, however often it was tried"
+    assert len(recovery_log(repository)) == 1, "exactly one audit row, however often it was tried"
     assert ids_of(repository.snapshot()) == (["a", "lost"] if landed else ["a"])
     assert verify(repository) == []
 
@@ -266,7 +266,7 @@ def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
     assert seen == ["in_progress"] * 4
     assert repository.snapshot().commit_id == commit.id
     assert notes(root) == []
-    assert audit_rows(repository) == []
+    assert recovery_log(repository) == []
 
 
 def test_a_lease_that_cannot_be_renewed_costs_nothing_but_the_lease(root, monkeypatch):
@@ -385,7 +385,7 @@ def test_an_unreadable_note_is_reported_and_blocks_nobody(repository, root, data
         assert [one.outcome for one in pending(repository)] == ["unreadable"]
     assert (root / "__recovery" / "bad.json").read_bytes() == before
     add_people(repository, "b")
-    assert audit_rows(repository) == []
+    assert recovery_log(repository) == []
     assert verify(repository) == []
 
 
@@ -468,7 +468,7 @@ def test_old_abort_rows_are_dropped_by_a_later_recovery(repository, root, monkey
     recover(repository)
     assert [row["object_id"] for row in repository.state().aborts()] == [second["graph_commit_id"]]
     assert not repository.state().is_aborted(first["graph_commit_id"])
-    assert len(audit_rows(repository)) == 2
+    assert len(recovery_log(repository)) == 2
 
 
 # -- notes from elsewhere ------------------------------------------------------------------------------
@@ -492,5 +492,5 @@ def test_a_note_cannot_name_tables_of_another_graph(repository, root, tmp_path, 
     before = files_below(tmp_path / "other")
     (found,) = recover(repository)
     assert found.outcome == "rolled_back"
-    assert "the manifest does not know" in found.detail
+    assert "the manifest does not list" in found.detail
     assert files_below(tmp_path / "other") == before

@@ -727,13 +727,13 @@ def test_who_lost_a_race_queues_for_a_while(root, monkeypatch):
     repository = new_repository(root, clock=clock)
     repository.create_branch("quiet")
     queued = []
-    queue = repository.manifest.queue
+    queue = repository.manifest.retry_lock
 
     def counted():
         queued.append(1)
         return queue()
 
-    monkeypatch.setattr(repository.manifest, "queue", counted)
+    monkeypatch.setattr(repository.manifest, "retry_lock", counted)
     other = open_repository(root)
     losing: list[bool] = []
 
