@@ -1,7 +1,7 @@
-"""History: what a graph is at a point in time, and how it moves to the next.
+"""Versioning of a graph: the state at a point in time, and how writes publish new states.
 
-`records` are the facts kept in the manifest and their row form; `state` is what one manifest version
-says; `repository` is an opened graph; `snapshot` a pinned view; `transaction` the one way to write;
-`branches` moves heads; `recovery` settles what crashed writers left; `maintenance` compacts, indexes and
-collects; `verify` proves it all. Nothing here knows a query or a schema's meaning: a schema is a text with a hash.
+`model` contains the manifest objects and their rows, states, snapshots and ancestry. `write` contains the repository,
+transactions, intents, recovery, branches and tags. `compare` finds differences and decides merges. `feed` is the change
+feed and the history of rows. `upkeep` compacts, indexes, removes garbage and verifies. The package does not know
+queries or the meaning of a schema.
 """

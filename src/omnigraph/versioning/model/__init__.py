@@ -1,1 +1,1 @@
-"""The rows of the manifest, states, snapshots, ids and ancestry."""
+"""The objects and rows of the manifest, states, snapshots, ids and ancestry."""

@@ -1,7 +1,7 @@
-"""Questions about the shape of history.
+"""Ancestry of commits: reachability and merge bases.
 
-Everything here works on commit ids and a `parents` function, never on storage, so each answer can be
-tested on a graph drawn by hand.
+All functions take commit ids and a `parents` function and never access storage, so they can be tested on small
+hand-made graphs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Parents = Callable[[str], Sequence[str]]
 
 
 def reachable(start: str, parents: Parents) -> Iterator[str]:
-    """Yield `start` and every commit reachable from it, each once, in no promised order."""
+    """Yield `start` and every commit reachable from it, each once, in no guaranteed order."""
     seen: set[str] = set()
     pending = [start]
     while pending:
@@ -26,7 +26,7 @@ def reachable(start: str, parents: Parents) -> Iterator[str]:
 
 
 def only_reachable(start: str, others: Iterable[str], parents: Parents) -> set[str]:
-    """Return the commits that `start` leads to and none of `others` does."""
+    """Return the commits that are reachable from `start` and from none of `others`."""
     shared: set[str] = set()
     pending = list(others)
     while pending:
@@ -34,27 +34,27 @@ def only_reachable(start: str, others: Iterable[str], parents: Parents) -> set[s
         if commit not in shared:
             shared.add(commit)
             pending.extend(parents(commit))
-    # All ancestors of a shared commit are shared, so the walk ends at the first one.
+    # All ancestors of a shared commit are shared, so the traversal stops at the first one.
     return {commit for commit in reachable(start, lambda c: () if c in shared else parents(c)) if commit not in shared}
 
 
 def merge_bases(ours: str, theirs: str, parents: Parents) -> frozenset[str]:
-    """Return the common ancestors that no other common ancestor descends from.
+    """Return the common ancestors that are not ancestors of another common ancestor.
 
-    Unrelated histories have none, and a fast-forward has the older of the two commits. A criss-cross has
-    several; they are all returned, because silently picking one could hide a conflict from the caller.
+    Unrelated histories have none, and a fast-forward has the older of the two commits. A criss-cross has several. All
+    of them are returned, because choosing one could hide a conflict from the caller.
     """
     common = set(reachable(ours, parents)) & set(reachable(theirs, parents))
-    # `common` holds all ancestors of its members, so being a parent of one is enough to tell.
+    # `common` contains all ancestors of its members, so it is enough to test parents.
     superseded = {parent for commit in common for parent in parents(commit)}
     return frozenset(common - superseded)
 
 
 def meeting_points(heads: Iterable[str], parents: Parents) -> frozenset[str]:
-    """Return every commit that is a merge base of some two of `heads`, and possibly some more.
+    """Return a superset of the commits that are a merge base of some two of `heads`.
 
-    A commit cannot be one if one of its children leads to all the heads it leads to itself. Asked this way, one walk
-    over history answers for every pair of branches at once.
+    A commit cannot be a merge base if one of its children reaches all the heads that the commit reaches. With this
+    criterion, one traversal of history covers every pair of branches.
     """
     leads_to = {head: 1 << number for number, head in enumerate(dict.fromkeys(heads))}
     children: dict[str, list[str]] = {head: [] for head in leads_to}

@@ -1,9 +1,9 @@
-"""Where a branch was at a version or a time.
+"""As-of lookup: the commit of a branch at a version or a time.
 
-A branch has a line of commits of its own, which grows at the end only, and goes on, before it was made, with the
-line of the commit it was forked from. Every commit and every head say which line they are on: the branch, the manifest
-version in which that branch was made (a name can have several lives), and the commit it came from. So a point of
-the past is found by looking at the numbers of one line, not by walking from commit to commit.
+The commits made on a branch form a line that only grows at its end. Before the branch was created, its history
+continues on the line of the commit it was forked from. Every commit and every head records its line: the branch, the
+manifest version in which that branch was created (a name can be reused), and the commit it was forked from. A point in
+the past is therefore found by filtering the version numbers of one line, not by following parents.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from omnigraph.versioning.model.state import State
 
 
 def commit_as_of(manifest: ManifestTable, state: State, branch: str, at: int | datetime) -> Commit:
-    """The newest commit on a branch's line that was there at a manifest version or time.
+    """Return the newest commit on a branch's line that existed at a manifest version or time.
 
-    A time after the head is the head. A version that does not exist yet, and a point before the first commit, are
-    not found; the error names the range there is.
+    A time after the head gives the head. A version that does not exist yet, and a point before the first commit, raise
+    `CommitNotFound`; the error contains the available range.
     """
     if isinstance(at, bool) or not isinstance(at, int | datetime):
         raise InputError(
@@ -51,7 +51,7 @@ def commit_as_of(manifest: ManifestTable, state: State, branch: str, at: int | d
 
 
 def span_of(manifest: ManifestTable, state: State, branch: str) -> tuple[Commit, Commit]:
-    """The first and the last commit of a branch's line."""
+    """Return the first and the last commit of a branch's line."""
     head = state.get_head(branch)
     line: Head | Commit = head
     while line.fork_commit_id is not None:
@@ -76,7 +76,7 @@ def _no_point(manifest: ManifestTable, state: State, branch: str, at: int | date
 
 
 def spell_time(commit: Commit) -> str:
-    """When a commit was made."""
+    """Return the creation time of a commit as text."""
     time = commit.created_at
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -84,13 +84,13 @@ def spell_time(commit: Commit) -> str:
 def _newest_first(
     manifest: ManifestTable, state: State, line: Head | Commit, last: int, time_us: int | None
 ) -> Iterator[str]:
-    """The commits of one line up to a version, and up to about a time."""
+    """Yield the ids of the commits of one line, newest first, up to a version and up to about a time."""
     on_branch = "table_branch IS NULL" if line.branch == MAIN else f"table_branch = {sql_text(line.branch)}"
     condition = (
         f"object_type = 'graph_commit' AND {on_branch} AND table_version > {line.since} AND table_version <= {last}"
     )
     if time_us is not None:
-        # An id begins with the millisecond it was made in.
+        # An id begins with its creation time in milliseconds.
         condition += f" AND object_id < {sql_text(first_ulid(max(time_us, 0) + 1_000))}"
     found = manifest.scan(state.manifest, condition, ["object_id", "table_version"])
     order = pc.sort_indices(found["table_version"], sort_keys=[("", "descending")])

@@ -1,4 +1,4 @@
-"""Identifiers that sort by the time they were made."""
+"""Identifiers that sort by creation time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Clock = Callable[[], int]
 
 
 def system_clock() -> int:
-    """The machine's own time."""
+    """Return the time of this machine."""
     return time.time_ns() // 1000
 
 
 def new_ulid(now_us: int) -> str:
-    """A ULID: 48 bits of milliseconds, 80 random bits, in 26 characters of Crockford's base 32."""
+    """Return a ULID: 48 bits of milliseconds and 80 random bits, in 26 characters of Crockford's base 32."""
     return _spell(((now_us // 1000) & (2**48 - 1)) << 80 | secrets.randbits(80))
 
 
@@ -30,16 +30,16 @@ def _spell(value: int) -> str:
 
 
 def first_ulid(now_us: int) -> str:
-    """The smallest ULID of its millisecond."""
+    """Return the smallest ULID of a millisecond."""
     return _spell(((now_us // 1000) & (2**48 - 1)) << 80)
 
 
 def new_ulids(now_us: int, count: int) -> pa.Array:
-    """Many ULIDs at once, as a column."""
+    """Return a column of new ULIDs."""
     letters = np.frombuffer(_ALPHABET.encode(), np.uint8)
     text = np.empty((count, 26), np.uint8)
     text[:, :10] = np.frombuffer(new_ulid(now_us)[:10].encode(), np.uint8)
-    # Forty bits are five bytes, and eight characters.
+    # Forty bits are five bytes or eight characters.
     fives = np.frombuffer(secrets.token_bytes(count * 10), np.uint8).reshape(-1, 5).astype(np.uint64)
     numbers = fives @ (np.uint64(1) << np.arange(32, -8, -8, dtype=np.uint64))
     digits = (numbers[:, None] >> np.arange(35, -5, -5, dtype=np.uint64)) & np.uint64(31)

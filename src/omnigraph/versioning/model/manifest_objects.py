@@ -22,7 +22,7 @@ Kind = Literal["node", "edge"]
 
 
 def instant(microseconds: int) -> datetime:
-    """A time in microseconds since 1970 as a datetime in UTC."""
+    """Convert microseconds since 1970 to a datetime in UTC."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
@@ -33,7 +33,7 @@ def microseconds(time: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A table to be created: its identity, its name, its columns."""
+    """A table to create: its identity, its name and its columns."""
 
     kind: Kind
     name: str
@@ -58,7 +58,7 @@ class GraphSpec:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A table that exists: identity and folder; the name is the one it was last published under."""
+    """An existing table: identity and folder; the key is the one it was last published under."""
 
     table_id: int
     incarnation: int
@@ -68,7 +68,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """What made the vectors of a column: vectors of two spaces cannot be compared."""
+    """The origin of the vectors of a column. Vectors of different spaces cannot be compared."""
 
     provider: str
     model: str
@@ -81,7 +81,7 @@ class EmbeddingSpace:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A visible table version. `table_version` counts publishes on the branch, `lance_version` opens it."""
+    """A visible table version. `table_version` counts publishes on the branch; `lance_version` opens the version."""
 
     table_id: int
     incarnation: int
@@ -90,18 +90,18 @@ class Pin:
     lance_version: int
     row_count: int
     transaction: str = ""
-    """The id of the Lance transaction that made the version: it identifies the version where its number does not."""
+    """The id of the Lance transaction that made the version. It identifies the version; the number alone does not."""
     embeddings: tuple[tuple[str, EmbeddingSpace], ...] = ()
-    """Column → what made its vectors, for columns that the graph embeds itself."""
+    """Column → embedding space, for columns that the graph embeds itself."""
 
     def to_list(self) -> list[Any]:
-        """The compact JSON form."""
+        """Return the compact JSON form."""
         return [self.table_id, self.incarnation, self.key, self.table_version, self.lance_version, self.row_count]
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaRecord:
-    """A schema as the manifest keeps it: opaque here."""
+    """A schema as stored in the manifest; opaque to this package."""
 
     hash: str
     source: str
@@ -110,7 +110,7 @@ class SchemaRecord:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One step of history."""
+    """One commit of the history."""
 
     id: str
     branch: str
@@ -125,22 +125,22 @@ class Commit:
     changed: tuple[str, ...] = ()
     schema_hash: str = ""
     since: int = 0
-    """The manifest version in which its branch was made: a name can have several lives."""
+    """The manifest version in which its branch was created; a branch name can be reused."""
     fork_commit_id: str | None = None
-    """Where its branch was forked."""
+    """The commit from which its branch was forked."""
 
     @property
     def created_at(self) -> datetime:
-        """The time it was made, in UTC."""
+        """The creation time in UTC."""
         return instant(self.created_us)
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """The commits it was made from: none, one, or two for a merge."""
+        """The parents: none for the first commit, one for a write, two for a merge."""
         return tuple(parent for parent in (self.parent_id, self.merged_parent_id) if parent is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """The form every surface shows."""
+        """Return the JSON form that all interfaces show."""
         return {
             "graph_commit_id": self.id,
             "manifest_branch": None if self.branch == MAIN else self.branch,
@@ -158,7 +158,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A branch: where it is, where it came from, and which of its name's lives this is."""
+    """The head of a branch: its commit, its fork point, and an incarnation that distinguishes reuses of the name."""
 
     branch: str
     incarnation: str
@@ -170,7 +170,7 @@ class Head:
     fork_commit_id: str | None = None
     fork_branch: str | None = None
     since: int = 0
-    """The manifest version in which the branch was made."""
+    """The manifest version in which the branch was created."""
     owner: str | None = None
     pins: tuple[Pin, ...] = ()
 
@@ -181,13 +181,13 @@ class Head:
 
     @property
     def created_at(self) -> datetime:
-        """The time it was made, in UTC."""
+        """The creation time in UTC."""
         return instant(self.created_us)
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A name for one commit, which keeps what the commit pins from being cleaned up."""
+    """A name for one commit. It protects the table versions that the commit pins from cleanup."""
 
     name: str
     commit_id: str
@@ -201,11 +201,11 @@ class Tag:
 
     @property
     def created_at(self) -> datetime:
-        """The time it was made, in UTC."""
+        """The creation time in UTC."""
         return instant(self.created_us)
 
     def to_json(self) -> dict[str, Any]:
-        """The form every surface shows."""
+        """Return the JSON form that all interfaces show."""
         return {
             "name": self.name,
             "graph_commit_id": self.commit_id,

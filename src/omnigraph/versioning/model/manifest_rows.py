@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def to_rows(rows: Iterable[Row]) -> pa.Table:
-    """Rows as a table of the manifest's columns."""
+    """Return rows as a table with the columns of the manifest."""
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)
 
 
@@ -49,37 +49,37 @@ def _branch(name: str) -> str | None:
 
 
 def table_object_id(table_id: int, incarnation: int) -> str:
-    """The row id of a table."""
+    """Return the row id of a table."""
     return f"table:{table_id:016x}:{incarnation:016x}"
 
 
 def head_object_id(branch: str) -> str:
-    """The row id of a branch's head."""
+    """Return the row id of a branch's head."""
     return f"graph_head:{branch}"
 
 
 def tag_object_id(name: str) -> str:
-    """The row id of a tag."""
+    """Return the row id of a tag."""
     return f"graph_tag:{name}"
 
 
 def schema_object_id(hash_: str) -> str:
-    """The row id of a schema."""
+    """Return the row id of a schema."""
     return f"schema:{hash_}"
 
 
 def idempotency_object_id(key: str, actor: str | None) -> str:
-    """The row id of a remembered request; every actor has keys of its own."""
+    """Return the row id of an idempotency key; the keys of different actors are independent."""
     return f"idempotency_of:{_json([actor, key])}"
 
 
 def unscoped_idempotency_object_id(key: str) -> str:
-    """The row id that earlier releases wrote: one set of keys for all actors."""
+    """Return the row id of an idempotency key as earlier releases wrote it: one set of keys for all actors."""
     return f"idempotency:{key}"
 
 
 def table_to_row(table: TableRow) -> Row:
-    """The `table` row."""
+    """Return the `table` row."""
     return _row(
         table_object_id(table.table_id, table.incarnation),
         "table",
@@ -91,7 +91,7 @@ def table_to_row(table: TableRow) -> Row:
 
 
 def version_to_row(pin: Pin, branch: str, manifest_version: int, details: Mapping[str, Any]) -> Row:
-    """The `table_version` row of a newly published pin."""
+    """Return the `table_version` row of a newly published pin."""
     return _row(
         f"table_version:{pin.table_id:016x}:{pin.incarnation:016x}:{manifest_version:020}",
         "table_version",
@@ -106,7 +106,7 @@ def version_to_row(pin: Pin, branch: str, manifest_version: int, details: Mappin
 
 
 def tombstone_to_row(pin: Pin, branch: str, manifest_version: int) -> Row:
-    """The `table_tombstone` row of a table that leaves the branch."""
+    """Return the `table_tombstone` row of a table that is removed from the branch."""
     return _row(
         f"table_tombstone:{pin.table_id:016x}:{pin.incarnation:016x}:{manifest_version:020}",
         "table_tombstone",
@@ -119,7 +119,7 @@ def tombstone_to_row(pin: Pin, branch: str, manifest_version: int) -> Row:
 
 
 def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
-    """The `graph_commit` row, with every pin of the snapshot it made."""
+    """Return the `graph_commit` row, with every pin of the snapshot that the commit made."""
     metadata = {
         "parent_commit_id": commit.parent_id,
         "merged_parent_commit_id": commit.merged_parent_id,
@@ -144,7 +144,7 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
 
 
 def head_to_row(head: Head) -> Row:
-    """The `graph_head` row."""
+    """Return the `graph_head` row."""
     metadata = {
         "head_commit_id": head.commit_id,
         "parent_commit_id": head.parent_commit_id,
@@ -162,7 +162,7 @@ def head_to_row(head: Head) -> Row:
 
 
 def tag_to_row(tag: Tag) -> Row:
-    """The `graph_tag` row, with every pin of its commit."""
+    """Return the `graph_tag` row, with every pin of its commit."""
     metadata = {
         "commit_id": tag.commit_id,
         "created_at": tag.created_us,
@@ -174,7 +174,7 @@ def tag_to_row(tag: Tag) -> Row:
 
 
 def schema_to_row(schema: SchemaRecord) -> Row:
-    """The `schema` row."""
+    """Return the `schema` row."""
     return _row(
         schema_object_id(schema.hash),
         "schema",
@@ -186,24 +186,24 @@ IDENTITY_OBJECT_ID = "graph_identity"
 
 
 def identity_to_row(next_id: int) -> Row:
-    """The row that keeps the next number for types, properties and tables, whatever the branch."""
+    """Return the row with the next identity number for types, properties and tables, shared by all branches."""
     return _row(IDENTITY_OBJECT_ID, "graph_identity", metadata=_json({"next_identity_id": next_id}))
 
 
 def abort_to_row(commit_id: str, operation_id: str, at: int) -> Row:
-    """The row that keeps a given-up commit from ever being published."""
+    """Return the row that prevents an aborted commit from ever being published."""
     return _row(commit_id, "graph_abort", metadata=_json({"operation_id": operation_id, "created_at": at}))
 
 
 def reclaim_to_row(reclaim: Reclaim, at: int) -> Row:
-    """The `graph_abort` row that keeps table versions from being pinned while they are removed."""
+    """Return the `graph_abort` row that prevents table versions from being pinned while they are removed."""
     tables = {folder: None if some is None else _to_ranges(some) for folder, some in reclaim.tables.items()}
     metadata = {"operation_id": reclaim.token, "created_at": at, "tables": tables}
     return _row(reclaim.object_id, "graph_abort", metadata=_json(metadata))
 
 
 def _to_ranges(versions: Iterable[int]) -> list[list[int]]:
-    """Consecutive numbers as pairs of the first and the last."""
+    """Return runs of consecutive numbers as pairs of first and last."""
     ranges: list[list[int]] = []
     for version in sorted(versions):
         if ranges and version == ranges[-1][1] + 1:
@@ -214,7 +214,7 @@ def _to_ranges(versions: Iterable[int]) -> list[list[int]]:
 
 
 def idempotency_to_row(key: str, actor: str | None, commit_id: str, request_hash: str | None) -> Row:
-    """The row that remembers which commit a request of an actor made."""
+    """Return the row that records which commit an actor's request made."""
     return _row(
         idempotency_object_id(key, actor),
         "idempotency",
@@ -226,7 +226,7 @@ def idempotency_to_row(key: str, actor: str | None, commit_id: str, request_hash
 
 
 def read_metadata(row: Row) -> dict[str, Any]:
-    """The JSON of a row, or `Damaged` naming the row."""
+    """Return the JSON object of a row, or raise `Damaged` with the id of the row."""
     try:
         data = _decoded(row["metadata"])
         if not isinstance(data, dict):
@@ -237,16 +237,16 @@ def read_metadata(row: Row) -> dict[str, Any]:
 
 
 def _decoded(text: str) -> Any:
-    """The value of a JSON text: what costs most when ten thousand commits are listed."""
+    """Decode a JSON text. This dominates the cost of listing ten thousand commits."""
     try:
         return msgspec.json.decode(text)
     except msgspec.MsgspecError:
-        # A number that is none is beyond JSON, and may be in what a user said about a commit.
+        # NaN is not valid JSON but may occur in the user's metadata of a commit.
         return json.loads(text)
 
 
 def damaged_row(row: Row, why: str) -> Damaged:
-    """A row that is not what this program writes."""
+    """Return the error for a row with unexpected content."""
     return Damaged(
         f"the manifest row '{row.get('object_id')}' is damaged: {why}",
         code="damaged_manifest",
@@ -307,7 +307,7 @@ def row_to_tag(row: Row) -> Tag:
 
 
 def row_to_reclaim(row: Row) -> Reclaim:
-    """Read the row of a cleanup."""
+    """Read the row of a cleanup fence."""
     data = read_metadata(row)
     try:
         tables = {
@@ -322,7 +322,7 @@ def row_to_reclaim(row: Row) -> Reclaim:
 
 
 def row_to_commit(row: Row) -> Commit:
-    """Read a `graph_commit` row, its pins left aside."""
+    """Read a `graph_commit` row without its pins."""
     return _commit(row, read_metadata(row))
 
 
@@ -367,7 +367,7 @@ def row_to_schema(row: Row) -> SchemaRecord:
 
 
 def _pins_to_json(pins: Iterable[Pin]) -> dict[str, Any]:
-    """The pins and, beside them and in their order, their transactions; and what made the vectors of their tables."""
+    """Return the pins, their transactions in the same order, and the embedding spaces of their tables."""
     chosen = list(pins)
     spaces = {
         pin.key: {column: [space.provider, space.model, space.dimensions] for column, space in pin.embeddings}
@@ -383,7 +383,7 @@ def _pins_to_json(pins: Iterable[Pin]) -> dict[str, Any]:
 
 def _pins(data: Mapping[str, Any]) -> tuple[Pin, ...]:
     pins = data["pins"]
-    # Graphs that an earlier release wrote record no transactions.
+    # Graphs written by an earlier release do not record transactions.
     transactions = data.get("transactions") or [""] * len(pins)
     spaces: Mapping[str, Any] = data.get("embeddings", {})
     return tuple(

@@ -1,4 +1,4 @@
-"""How a point of history is named: a branch, a tag, or a commit by its id or a prefix of it."""
+"""Names of points of history: a branch, a tag, or a commit by its id or a prefix of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.versioning.model.state import State
 
 PREFIX_MIN = 8
-"""The fewest characters of a commit id that name the commit."""
+"""The minimum length of a commit id prefix."""
 
 _FORMS = f"a point is a branch, a tag, a commit id or its first {PREFIX_MIN} or more characters, a version or a time"
 
 
 def commit_with_prefix(prefix: str, commit_ids: Iterable[str]) -> str | None:
-    """The only commit id that begins with the prefix; None if there is none or the prefix is too short."""
+    """Return the only commit id that begins with the prefix; None if there is none or the prefix is too short."""
     if len(prefix) < PREFIX_MIN:
         return None
     found = [commit_id for commit_id in commit_ids if commit_id.startswith(prefix.upper())]
@@ -27,7 +27,7 @@ def commit_with_prefix(prefix: str, commit_ids: Iterable[str]) -> str | None:
 
 
 def no_point(name: str, state: State) -> CommitNotFound:
-    """The error for a name that stands for nothing."""
+    """Return the error for a name that matches no point of history."""
     meant = did_you_mean(name, [*state.branches(), *(tag.name for tag in state.tags())])
     before = f"{meant} " if meant is not None else ""
     return CommitNotFound(

@@ -1,4 +1,4 @@
-"""A graph at one commit: immutable, cheap to hold, and all a read ever looks at."""
+"""Immutable view of a graph at one commit. Reads access the graph only through a snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PinnedTable:
-    """A table as the snapshot sees it."""
+    """A table at the version that a snapshot pins."""
 
     pin: Pin
     folder: str
@@ -31,7 +31,7 @@ class PinnedTable:
 
 
 class Snapshot:
-    """The tables of one commit, opened when they are asked for."""
+    """The tables of one commit, opened on demand."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Snapshot:
         self.branch = branch
         self.commit_id = commit_id
         self.version = version
-        """The manifest version the commit was published in."""
+        """The manifest version in which the commit was published."""
         self.schema_hash = schema_hash
         self.tables = dict(sorted(tables.items()))
 
@@ -55,12 +55,12 @@ class Snapshot:
 
     @cached_property
     def commit(self) -> Commit:
-        """The commit this is."""
+        """The commit of the snapshot."""
         return self._repository.get_commit(self.commit_id)
 
     @cached_property
     def schema(self) -> SchemaRecord:
-        """The schema of this point in time."""
+        """The schema at the commit."""
         return self._repository.schema(self.schema_hash)
 
     def table(self, key: str) -> Table:
@@ -73,16 +73,16 @@ class Snapshot:
         return self._repository.tables.open(*pinned.open_args)
 
     def embedding(self, key: str, column: str) -> EmbeddingSpace | None:
-        """What made the vectors of a column; None if the graph made none of those that are there."""
+        """Return the embedding space of a column; None if the graph computed none of its vectors."""
         pinned = self.tables.get(key)
         return dict(pinned.pin.embeddings).get(column) if pinned is not None and pinned.pin.row_count else None
 
     def open(self, pinned: PinnedTable) -> Table:
-        """Open a table this or a related snapshot pins."""
+        """Open a table that this or a related snapshot pins."""
         return self._repository.tables.open(*pinned.open_args)
 
     def find_removed(self) -> Damaged | None:
-        """The error that names this version, if a table of it was removed."""
+        """Return the error that names this version if one of its tables was removed; None otherwise."""
         for key, table in self.tables.items():
             if not self._repository.tables.has_version(*table.open_args):
                 return Damaged(
@@ -94,12 +94,12 @@ class Snapshot:
         return None
 
     def entity(self, key: str, id_: str) -> dict[str, Any] | None:
-        """One row by id, or None."""
+        """Return one row by id; None if it does not exist."""
         rows = to_dicts(self.table(key).rows_of([id_]))
         return rows[0] if rows else None
 
     def to_json(self) -> dict[str, Any]:
-        """What `omnigraph snapshot` shows."""
+        """Return the output of `omnigraph snapshot`."""
         return {
             "branch": self.branch,
             "manifest_version": self.version,
@@ -118,7 +118,9 @@ class Snapshot:
         }
 
     def _writer_of(self, pin: Pin) -> str | None:
-        """The branch that published a pin; None is main. A branch that did not write a table has its fork point's."""
+        """Return the branch that published a pin; None for main. A branch that did not write a table has the pin of its
+        fork point.
+        """
         branch, state = self.branch, self._repository.state()
         seen = {MAIN}
         while branch not in seen:

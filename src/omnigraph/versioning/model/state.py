@@ -1,8 +1,7 @@
-"""What one version of the manifest says.
+"""The content of one manifest version.
 
-The rows stay Arrow; a head is read when it is asked for, so five hundred branches cost a commit nothing.
-`Publication` is the difference a publish makes: rows to put in place of state rows of the same id, ids to
-take away, history to add.
+Rows stay in Arrow, and a head is decoded on access, so five hundred branches add no cost to a commit. `Publication` is
+the change that a publish makes: rows that replace state rows with the same id, ids to remove, and history rows to add.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from omnigraph.versioning.write.ref_names import check_text
 
 @dataclass(frozen=True)
 class Publication:
-    """What to change in the manifest."""
+    """A change to the manifest."""
 
     put: tuple[Row, ...] = ()
     drop: tuple[str, ...] = ()
@@ -43,7 +42,7 @@ class Publication:
 
 
 class State:
-    """The heads and tables of one manifest version."""
+    """The heads, tags and tables of one manifest version."""
 
     def __init__(self, manifest: ManifestVersion) -> None:
         self.manifest = manifest
@@ -66,13 +65,13 @@ class State:
         return row
 
     def find_head(self, branch: str) -> Head | None:
-        """The head of a branch, if there is one."""
+        """Return the head of a branch; None if it does not exist."""
         check_text(branch, "branch")
         row = self._row(head_object_id(branch))
         return row_to_head(row) if row is not None else None
 
     def get_head(self, branch: str) -> Head:
-        """The head of a branch."""
+        """Return the head of a branch; raise `BranchNotFound` if it does not exist."""
         head = self.find_head(branch)
         if head is None:
             hint = did_you_mean(branch, self.branches()) or Hint(
@@ -84,28 +83,28 @@ class State:
         return head
 
     def branches(self) -> list[str]:
-        """Every branch: main first, then by name."""
+        """Return the names of all branches: main first, then by name."""
         prefix = head_object_id("")
         names = [object_id.removeprefix(prefix) for object_id in self._positions if object_id.startswith(prefix)]
         return sorted(names, key=lambda name: (name != MAIN, name))
 
     def heads(self) -> list[Head]:
-        """Every head, in the order of `branches`."""
+        """Return all heads, in the order of `branches`."""
         return [self.get_head(branch) for branch in self.branches()]
 
     def find_tag(self, name: str) -> Tag | None:
-        """The tag of this name, if there is one."""
+        """Return a tag by name; None if it does not exist."""
         row = self._row(tag_object_id(name))
         return row_to_tag(row) if row is not None else None
 
     def tags(self) -> list[Tag]:
-        """Every tag, by name."""
+        """Return all tags, by name."""
         prefix = tag_object_id("")
         names = sorted(object_id for object_id in self._positions if object_id.startswith(prefix))
         return [row_to_tag(row) for row in map(self._row, names) if row is not None]
 
     def protected_pins(self) -> Iterator[Pin]:
-        """What some branch's head or some tag pins, and no cleanup may remove."""
+        """Yield the pins of all heads and tags, which no cleanup may remove."""
         for head in self.heads():
             yield from head.pins
         for tag in self.tags():
@@ -113,34 +112,34 @@ class State:
 
     @cached_property
     def tables(self) -> dict[tuple[int, int], TableRow]:
-        """Every table that exists, by identity."""
+        """All tables, by identity."""
         state = self.manifest.state
         rows = state.filter(pc.equal(state["object_type"], "table")).to_pylist()
         return {(table.table_id, table.incarnation): table for table in map(row_to_table, rows)}
 
     @cached_property
     def next_identity(self) -> int:
-        """The next number nobody has: schemas of all branches draw from one counter."""
+        """The next unused identity number; the schemas of all branches draw from one counter."""
         row = self._row(IDENTITY_OBJECT_ID)
         return int(read_metadata(row)["next_identity_id"]) if row is not None else 1
 
     def is_aborted(self, commit_id: str) -> bool:
-        """Whether a commit was given up for its writer."""
+        """Return True if a commit or job was fenced."""
         return commit_id in self._positions
 
     def aborts(self) -> list[Row]:
-        """The rows of given-up commits and jobs."""
+        """Return the rows of fenced commits and jobs."""
         state = self.manifest.state
         rows: list[Row] = state.filter(pc.equal(state["object_type"], "graph_abort")).to_pylist()
         return [row for row in rows if not row["object_id"].startswith(RECLAIM_PREFIX)]
 
     def reclaims(self) -> list[Reclaim]:
-        """What cleanups are removing, or were removing when they died."""
+        """Return the fences of cleanups that are running or died."""
         ids = [object_id for object_id in self._positions if object_id.startswith(RECLAIM_PREFIX)]
         return [row_to_reclaim(row) for row in map(self._row, ids) if row is not None]
 
     def is_reclaimed(self, folder: str, versions: Iterable[int]) -> bool:
-        """Whether some of these versions of a table are being removed, and cannot be pinned any more."""
+        """Return True if some of these versions of a table are being removed and can no longer be pinned."""
         for reclaim in self.reclaims():
             fenced = reclaim.tables.get(folder, frozenset())
             if fenced is None or not fenced.isdisjoint(versions):
@@ -148,7 +147,7 @@ class State:
         return False
 
     def with_publication(self, publication: Publication) -> tuple[pa.Table, pa.Table]:
-        """The state rows and the added history rows of the next version."""
+        """Return the state rows and the added history rows of the next version."""
         gone = [*publication.drop, *(row["object_id"] for row in publication.put)]
         state = self.manifest.state
         kept = (

@@ -1,8 +1,8 @@
-"""Fences: rows of the manifest that keep an operation from being published.
+"""Fences: manifest rows that prevent an operation from being published.
 
-An operation that is taken for dead may only be slow. Before anything of it is removed, a `graph_abort` row with its id
-is published. A publish is a compare-and-swap on the manifest and looks for the row in the version it replaces, so an
-operation is either published before its fence, or never.
+An operation that is considered dead may only be slow. Before anything of it is removed, a `graph_abort` row with its id
+is published. A publish is a compare-and-swap on the manifest and looks for this row in the version that it replaces. An
+operation is therefore published before its fence or never.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from omnigraph.versioning.model.state import Publication, State
 from omnigraph.versioning.write.repository import Repository
 
 _KEPT_US = int(timedelta(days=1).total_seconds() * 1_000_000)
-"""How long a fence stays, by the store's clock. A later publish fails too: the versions it would pin are gone."""
+"""How long a fence is kept, by the store's clock. A later publish fails too, because the versions it would pin are
+gone.
+"""
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
 def is_operation_id(text: str) -> bool:
-    """Whether a text can be the id of a commit or a job; such ids never equal the key of another manifest row."""
+    """Return True if a text is a valid id of a commit or job; such ids never equal the id of another manifest row."""
     return _ID.fullmatch(text) is not None
 
 
 def fence(repository: Repository, fenced_id: str, operation_id: str) -> bool:
-    """Prevent the publish of a commit or bulk job; False when the commit is published already."""
+    """Prevent the publish of a commit or bulk job; return False if the commit is already published."""
     assert is_operation_id(fenced_id)
     landed = False
     now = microseconds(repository.objects.now())

@@ -1,4 +1,4 @@
-"""The note a writer leaves for whoever cleans up after it; not needed for the graph to be right."""
+"""Intent files: they tell a recovery which versions a writer made. The graph is correct without them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from omnigraph.versioning.write.leases import Lease
 
 
 class Intent:
-    """One note, from its writing to its end."""
+    """The intent file of one write."""
 
     def __init__(self, objects: ObjectStore, operation_id: str, facts: Mapping[str, Any]) -> None:
         self._objects = objects
@@ -22,16 +22,16 @@ class Intent:
         self._lease = Lease(objects, self._name, {"schema_version": 2, "operation_id": operation_id, **facts})
 
     def write(self) -> None:
-        """Leave the note."""
+        """Write the file and start renewing its lease."""
         reach("intent.write")
         self._lease.start()
         reach("intent.written")
 
     def end(self, *, outcome_known: bool) -> None:
-        """Once the outcome is settled the note goes; else it is left to a recovery."""
+        """Stop the lease. Delete the file if the outcome is known; otherwise it is left for a recovery."""
         self._lease.stop()
         if outcome_known:
-            # Where this fails the note stays, and the next recovery finds that it says nothing new.
+            # If this fails, the file remains, and the next recovery finds nothing to do for it.
             with suppress(OmniGraphError):
                 reach("intent.delete")
                 self._objects.delete(self._name)

@@ -1,11 +1,11 @@
-"""Liveness of the process that owns a note.
+"""Leases: detection of whether the process that owns a file is alive.
 
-The owner rewrites its note at regular intervals. A note that was not rewritten for the duration of its lease has no
-live owner. Both times are the store's own: the time of the note, and the time of a probe object that is written now.
-The clock of a host is not involved, so a wrong clock neither kills a live writer nor keeps a dead one.
+The owner rewrites its file at regular intervals. If a file was not rewritten for the duration of its lease, its owner
+is not alive. Both times are the store's: the time of the file, and the time of a probe object that is written now. The
+clock of a host is not involved, so a wrong clock neither kills a live writer nor keeps a dead one alive.
 
-The process table is an additional proof where it is sound: on the same boot of the same kernel and in the same PID
-namespace. A host name is no identity, because containers share host names and PIDs.
+The process table is used as an additional proof where it is valid: on the same boot of the same kernel and in the same
+PID namespace. A host name is not an identity, because containers share host names and PIDs.
 
 A wrong answer costs work, never data: before files are removed, the owner's commit is fenced (`fencing`).
 """
@@ -27,18 +27,18 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.storage.files.objects import ObjectStore
 
 LEASE_S = 60.0
-"""How long a note stays valid after it was last written."""
+"""How long a file stays valid after it was last written."""
 
 RENEW_S = LEASE_S / 3
-"""The interval of renewals: one renewal may fail, and the next is still in time."""
+"""The interval of renewals. If one renewal fails, the next is still in time."""
 
 _LEASE_S_MAX = 30 * 86_400.0
 _WRITER_IDS: dict[int, str] = {}
-"""PID → random id of this process; a forked child gets an id of its own."""
+"""PID → random id of this process; a forked child gets its own id."""
 
 
 class Lease:
-    """A note of a running operation that is rewritten until the operation ends."""
+    """A file of a running operation that is rewritten until the operation ends."""
 
     def __init__(self, objects: ObjectStore, name: str, facts: Mapping[str, Any]) -> None:
         self._objects = objects
@@ -49,19 +49,20 @@ class Lease:
         self._keeper = Thread(target=self._keep, name=f"lease of {name}", daemon=True)
 
     def start(self) -> None:
-        """Write the note; from now on it is renewed."""
+        """Write the file and start the renewals."""
         self._put()
         self._keeper.start()
 
     def stop(self) -> None:
-        """End the renewals; once this returns, the note is not written again."""
+        """Stop the renewals. After this returns, the file is not written again."""
         self._done.set()
         if self._keeper.ident is not None:
             self._keeper.join()
 
     def _keep(self) -> None:
         while not self._done.wait(RENEW_S):
-            # The next renewal may succeed; a lease that runs out costs the work, never the graph.
+            # The next renewal may succeed. An expired lease costs the work of this operation, but does not damage the
+            # graph.
             with suppress(OmniGraphError):
                 self._put()
 
@@ -70,7 +71,7 @@ class Lease:
 
 
 def is_alive(document: Mapping[str, Any], written_at: datetime, now: datetime) -> bool:
-    """Whether the owner of a note may be at work; both times are the store's."""
+    """Return True if the owner of a file may be alive; both times are the store's."""
     known = _process_is_alive(document.get("writer"))
     return now - written_at < _lease_of(document) if known is None else known
 
@@ -81,12 +82,12 @@ def _lease_of(document: Mapping[str, Any]) -> timedelta:
         return timedelta(seconds=LEASE_S)
     if isinstance(given, float) and not math.isfinite(given):
         return timedelta(seconds=LEASE_S)
-    # The bounds come before the conversion: an integer can be too large for a float.
+    # Clamp before the conversion: an integer can be too large for a float.
     return timedelta(seconds=float(min(max(given, 0), _LEASE_S_MAX)))
 
 
 def _process_is_alive(writer: Any) -> bool | None:
-    """Whether a writer's process exists; None where this process cannot tell."""
+    """Return whether a writer's process exists; None if this process cannot determine it."""
     own = writer_identity()
     if not isinstance(writer, Mapping) or not isinstance(writer.get("pid"), int):
         return None
@@ -98,12 +99,12 @@ def _process_is_alive(writer: Any) -> bool | None:
     started = process_start(writer["pid"])
     if started is None:
         return False
-    # An empty text means that the process exists and its start time is not shown to this user.
+    # An empty text means that the process exists but its start time is not visible to this user.
     return started in ("", writer.get("started"))
 
 
 def writer_identity() -> dict[str, str | int]:
-    """A random id of this process, and its place in the process table where other processes can look it up."""
+    """Return a random id of this process, and its process table entry where other processes can look it up."""
     pid = os.getpid()
     boot_id, namespace = _process_table(pid)
     return {
@@ -124,7 +125,7 @@ def _writer_id(pid: int) -> str:
 
 
 def _process_table(pid: int) -> tuple[str, str]:
-    """Boot id and PID namespace of this process; empty where `/proc` does not show this namespace."""
+    """Return the boot id and the PID namespace of this process; empty if `/proc` does not show this namespace."""
     try:
         if str(Path("/proc/self").readlink()) != str(pid):
             return "", ""
@@ -135,13 +136,13 @@ def _process_table(pid: int) -> tuple[str, str]:
 
 
 def process_start(pid: int) -> str | None:
-    """When a process of this PID namespace started, as opaque text; None when there is no such process."""
+    """Return the start time of a process of this PID namespace as opaque text; None if there is no such process."""
     if pid <= 0:
         return None
     try:
-        # The second field is the program's name in parentheses and may itself hold blanks.
+        # The second field is the program name in parentheses and may contain blanks.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        # A zombie: its parent has not yet read its exit status.
+        # A zombie: its parent has not read its exit status yet.
         return None if fields[0] in ("Z", "X") else fields[19]
     except (OSError, IndexError):
         pass

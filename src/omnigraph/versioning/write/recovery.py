@@ -1,12 +1,12 @@
-"""Settles what crashed writers left behind.
+"""Recovery from crashed writers.
 
-An intent is only a note: the graph is right without it. For each note one question decides, asked of
-the manifest as it is now: is its commit there? Then the write happened, and the note goes. Is it not, and
-is its writer dead? Then the write did not happen, and must not happen later: first the commit id is
-fenced by an abort row, so that even a writer that was only asleep fails at its publish; then the versions
-it made are collected; then the note goes. Every note that was acted on has exactly one audit row.
+The graph is correct without intent files. Each intent is resolved by one question to the current manifest: does its
+commit exist? If so, the write succeeded, and the file is deleted. If not, and its writer is dead, the write did not
+happen and must not happen later. The commit id is fenced by an abort row, so that even a writer that was only suspended
+fails at its publish. Then the versions it made are removed, and finally the file. Every intent that was acted on has
+exactly one row in the recovery log.
 
-A note that cannot be read is reported and blocks nobody.
+An intent that cannot be read is reported and blocks nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TABLE_FIELDS = {"table_key": str, "table_path": str, "expected_version": int}
 
 @dataclass(frozen=True)
 class Recovered:
-    """What became of one note."""
+    """The result for one intent."""
 
     intent: str
     outcome: Outcome
@@ -55,7 +55,7 @@ class Recovered:
     detail: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         return {
             "intent": self.intent,
             "outcome": self.outcome,
@@ -68,7 +68,7 @@ class Recovered:
 
 
 def recover(repository: Repository) -> list[Recovered]:
-    """Look at every note, oldest first, and settle those whose writer is gone."""
+    """Examine every intent, oldest first, and recover those whose writer is dead."""
     repository.check_writable()
     names = repository.objects.list(layout.RECOVERY)
     reach("recovery.listed")
@@ -76,7 +76,7 @@ def recover(repository: Repository) -> list[Recovered]:
 
 
 def pending(repository: Repository) -> list[Recovered]:
-    """The notes there are, nothing changed."""
+    """Return the existing intents; changes nothing."""
     found: list[Recovered] = []
     for name in repository.objects.list(layout.RECOVERY):
         intent = _read(repository, name)
@@ -88,7 +88,7 @@ def pending(repository: Repository) -> list[Recovered]:
 
 
 def recovery_log(repository: Repository) -> list[dict[str, Any]]:
-    """Every recovery that ever happened, oldest first."""
+    """Return all rows of the recovery log, oldest first."""
     return RecoveryLog(repository.location, sync=repository.tables.sync).rows()
 
 
@@ -160,13 +160,13 @@ def _outcome(
 
 
 def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | None:
-    """The note; None when it went away meanwhile; what is wrong with it when it cannot be read."""
+    """Return an intent; None if it was deleted in the meantime; the reason if it cannot be read."""
     try:
         data = repository.objects.read(name)
         if data is None:
             return None
         intent = json.loads(data)
-        # Text with an unpaired surrogate cannot be stored in the audit table.
+        # Text with an unpaired surrogate cannot be stored in the recovery log.
         json.dumps(intent, ensure_ascii=False).encode()
         if intent["schema_version"] not in _GENERATIONS:
             return Recovered(
@@ -190,7 +190,7 @@ def _read(repository: Repository, name: str) -> dict[str, Any] | Recovered | Non
 
 
 def _check(document: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-    """Refuse a document in which a field is missing or of another kind."""
+    """Refuse a document in which a field is missing or has the wrong type."""
     for field, kind in fields.items():
         value = document.get(field)
         if not isinstance(value, kind):

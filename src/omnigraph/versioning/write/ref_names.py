@@ -1,4 +1,4 @@
-"""The names of branches and tags."""
+"""Names of branches and tags."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 200
 
 
 def check_tag_name(name: str) -> str:
-    """As `check_branch_name`; a name that could be a commit's id would be ambiguous wherever a point is named."""
+    """Validate a tag name like a branch name; refuse names that could be commit ids, because points would be ambiguous."""
     name = _check_name(name, "tag")
     if name == MAIN or _ULID.fullmatch(name):
         raise InputError(f"'{name}' cannot be a tag name: it is ambiguous")
@@ -21,10 +21,10 @@ def check_tag_name(name: str) -> str:
 
 
 def check_branch_name(name: str) -> str:
-    """Return the name without surrounding blanks, or say why it cannot be one.
+    """Return the name without surrounding blanks, or raise `InputError` with the reason.
 
-    Segments of letters, digits, `.`, `-` and `_`, separated by `/`; case counts. Names that begin with two
-    underscores belong to the engine.
+    A name consists of segments of letters, digits, `.`, `-` and `_`, separated by `/`; case is significant. Names that
+    begin with two underscores belong to the engine.
     """
     name = _check_name(name, "branch")
     if name == MAIN:
@@ -33,7 +33,7 @@ def check_branch_name(name: str) -> str:
 
 
 def check_text(name: object, what: str) -> None:
-    """Refuse a name that is not str."""
+    """Refuse a name that is not a str."""
     if not isinstance(name, str):
         raise InputError(f"the name of a {what} is a str, not {type(name).__name__}")
 

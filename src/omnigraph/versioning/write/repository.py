@@ -1,9 +1,9 @@
-"""An opened graph: its manifest, its tables, its small objects, and the one loop that publishes.
+"""An open graph: its manifest, tables and small objects, and the only loop that publishes.
 
 Invariants:
-- Nothing becomes visible but by `publish`, which changes the manifest in one commit or not at all.
-- What `publish` decides, it decides from the very version it replaces: a lost race is decided anew.
-- The newest state is cached, and only to save reading it again; every publish looks at the manifest.
+- Changes become visible only through `publish`, which changes the manifest in one commit or not at all.
+- `publish` decides on the version that it replaces. After a lost race it decides again.
+- The newest state is cached only to avoid reading it again. Every publish checks the manifest.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ FORMAT = STORAGE_FORMAT
 
 PUBLISH_TRIES = 200
 _CONTENDED_US = 10_000_000
-"""How long a lost race is taken for a sign of more to come."""
+"""How long after a lost race a branch is considered contended."""
 
 Point = str | int | datetime
 At = Point | None
 Decide = Callable[[State], Publication | None]
-"""What to change, given the newest state; None when nothing needs to."""
+"""Returns the change for the newest state; None if no change is required."""
 
 
 class Repository:
-    """A graph, opened."""
+    """An open graph."""
 
     def __init__(self, location: Location, *, sync: bool, read_only: bool, clock: Clock) -> None:
         self.location = location
@@ -90,7 +90,7 @@ class Repository:
         self._commits: tuple[Mapping[str, Commit], int] = {}, 0
         self._snapshots_of: State | None = None
         self._snapshots: dict[str, Snapshot] = {}
-        """The heads of one state that were asked for."""
+        """The head snapshots of one state that were requested."""
 
     # -- opening and creating --------------------------------------------------------------------
 
@@ -132,7 +132,9 @@ class Repository:
         clock: Clock = system_clock,
         environ: Mapping[str, str] | None = None,
     ) -> Repository:
-        """Create a graph with empty tables. The manifest is written last, and whole: there is no half graph."""
+        """Create a graph with empty tables. The manifest is written last and atomically, so a partial graph never
+        exists.
+        """
         environ = os.environ if environ is None else environ
         arm_from_environment(environ.get(VARIABLE, ""))
         repository = cls(locate(uri, environ), sync=sync, read_only=False, clock=clock)
@@ -148,8 +150,8 @@ class Repository:
             raise exists
         token = new_ulid(self.clock())
         self.objects.prove_conditional_writes(token)
-        # The tables of a creator that died are in no manifest: every attempt uses folders of its own,
-        # unless it is the first to claim the place.
+        # The tables of a creator that died are in no manifest. Every attempt uses its own folders, unless it is the
+        # first to claim the location.
         claimed = self.objects.write_if_absent(layout.INIT_CLAIM, token.encode())
         reach("init.claimed")
         suffix = None if claimed else int.from_bytes(os.urandom(8), "big")
@@ -188,7 +190,7 @@ class Repository:
         try:
             version = self.manifest.create(to_rows(initial), str(FORMAT))
         except PublishConflict:
-            # The answer to our own create may have been lost, and its repetition refused.
+            # The response to our own create may have been lost, and its repetition refused.
             version = self.manifest.read()
             if not self.manifest.find(version, commit.id).num_rows:
                 raise exists from None
@@ -205,7 +207,7 @@ class Repository:
         return int(self.state().manifest.stamp or 0)
 
     def state(self) -> State:
-        """The newest state; read again only when the manifest moved."""
+        """Return the newest state; it is read again only if the manifest changed."""
         with self._lock:
             known = self._state
         version = self.manifest.read() if known is None else self.manifest.refresh(known.manifest)
@@ -224,7 +226,7 @@ class Repository:
         return state
 
     def _forget_history(self) -> None:
-        """Drop everything that was derived from a history which another one replaced."""
+        """Drop everything that was derived from a replaced history."""
         self.tables.reset()
         self._commits = {}, 0
         self._schemas = {}
@@ -232,7 +234,7 @@ class Repository:
         self.__dict__.pop("genesis_id", None)
 
     def check_writable(self) -> None:
-        """Refuse a write on a graph that was opened for reading, before anything is written anywhere."""
+        """Refuse a write on a graph that was opened read-only, before anything is written."""
         if self.read_only:
             raise InputError(
                 "the graph was opened read-only",
@@ -240,9 +242,9 @@ class Repository:
             )
 
     def publish(self, decide: Decide, *, commit_id: str | None = None) -> State:
-        """Change the manifest as `decide` says, on the newest version, or raise what `decide` raises.
+        """Apply the change that `decide` returns for the newest version, or raise what `decide` raises.
 
-        `commit_id` is the commit the change makes: when an answer is lost, finding it settles the outcome.
+        `commit_id` is the commit that the change makes. If a response is lost, looking it up determines the outcome.
         """
         self.check_writable()
         failure: OmniGraphError | None = None
@@ -250,7 +252,8 @@ class Repository:
         for attempt in range(PUBLISH_TRIES):
             with self.manifest.publish_lock():
                 state = self.state()
-                # A lost race may be one against ourselves: the answer was lost, and the repetition refused.
+                # The race may have been lost against this writer itself: the response was lost, and the repetition was
+                # refused.
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
                     return state
                 try:
@@ -278,7 +281,9 @@ class Repository:
     def _resolve_failure(
         self, error: StorageError, commit_id: str | None, before: OmniGraphError | None
     ) -> OmniGraphError | None:
-        """After a failed publish: None when it landed after all; the error once more trying has no point."""
+        """After a failed publish, return None if it landed, or the error if another attempt is worthwhile; else raise
+        the error.
+        """
         try:
             state = self._remember(self.manifest.read())
             landed = commit_id is not None and self.find_commit(commit_id, state) is not None
@@ -294,12 +299,12 @@ class Repository:
         return error
 
     def record_lost_race(self, branch: str) -> None:
-        """Remember that another writer of the branch was first."""
+        """Record that another writer of the branch won a race."""
         with self._lock:
             self._lost_races[branch] = self.clock()
 
     def is_contended(self, branch: str) -> bool:
-        """Whether a race was lost on the branch a while ago: then a write had better queue than stage in vain."""
+        """Return True if a race was lost on the branch recently. A write then waits in line instead of staging in vain."""
         with self._lock:
             lost_at = self._lost_races.get(branch)
         return lost_at is not None and self.clock() - lost_at < _CONTENDED_US
@@ -307,29 +312,29 @@ class Repository:
     # -- history ---------------------------------------------------------------------------------
 
     def find_commit(self, commit_id: str, state: State | None = None) -> tuple[Commit, tuple[Pin, ...]] | None:
-        """A commit and its pins, or None."""
+        """Return a commit and its pins; None if it does not exist."""
         state = state or self.state()
         rows = self.manifest.find(state.manifest, commit_id).to_pylist()
         rows = [row for row in rows if row["object_type"] == "graph_commit"]
         return row_to_commit_and_pins(rows[0]) if rows else None
 
     def get_commit(self, commit_id: str) -> Commit:
-        """A commit by its id."""
+        """Return a commit by its id."""
         found = self.find_commit(commit_id)
         if found is None:
             raise no_point(commit_id, self.state())
         return found[0]
 
     def all_pins(self, state: State) -> dict[str, tuple[Pin, ...]]:
-        """Commit id → what it pinned, for every commit the manifest knows."""
+        """Return commit id → pins for every commit in the manifest."""
         columns = ["object_id", "metadata", "table_version", "table_branch"]
         rows = self.manifest.scan(state.manifest, "object_type = 'graph_commit'", columns).to_pylist()
         return {commit.id: pins for commit, pins in map(row_to_commit_and_pins, rows)}
 
     def all_commits(self, state: State | None = None) -> Mapping[str, Commit]:
-        """Every commit the manifest knows, those of deleted branches included, and maybe some that came since.
+        """Return every commit in the manifest, including those of deleted branches and possibly newer ones.
 
-        Commits never change and never go, so only those after the last look are read.
+        Commits never change and are never removed, so only those after the last call are read.
         """
         state = state or self.state()
         with self._lock:
@@ -351,11 +356,11 @@ class Repository:
 
     @cached_property
     def genesis_id(self) -> str:
-        """The commit the graph was created with: what tells it from every other graph, wherever its folder is."""
+        """The first commit of the graph. It identifies the graph, wherever its folder is."""
         return next(commit.id for commit in self.all_commits().values() if commit.parent_id is None)
 
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
-        """The commits a branch's head leads back to, newest first."""
+        """Return the commits reachable from a branch's head, newest first."""
         state = self.state()
         head = state.get_head(branch)
         known = self.all_commits(state)
@@ -371,7 +376,7 @@ class Repository:
         return found[:limit]
 
     def schema(self, hash_: str) -> SchemaRecord:
-        """The schema with this hash."""
+        """Return the schema with this hash."""
         with self._lock:
             known = self._schemas.get(hash_)
         if known is not None:
@@ -387,7 +392,7 @@ class Repository:
     # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self, branch: str = MAIN, at: At = None) -> Snapshot:
-        """The graph at a branch's head, or at a point of history.
+        """Return the graph at a branch's head or at a point of history.
 
         A point is a branch, a tag, a commit id or a unique prefix of one, a snapshot id, or a version or time of the
         branch.
@@ -409,7 +414,7 @@ class Repository:
         return self._snapshot_of(state, branch, *pinned)
 
     def find_point(self, name: str, state: State | None = None) -> Snapshot | None:
-        """The graph at the commit that a name stands for: a commit id, a tag, a branch or a unique prefix of an id."""
+        """Return the graph at the commit that a name denotes: a commit id, a tag, a branch or a unique prefix of an id."""
         state = state or self.state()
         tag = state.find_tag(name)
         found = self.find_commit(tag.commit_id if tag is not None else name, state)
@@ -421,7 +426,9 @@ class Repository:
         return self._snapshot_of(state, found[0].branch, *found) if found is not None else None
 
     def _at_head(self, state: State, branch: str) -> Snapshot:
-        """The snapshot of a head, made once per state: it never changes, and most reads ask for the same one."""
+        """Return the snapshot of a head. It is created once per state, because it never changes and most reads request
+        it.
+        """
         check_text(branch, "branch")
         with self._lock:
             if self._snapshots_of is not state:
@@ -453,11 +460,11 @@ class Repository:
     # -- branches --------------------------------------------------------------------------------
 
     def branches(self) -> list[str]:
-        """Every branch: main first, then by name."""
+        """Return the names of all branches: main first, then by name."""
         return self.state().branches()
 
     def create_branch(self, name: str, *, from_branch: str = MAIN, at: At = None, owner: str | None = None) -> Head:
-        """Create a branch at another one's head, or at any point of history; nothing is copied."""
+        """Create a branch at the head of another one or at any point of history; no data is copied."""
         name = check_branch_name(name)
         start = self.snapshot(from_branch, at) if at is not None else None
         now = self.clock()
@@ -513,9 +520,9 @@ class Repository:
                 )
 
     def delete_branch(self, name: str, *, force: bool = True) -> None:
-        """Delete a branch; its commits stay readable by id until a cleanup.
+        """Delete a branch; its commits remain readable by id until a cleanup.
 
-        Without `force`, a branch with commits that no other branch and no tag leads to is not deleted.
+        Without `force`, a branch with commits that are reachable from no other branch or tag is not deleted.
         """
         check_text(name, "branch")
         name = name.strip()
@@ -528,7 +535,8 @@ class Repository:
             nonlocal meant
             head = state.get_head(name) if meant is None else state.find_head(name)
             if head is None or head.incarnation != (meant or head.incarnation):
-                # Gone since the first look, by our own hand or another's; a new one of that name is not meant.
+                # Deleted since the first attempt, by this call or another one. A new branch of that name must not be
+                # deleted.
                 return None
             meant = head.incarnation
             if not force:
@@ -538,7 +546,7 @@ class Repository:
         self.publish(decide)
 
     def _check_kept(self, state: State, head: Head) -> None:
-        """Refuse to delete a branch whose commits would be lost to a cleanup."""
+        """Refuse to delete a branch whose commits a cleanup would then remove."""
         commits = self.all_commits(state)
         others = [other.commit_id for other in state.heads() if other.branch != head.branch]
         others += [tag.commit_id for tag in state.tags()]
@@ -556,7 +564,7 @@ class Repository:
 
 
 def check_stamp(version: ManifestVersion, location: Location) -> None:
-    """Refuse a graph of another format, saying what to do about it."""
+    """Refuse a graph of another storage format; the error contains what to do."""
     stamp = version.stamp
     if stamp is None:
         raise IncompatibleFormat(f"'{location.uri}' has no format stamp; it was not opened, and nothing was written")

@@ -1,7 +1,7 @@
-"""Tags: names for commits that stay where they are, and keep what they name.
+"""Tags: immutable names for commits that protect their data from cleanup.
 
-A tag is a state row of the manifest, published under the same compare-and-swap as everything else. It carries the pins
-of its commit, so that a cleanup sees at once what it must leave alone. A tag never moves; delete it and make another.
+A tag is a state row of the manifest, published by the same compare-and-swap as everything else. It contains the pins of
+its commit, so a cleanup can see directly what to keep. A tag never moves; to change it, delete it and create another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from omnigraph.versioning.write.repository import Repository
 def create_tag(
     repository: Repository, name: str, at: Snapshot, *, actor: str | None = None, message: str | None = None
 ) -> Tag:
-    """Name a commit; its rows must all still be there."""
+    """Create a tag for a commit; all its data must still exist."""
     pins = tuple(table.pin for table in at.tables.values())
     tag = Tag(check_tag_name(name), at.commit_id, repository.clock(), actor, message, pins)
 
@@ -39,7 +39,7 @@ def create_tag(
 
 
 def delete_tag(repository: Repository, name: str) -> None:
-    """Forget a name; the commit stays readable by its id until a cleanup."""
+    """Delete a tag; the commit remains readable by its id until a cleanup."""
     check_text(name, "tag")
     name = name.strip()
     meant: Tag | None = None
@@ -48,7 +48,7 @@ def delete_tag(repository: Repository, name: str) -> None:
         nonlocal meant
         found = state.find_tag(name)
         if meant is not None and found != meant:
-            # Gone since the first look, by our own hand or another's; a new one of that name is not meant.
+            # Deleted since the first attempt, by this call or another one. A new tag of that name must not be deleted.
             return None
         if found is None:
             known = [tag.name for tag in state.tags()]

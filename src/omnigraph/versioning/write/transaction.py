@@ -1,14 +1,14 @@
-"""The one way to write: pin, stage, intend, promote, publish.
+"""The only way to write: snapshot, stage, intent, promote, publish.
 
-    snapshot  ─► stage each table on its pin          files nobody refers to
-              ─► write the intent                     a note for whoever cleans up after a crash
-              ─► promote each staged change           numbered versions nobody pins
-              ─► publish                              one manifest commit: everything is visible
+    snapshot  ─► stage each table on its pinned version   unreferenced files
+              ─► write the intent                         lets a recovery clean up after a crash
+              ─► promote each staged change               numbered versions that nothing pins
+              ─► publish                                  one manifest commit makes everything visible
               ─► delete the intent
 
-A crash before the publish leaves garbage and nothing else; after it, a note that says nothing new. The
-publish demands that the branch is where the snapshot found it; if it moved, `HeadMoved` is raised and
-`write` starts over with a fresh snapshot, unless the caller bound the write to a commit.
+A crash before the publish leaves only unreferenced files and versions; a crash after it, an intent without effect.
+The publish requires that the branch is still at the commit of the snapshot. If it moved, `HeadMoved` is raised, and
+`write` starts over on a new snapshot, unless the caller bound the write to a commit.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ COMMIT_PROPERTY = "omnigraph.commit"
 
 
 class GeneratedKey(str):
-    """An idempotency key that the library made for one call, so the call itself cannot be a repetition."""
+    """An idempotency key that the library generated for one call, so the call itself cannot be a repetition."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """Who writes, and under which conditions."""
+    """The author, the branch and the preconditions of a write."""
 
     branch: str = MAIN
     actor: str | None = None
@@ -94,7 +94,7 @@ class WriteOptions:
     expected_versions: Mapping[str, int] = field(default_factory=dict)
     merged_parent: str | None = None
     always_commit: bool = False
-    """Publish a commit even when no table changes."""
+    """Publish a commit even if no table changes."""
 
     def __post_init__(self) -> None:
         for what, text in (("actor", self.actor), ("message", self.message)):
@@ -104,19 +104,19 @@ class WriteOptions:
 
 @dataclass
 class _WrittenTable:
-    """A table of this transaction: what it was, what it becomes."""
+    """A table that this transaction wrote: its old pin and its new version."""
 
     pin: Pin
     folder: str
     promoted: Promoted
     transaction: str
-    """Identifies the version."""
+    """The id of the Lance transaction, which identifies the version."""
     built_on: tuple[int, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
 
 
 class Transaction:
-    """One attempt at a write, on one snapshot."""
+    """One attempt of a write, on one snapshot."""
 
     def __init__(self, repository: Repository, options: WriteOptions) -> None:
         repository.check_writable()
@@ -139,13 +139,13 @@ class Transaction:
         self._identities: tuple[int, int] | None = None
         self._jobs: list[str] = []
         self.is_repeated = False
-        """Whether the commit of an earlier request with the same idempotency key was returned instead of a new one."""
+        """True if the commit of an earlier request with the same idempotency key was returned instead of a new one."""
         self._created_digests: dict[int, Mapping[str, str]] = {}
 
-    # -- saying what to do -----------------------------------------------------------------------
+    # -- recording changes -----------------------------------------------------------------------
 
     def change(self, key: str, change: TableWrite, *, on: Table | None = None) -> None:
-        """Change a table, once; `on` is its pinned version under other columns, made with `Table.evolved`."""
+        """Change a table, at most once; `on` is its pinned version with other columns, made by `evolved`."""
         self._check_table(key)
         assert key not in self._changes, f"'{key}' is changed twice in one transaction"
         self._changes[key] = change
@@ -153,21 +153,21 @@ class Transaction:
             self._evolved[key] = on
 
     def set_version(self, key: str, table: Table) -> None:
-        """Pin a version of a table that was made elsewhere: compacted, indexed, or another branch's."""
+        """Pin a table version that was made elsewhere: by compaction, by indexing or on another branch."""
         self._versions[key] = table
 
     def adopt_table(self, pin: Pin) -> None:
-        """Pin a table of another branch that this one does not have."""
+        """Pin a table of another branch that this branch does not have."""
         self._adopted.append(pin)
 
     def record_embedding(self, key: str, column: str, space: EmbeddingSpace) -> None:
-        """Record what made the vectors of a column."""
+        """Record the embedding space of a column."""
         self._check_table(key)
         known = self._embeddings.setdefault(key, dict(self.snapshot.tables[key].pin.embeddings))
         known[column] = space
 
     def set_embeddings(self, key: str, spaces: Mapping[str, EmbeddingSpace]) -> None:
-        """Record what made the vectors of a table, column by column, in place of the record it has."""
+        """Replace the recorded embedding spaces of a table, column by column."""
         self._check_table(key)
         self._embeddings[key] = dict(spaces)
 
@@ -176,19 +176,19 @@ class Transaction:
         self._created.append(spec)
 
     def drop_table(self, key: str) -> None:
-        """Take a table off the branch; older commits keep it."""
+        """Remove a table from the branch; older commits keep it."""
         self._check_table(key)
         self._dropped.append(key)
 
     def rename_table(self, old: str, new: str) -> None:
-        """Give a table another key; rows, versions and history stay."""
+        """Give a table another key; rows, versions and history are unchanged."""
         self._check_table(old)
         self._renamed[old] = new
 
     def set_schema(self, schema: SchemaRecord, *, first_identity: int, next_identity: int) -> None:
-        """Make this the branch's schema; its new numbers are `first_identity` up to `next_identity`.
+        """Set the schema of the branch; its new identity numbers are `first_identity` to `next_identity` (exclusive).
 
-        If another branch drew numbers meanwhile, the publish starts over, and they are drawn anew.
+        If another branch drew numbers in the meantime, the write starts over and draws new ones.
         """
         self._schema = schema
         self._identities = (first_identity, next_identity)
@@ -202,7 +202,7 @@ class Transaction:
             raise TypeNotFound(f"there is no table '{key}' on branch '{self.options.branch}'")
 
     def _check_keys(self) -> None:
-        """No two tables of a branch may have one key."""
+        """Refuse two tables with the same key on one branch."""
         kept = [self._renamed.get(key, key) for key in self.snapshot.tables if key not in self._dropped]
         new = [*(spec.key for spec in self._created), *(pin.key for pin in self._adopted)]
         for key, count in Counter(kept + new).items():
@@ -210,13 +210,13 @@ class Transaction:
                 raise InputError(f"there is a table '{key}' on branch '{self.options.branch}' already")
 
     def take_schema(self, schema: SchemaRecord) -> None:
-        """Make another branch's schema this one's; its numbers were drawn there."""
+        """Adopt the schema of another branch; its identity numbers were drawn there."""
         self._schema = schema
 
-    # -- doing it --------------------------------------------------------------------------------
+    # -- commit ----------------------------------------------------------------------------------
 
     def commit(self) -> Commit | None:
-        """Do everything and return the commit; None when nothing changes, and then nothing is left behind."""
+        """Write and publish everything and return the commit; None if nothing changes, and then nothing is left behind."""
         self._check_keys()
         repository, options = self.repository, self.options
         now = repository.clock()
@@ -251,7 +251,7 @@ class Transaction:
             outcome_known = False
             raise
         finally:
-            # Who knows the outcome takes the note away; it stays after a crash, or when nobody can tell.
+            # If the outcome is known, the intent is deleted. It remains after a crash, or if the outcome is unknown.
             if staged:
                 intent.end(outcome_known=outcome_known)
 
@@ -275,7 +275,7 @@ class Transaction:
         *,
         indexes: bool = False,
     ) -> dict[str, str]:
-        """The digests of the files of a new version; the write starts over if a cleanup removes them meanwhile."""
+        """Return the digests of the files of a new version; start over if a cleanup removes the files in the meantime."""
         try:
             return record_digests(table, before, known, indexes=indexes)
         except Damaged as error:
@@ -287,7 +287,7 @@ class Transaction:
             raise
 
     def _base(self, key: str) -> Table:
-        """The table at its pin, or the same rows in fewer pieces once there are too many."""
+        """Return the table at its pin, compacted first if it has too many fragments."""
         table = self._evolved.get(key) or self.snapshot.table(key)
         change = self._changes[key]
         return table if change.overwrite is not None or change.prepared is not None else compacted(table)
@@ -361,7 +361,7 @@ class Transaction:
         return made
 
     def _check_files(self) -> None:
-        """The files of a bulk load may be days old; Lance removes files that no version refers to after a week."""
+        """Check that the files of a bulk load still exist: Lance removes unreferenced files after a week."""
         for key, change in self._changes.items():
             files = [file for fragment in change.prepared.new for file in fragment.files] if change.prepared else []
             if not files:
@@ -378,9 +378,9 @@ class Transaction:
     def _check_versions(
         self, state: State, written: Mapping[str, _WrittenTable], created: Sequence[tuple[TableRow, Pin]]
     ) -> None:
-        """Every version to be pinned must be on the store, and no cleanup may be removing it.
+        """Check that every version to be pinned exists on the store and is not being removed by a cleanup.
 
-        The rows of cleanups are looked at first: a version that is removed after this fails the compare-and-swap.
+        The fences of cleanups are checked first: if a version is removed after this check, the compare-and-swap fails.
         """
         new = [(key, one.folder, one.promoted.version, one.transaction) for key, one in written.items()]
         new += [(row.key, row.folder, pin.lance_version, pin.transaction) for row, pin in created]
@@ -397,7 +397,7 @@ class Transaction:
                 raise _collected(key)
 
     def _check(self, state: State, commit_id: str) -> Head:
-        """The branch must be where the snapshot found it, and nobody may have given this commit up."""
+        """Check that the branch did not move since the snapshot and that this commit was not fenced; return the head."""
         options = self.options
         head = state.get_head(options.branch)
         if any(state.is_aborted(fenced) for fenced in (commit_id, *self._jobs)):
@@ -425,7 +425,7 @@ class Transaction:
         created: Sequence[tuple[TableRow, Pin]],
         manifest_version: int,
     ) -> tuple[tuple[Pin, ...], list[Row]]:
-        """The pins of the new head, and the history rows of those that are new or gone."""
+        """Return the pins of the new head, and the history rows of the pins that are new or removed."""
         pins: list[Pin] = []
         rows: list[Row] = []
         branch = self.options.branch
@@ -499,10 +499,10 @@ def _collected(key: str) -> HeadMoved:
 def write(
     repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions | None = None
 ) -> Commit | None:
-    """Run a write until it lands: `prepare` says what to do on each fresh snapshot.
+    """Run a write until it lands; `prepare` records the changes on each new snapshot.
 
-    A branch that moved meanwhile is read again; `if_commit` and `expected_versions` turn that off. A
-    request whose idempotency key was seen before returns the commit it made then.
+    If the branch moved, the write starts over on a new snapshot, except with `if_commit` or `expected_versions`. A
+    request whose idempotency key was used before returns the commit that it made then.
     """
     options = options or WriteOptions()
     earlier = find_earlier(repository, options, repository.state())
@@ -533,7 +533,7 @@ def write(
 
 
 def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
-    """Whether files are missing because the branch moved on and a cleanup removed the version the write began on."""
+    """Return True if files are missing because the branch moved and a cleanup removed the version the write started on."""
     if transaction is None or error.code not in ("missing_file", "version_reclaimed"):
         return False
     snapshot = transaction.snapshot
@@ -542,7 +542,9 @@ def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
 
 
 def find_earlier(repository: Repository, options: WriteOptions, state: State) -> Commit | None:
-    """The commit that the same actor's request with this idempotency key made before, if any."""
+    """Return the commit that an earlier request of the same actor with this idempotency key made; None if there is
+    none.
+    """
     if options.idempotency_key is None:
         return None
     key = check_idempotency_key(options.idempotency_key)
@@ -563,7 +565,7 @@ def find_earlier(repository: Repository, options: WriteOptions, state: State) ->
 
 
 def check_idempotency_key(key: object) -> str:
-    """Refuse what cannot be an idempotency key."""
+    """Validate an idempotency key and return it."""
     if not isinstance(key, str) or not key.strip() or len(key) > _KEY_LENGTH_MAX or not _is_unicode(key):
         shown = f"a {type(key).__name__}" if not isinstance(key, str) else "empty" if not key.strip() else "too long"
         raise InputError(
