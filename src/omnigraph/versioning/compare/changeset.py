@@ -1,4 +1,4 @@
-"""What differs between two points, as something to hold, count and look at."""
+"""The difference of two points of history, to iterate, count and display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MARKS = {"insert": "+", "update": "~", "delete": "-"}
 
 
 class ChangeSet:
-    """The changes between two points; each iteration reads them anew, none is kept."""
+    """The changes between two points. Each iteration reads them again; none is kept."""
 
     def __init__(
         self, changes: Callable[[], Iterator[RowChange]], title: str = "changes", schema_steps: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class ChangeSet:
         self._changes = changes
         self._title = title
         self.schema_steps = schema_steps
-        """How the schemas of the points differ, one line for each change."""
+        """The differences of the schemas, one line per change."""
 
     def __iter__(self) -> Iterator[RowChange]:
         return self._changes()
@@ -31,7 +31,7 @@ class ChangeSet:
         return f"ChangeSet({self._title})"
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many rows were inserted, updated and deleted, by table key."""
+        """Return the numbers of inserted, updated and deleted rows, by table key."""
         counted: dict[str, dict[str, int]] = {}
         for change in self:
             ops = counted.setdefault(change.table_key, {"insert": 0, "update": 0, "delete": 0})
@@ -47,7 +47,7 @@ class ChangeSet:
 
 
 def _what(change: RowChange) -> str:
-    """The properties concerned, before and after."""
+    """Return the changed properties as text, with the values before and after."""
     before, after = change.before or {}, change.after or {}
     names = [name for name in change.properties if name != "id"]
     if change.op == "update":

@@ -1,11 +1,11 @@
-"""Two snapshots → what changed between them, row by row.
+"""Logical difference of two snapshots, row by row.
 
-Tables pinned at the same version are skipped. Otherwise only rows stored in different places are read, and
-compared by value, so a rewrite of equal values is no change. Tables are matched by identity: a renamed type is
-the same table. Columns are matched by what `Columns` says; one that only one side has counts as null on the other.
+Tables that are pinned at the same version are skipped. Otherwise only rows stored at different places are read and
+compared by value, so a rewrite of equal values is not a change. Tables are matched by identity: a renamed type is the
+same table. Columns are matched by `Columns`; a column that only one side has counts as null on the other side.
 
-Rows stay Arrow and come in ranges of ids, so that memory follows the size of a range, not of the difference:
-only the ids of all candidates are ever held at once, and only when there are more than fit one range.
+Rows stay in Arrow and are processed in ranges of ids, so memory is proportional to a range, not to the difference. Only
+the ids of all candidates are held at once, and only if they do not fit into one range.
 """
 
 from __future__ import annotations
@@ -30,22 +30,24 @@ from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
 
 Op = Literal["insert", "update", "delete"]
 Identity = tuple[int, int]
-"""Table id and incarnation: what a type keeps through its renames."""
+"""Table id and incarnation. A type keeps them when it is renamed."""
 
 Names = Mapping[str, str] | None
-"""A side's column → what it is compared as; one that is left out is not compared. None: under its own name."""
+"""Column of one side → name under which it is compared; an absent column is not compared. None: every column under its
+own name.
+"""
 
 Columns = Callable[[Snapshot, Snapshot], Mapping[Identity, Mapping[str, str]]]
-"""What the columns of each table are called on the other side; only the caller knows schemas."""
+"""Returns the names of each table's columns on the other side; only the caller knows schemas."""
 
 ROWS_MAX = 200_000
-"""Candidates of one range."""
+"""Maximum number of candidate rows in one range."""
 _SHOWN_ROWS = 4_096
 
 
 @dataclass(frozen=True)
 class RowChange:
-    """One row before and after; the image a side does not have is None."""
+    """One row before and after; the image of a side without the row is None."""
 
     table_key: str
     id: str
@@ -54,7 +56,7 @@ class RowChange:
 
     @property
     def op(self) -> Op:
-        """What happened to the row."""
+        """The operation that changed the row."""
         return row_op(self.before, self.after)
 
     @property
@@ -63,7 +65,7 @@ class RowChange:
         return differing(self.before, self.after)
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         kind, type_name = TableKey.parse(self.table_key).parts
         data: dict[str, Any] = {
             "table_key": self.table_key,
@@ -89,7 +91,7 @@ def row_op(before: object | None, after: object | None) -> Op:
 
 @dataclass(frozen=True)
 class TableChanges:
-    """What changed in one table, or in one range of its ids; `old` and `new` are the same rows in the same order."""
+    """The changes of one table, or of one range of its ids; `old` and `new` contain the same rows in the same order."""
 
     key: str
     inserted: pa.Table
@@ -99,18 +101,18 @@ class TableChanges:
 
     @property
     def count(self) -> int:
-        """How many rows changed."""
+        """The number of changed rows."""
         return int(self.inserted.num_rows + self.deleted.num_rows + self.new.num_rows)
 
     @cached_property
     def ids(self) -> pa.Array:
-        """The rows that changed, in no promised order."""
+        """The ids of the changed rows, in no guaranteed order."""
         return pa.concat_arrays(
             chunk for rows in (self.inserted, self.deleted, self.new) for chunk in _chunks(rows["id"])
         )
 
     def rows(self) -> Iterator[RowChange]:
-        """One after the other, by id; only a few are Python objects at a time."""
+        """Yield the changes by id; only a few are Python objects at a time."""
         order = pc.array_sort_indices(self.ids).to_numpy()
         ends = np.cumsum([self.inserted.num_rows, self.deleted.num_rows])
         for start in range(0, len(order), _SHOWN_ROWS):
@@ -126,7 +128,7 @@ class TableChanges:
 
 
 class TableDiff:
-    """Two versions of a table, and the rows they store in different places; a missing version has none."""
+    """Two versions of a table and the rows they store at different places; an absent version has no rows."""
 
     def __init__(
         self, key: str, before: Table | None, after: Table | None, names: Names = None, after_names: Names = None
@@ -151,18 +153,18 @@ class TableDiff:
         return [side for side in (self._before, self._after) if side is not None]
 
     def changes(self, within: IdRange = EVERYTHING) -> TableChanges:
-        """What changed in a range of ids."""
+        """Return the changes in a range of ids."""
         gone = _renamed(_read(self._before, self._after, within), self._names)
         come = _renamed(_read(self._after, self._before, within), self._after_names)
         return compare(self.key, gone, come)
 
     def touches(self, ids: pa.Array, within: IdRange = EVERYTHING) -> bool:
-        """Whether any of these rows may have changed; nothing but ids is read."""
+        """Return True if any of these rows may have changed; reads only ids."""
         found = (side.read(["id"], within)["id"] for side in self.sides)
         return any(pc.any(pc.is_in(column, value_set=ids)).as_py() for column in found)
 
     def ranges(self) -> Iterator[TableChanges]:
-        """All that changed, range by range, ids ascending."""
+        """Yield all changes range by range, ids ascending."""
         for within in split_ids(self.sides):
             changes = self.changes(within)
             if changes.count:
@@ -170,7 +172,7 @@ class TableDiff:
 
 
 def split_ids(sides: Sequence[StoredRows], rows_max: int = ROWS_MAX) -> list[IdRange]:
-    """Ranges that together hold every id, each with about `rows_max` of the given rows."""
+    """Return ranges that together cover all ids, each with about `rows_max` of the given rows."""
     total = sum(side.count for side in sides)
     if total <= rows_max:
         return [EVERYTHING]
@@ -181,7 +183,7 @@ def split_ids(sides: Sequence[StoredRows], rows_max: int = ROWS_MAX) -> list[IdR
 
 
 def compare(key: str, gone: pa.Table, come: pa.Table) -> TableChanges:
-    """What changed, given the rows that went and the rows that came; rows in both with equal values did not."""
+    """Return the changes from removed and added rows; rows in both with equal values are not changes."""
     place = pc.index_in(come["id"], value_set=one_array(gone["id"]))
     fresh = pc.is_null(place)
     old = gone.take(one_array(pc.drop_null(place)))
@@ -193,7 +195,7 @@ def compare(key: str, gone: pa.Table, come: pa.Table) -> TableChanges:
 
 
 def _unlike(before: Table, after: Table, names: Names, after_names: Names) -> tuple[set[int], set[int]]:
-    """The columns of each side, by field id, that the other side does not store as the same column."""
+    """Return, for each side, the field ids of the columns that the other side does not store as the same column."""
     if names is None and after_names is None:
         return set(), set()
     here, there = _fields(before, names), _fields(after, after_names)
@@ -202,7 +204,7 @@ def _unlike(before: Table, after: Table, names: Names, after_names: Names) -> tu
 
 
 def _fields(table: Table, names: Names) -> dict[str, int]:
-    """Column, under the name it is compared by → its field id."""
+    """Return column → field id, under the names by which columns are compared."""
     ids = table.field_ids
     return ids if names is None else {names[name]: field for name, field in ids.items() if name in names}
 
@@ -226,7 +228,7 @@ def _renamed(rows: pa.Table, names: Names) -> pa.Table:
 
 @dataclass(frozen=True)
 class TablePair:
-    """One table in two snapshots; the key is the later one's where it has the table."""
+    """One table in two snapshots; the key is that of the later snapshot if it has the table."""
 
     key: str
     identity: Identity
@@ -235,14 +237,14 @@ class TablePair:
 
     @property
     def moved(self) -> bool:
-        """Whether the two may hold different rows."""
+        """True if the two versions may contain different rows."""
         if self.before is None or self.after is None:
             return True
         return self.before.pin.lance_version != self.after.pin.lance_version
 
 
 def table_pairs(before: Snapshot, after: Snapshot) -> list[TablePair]:
-    """The tables of two snapshots, matched by identity, in the order of their keys."""
+    """Return the tables of two snapshots, matched by identity, ordered by key."""
     sides = [by_identity(before), by_identity(after)]
     pairs = []
     for identity in {**sides[0], **sides[1]}:
@@ -254,12 +256,12 @@ def table_pairs(before: Snapshot, after: Snapshot) -> list[TablePair]:
 
 
 def by_identity(snapshot: Snapshot) -> dict[Identity, PinnedTable]:
-    """The tables of a snapshot by what they keep through renames."""
+    """Return the tables of a snapshot by identity."""
     return {(table.pin.table_id, table.pin.incarnation): table for table in snapshot.tables.values()}
 
 
 def diff_pair(pair: TablePair, before: Snapshot, after: Snapshot, columns: Columns | None = None) -> TableDiff:
-    """One table of two snapshots, compared."""
+    """Return the difference of one table between two snapshots."""
     same_names = columns is None or before.schema_hash == after.schema_hash
     names = None if same_names or columns is None else columns(before, after).get(pair.identity)
     return TableDiff(
@@ -277,7 +279,7 @@ def diff_snapshots(
     *,
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> Iterator[RowChange]:
-    """Every row that differs, tables by key, rows by id; `wanted` chooses tables by their keys."""
+    """Yield every row that differs, tables by key, rows by id; `wanted` selects tables by key."""
     try:
         for pair in table_pairs(before, after):
             if pair.moved and wanted(pair.key):

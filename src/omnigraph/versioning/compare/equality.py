@@ -1,8 +1,8 @@
-"""When two stored values are the same: by type and by stored value.
+"""Equality of stored values: by type and by stored representation.
 
-Null is not an empty string and not an empty list; lists are compared item by item, in order; floats by their
-bits, so that the two zeros differ and a value is always equal to itself. Columns are compared at once, as Arrow;
-`same_value` says the same about single values.
+Null differs from an empty string and from an empty list. Lists are compared item by item, in order. Floats are compared
+by their bits, so the two zeros differ and a value always equals itself. Columns are compared as whole Arrow arrays;
+`same_value` applies the same rules to single values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def same_rows(a: pa.Table, b: pa.Table) -> Mask:
-    """For each place, whether the two rows there are equal; a column only one table has must be null there."""
+    """Return a mask of equal rows; a column that only one table has must be null there."""
     equal = np.ones(a.num_rows, dtype=bool)
     for name in dict.fromkeys([*a.schema.names, *b.schema.names]):
         if name in a.schema.names and name in b.schema.names:
@@ -31,7 +31,7 @@ def same_rows(a: pa.Table, b: pa.Table) -> Mask:
 
 
 def same_column(a: pa.Array, b: pa.Array) -> Mask:
-    """For each place, whether the two values there are equal; two nulls are."""
+    """Return a mask of equal values; two nulls are equal."""
     if a.type != b.type:
         return np.array([same_value(x, y) for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], dtype=bool)
     valid_a, valid_b = _bools(a.is_valid()), _bools(b.is_valid())
@@ -44,7 +44,7 @@ def same_column(a: pa.Array, b: pa.Array) -> Mask:
 
 
 def _same_values(a: pa.Array, b: pa.Array) -> Mask:
-    """As `same_column`, where no value is null."""
+    """Compare columns without nulls like `same_column`."""
     if pa.types.is_floating(a.type):
         bits: Mask = _bits(a) == _bits(b)
         return bits
@@ -81,7 +81,7 @@ def _bools(column: pa.Array | pa.ChunkedArray) -> Mask:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Whether two values of one column are equal."""
+    """Return True if two values of one column are equal."""
     if isinstance(a, float) and isinstance(b, float):
         return math.copysign(1, a) == math.copysign(1, b) and (a == b or (a != a and b != b))
     if isinstance(a, list) and isinstance(b, list):
@@ -90,11 +90,11 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def differing(a: dict[str, Any] | None, b: dict[str, Any] | None) -> list[str]:
-    """The columns in which two rows differ; a row that is not there has none."""
+    """Return the columns in which two rows differ; an absent row has no values."""
     a, b = a or {}, b or {}
     return [name for name in {**a, **b} if not same_value(a.get(name), b.get(name))]
 
 
 def same_row(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
-    """Whether two rows are equal; a row that is not there equals only another that is not."""
+    """Return True if two rows are equal; an absent row equals only another absent row."""
     return a is b if a is None or b is None else not differing(a, b)

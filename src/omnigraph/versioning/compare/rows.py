@@ -1,7 +1,7 @@
-"""Rows as Python dicts and back, nothing lost.
+"""Lossless conversion between Arrow rows and Python dicts.
 
-Arrow shows a DateTime column (`date64`) to Python as a date and drops the time of day; here it is an instant in
-UTC on the way out, and milliseconds on the way in.
+Arrow converts a DateTime column (`date64`) to Python dates and drops the time of day. Here it becomes a datetime in
+UTC, and milliseconds in the opposite direction.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MAY_HOLD_INSTANTS = frozenset({pa.date64().id, pa.list_(pa.int8()).id, pa.struc
 
 
 def to_dicts(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table."""
+    """Return the rows of a table as dicts."""
     columns = [python_values(column) for column in table.columns]
     return [dict(zip(table.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values as Python has them: DateTime as instants in UTC, dates outside the years 1 to 9999 as text."""
+    """Return the values as Python objects: DateTime as datetimes in UTC, dates outside the years 1 to 9999 as text."""
     type_ = column.type
     shown = with_instants(type_) if type_.id in _MAY_HOLD_INSTANTS else type_
     try:
@@ -51,16 +51,17 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def from_dicts(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """A table of rows; a column a row does not have is null in it."""
+    """Return a table of rows; a column that a row does not have is null in it."""
     listed = list(rows)
     arrays = [_array([row.get(field.name) for row in listed], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def to_plain(value: Any) -> Any:
-    """A value, a row or whatever holds some, as JSON can hold it and a load would read it again.
+    """Convert a value, a row or a container of them to JSON values that a load would read again.
 
-    Times and dates are ISO texts, bytes `base64:`, integers that JavaScript cannot hold decimal texts.
+    Times and dates become ISO text, bytes `base64:` text, and integers beyond the safe range of JavaScript decimal
+    text.
     """
     match value:
         case dict():
@@ -79,7 +80,7 @@ def to_plain(value: Any) -> Any:
 
 
 def with_instants(type_: pa.DataType) -> pa.DataType:
-    """The type with DateTime as Arrow's instants: from `date64` Python makes a day, without the time."""
+    """Return the type with DateTime as timestamps: Arrow converts `date64` to Python dates without the time."""
     if pa.types.is_date64(type_):
         return pa.timestamp("ms", "UTC")
     if pa.types.is_list(type_):

@@ -1,14 +1,14 @@
-"""Decides a three-way merge, row by row; writes nothing.
+"""Three-way merge decisions, row by row; writes nothing.
 
     B = base, T = target ("ours"), S = source ("theirs"):
     S = B → T;   T = B → S;   S = T → T;   otherwise a conflict.
 
-Whole rows are compared. A conflict can be settled by a `MergeRule`: by taking a side, column by column where both sides
-updated the row (then only a column changed on both sides to different values is a conflict), by a side for a single
-property, or by what the caller says about this very row.
+Whole rows are compared. A `MergeRule` can resolve a conflict: by taking one side; column by column if both sides
+updated the row (then only a column that both sides changed to different values is a conflict); by a side for single
+properties; or by the caller's entry for this row.
 
-Rows only the source changed stay Arrow; only rows both sides changed differently are looked at one by one. Whatever
-is decided here is decided from the changes of one range of ids alone, so ranges can be decided anywhere.
+Rows that only the source changed stay in Arrow. Only rows that both sides changed differently are examined one by one.
+Every decision depends on the changes of one range of ids alone, so ranges can be decided in any process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class ConflictDetail:
-    """Something both branches changed, or a rule the merged graph would break."""
+    """A conflicting change of both branches, or a constraint that the merged graph would violate."""
 
     table_key: str
     row_id: str | None
@@ -52,16 +52,18 @@ class ConflictDetail:
     ours: Row | None = None
     theirs: Row | None = None
     properties: tuple[str, ...] = ()
-    """The columns the sides do not agree on, where there is a row on both."""
+    """The columns in which the sides differ, if both have the row."""
 
     @property
     def id(self) -> str:
-        """What the conflict is called in `resolve`: `node:Type:row`."""
+        """The name of the conflict in `resolve`: `node:Type:row`."""
         return f"{self.table_key}:{self.row_id}" if self.row_id is not None else self.table_key
 
     @property
     def resolutions(self) -> tuple[Resolution, ...]:
-        """The words that settle it for a whole type; a violation is settled by its id, a schema conflict by neither."""
+        """The resolutions that apply for a whole type. A violation is resolved only by its id, a schema conflict not at
+        all.
+        """
         if self.kind not in ("divergent_insert", "divergent_update", "delete_vs_update"):
             return ()
         base, ours, theirs = self.base, self.ours, self.theirs
@@ -74,7 +76,7 @@ class ConflictDetail:
         return ("ours", "theirs", "columns") if one_sided else ("ours", "theirs")
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         return {
             "id": self.id,
             "table_key": self.table_key,
@@ -90,12 +92,14 @@ class ConflictDetail:
 
 @dataclass(frozen=True)
 class MergeRule:
-    """How conflicts of one table are settled; what is said about a row goes before a property, that before the rest."""
+    """How conflicts of one table are resolved. A row's entry takes precedence over a property's, and that over the
+    default.
+    """
 
     default: Resolution | None = None
     properties: Mapping[str, Side] = field(default_factory=dict)
     rows: Mapping[str, Resolution | Row | None] = field(default_factory=dict)
-    """A row's own resolution: a word, the values its properties shall have, or None to delete it."""
+    """The resolution of single rows: a resolution name, new values of properties, or None to delete the row."""
 
 
 NO_RULE = MergeRule()
@@ -103,18 +107,18 @@ NO_RULE = MergeRule()
 
 @dataclass(frozen=True)
 class TableMerge:
-    """What to do to one table of the target, or to one range of its ids."""
+    """The changes to one table of the target, or to one range of its ids."""
 
     put: pa.Table
     delete: pa.Array
     new_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
-    """Those of the rows to put that the target does not have: nobody need look for them."""
+    """The ids of those rows in `put` that the target does not have; they require no lookup."""
     conflicts: tuple[ConflictDetail, ...] = ()
     resolved: tuple[str, ...] = ()
-    """Rows the rule spoke of by name."""
+    """Rows that a rule resolved by name."""
 
     def to_json(self) -> dict[str, Any]:
-        """Counts, as a preview shows them."""
+        """Return the counts that a preview shows."""
         return {
             "inserted": len(self.new_ids),
             "updated": self.put.num_rows - len(self.new_ids),
@@ -123,7 +127,7 @@ class TableMerge:
 
 
 def concat_merges(parts: Iterable[TableMerge], schema: pa.Schema) -> TableMerge:
-    """The merges of all ranges of a table as one."""
+    """Combine the merges of all ranges of a table."""
     listed = list(parts)
     return TableMerge(
         pa.concat_tables([schema.empty_table(), *(part.put for part in listed)]),
@@ -135,7 +139,7 @@ def concat_merges(parts: Iterable[TableMerge], schema: pa.Schema) -> TableMerge:
 
 
 def take_changes(theirs: TableChanges, schema: pa.Schema) -> TableMerge:
-    """Everything the source changed, where the target changed nothing."""
+    """Return all changes of the source as a merge, for rows that the target did not change."""
     rows = [in_columns(rows, schema) for rows in (theirs.inserted, theirs.new)]
     return TableMerge(pa.concat_tables(rows), one_array(theirs.deleted["id"]), one_array(theirs.inserted["id"]))
 
@@ -143,7 +147,7 @@ def take_changes(theirs: TableChanges, schema: pa.Schema) -> TableMerge:
 def override_rows(
     merge: TableMerge, rows: Mapping[str, tuple[Row | None, Row | None]], key: str, schema: pa.Schema
 ) -> TableMerge:
-    """The merge with other results for some rows: id → the target's row and the row it shall have, None for absent."""
+    """Replace the results of some rows in a merge: id → the target's row and the row it gets, None for absent."""
     decisions = _RowDecisions(key, NO_RULE)
     for id_, (t, row) in rows.items():
         decisions.take(id_, t, row)
@@ -159,7 +163,7 @@ def override_rows(
 
 
 VirtualBase = Callable[[pa.Array], Mapping[str, Row | None]]
-"""Ids → the rows two histories that met more than once have in common."""
+"""Ids → the rows of the virtual merge base of two histories with several merge bases."""
 
 
 def merge_changes(
@@ -169,7 +173,7 @@ def merge_changes(
     rule: MergeRule = NO_RULE,
     virtual: VirtualBase | None = None,
 ) -> TableMerge:
-    """Merge what both sides changed since the base; the result is relative to ours and has the columns of `schema`."""
+    """Merge the changes of both sides since the base, relative to ours, into the columns of `schema`."""
     if virtual is not None:
         return _merge_on(ours, theirs, schema, rule, virtual)
     free = take_changes(_without(theirs, ours.ids), schema)
@@ -186,14 +190,14 @@ def merge_changes(
 def _merge_on(
     ours: TableChanges, theirs: TableChanges, schema: pa.Schema, rule: MergeRule, virtual: VirtualBase
 ) -> TableMerge:
-    """As `merge_changes`, when the changes are relative to one of several bases and all of them count."""
+    """Merge like `merge_changes`, with changes that are relative to one of several bases, all of which count."""
     ids = pc.unique(pa.concat_arrays([ours.ids, theirs.ids]))
     base = virtual(ids)
     rows = [{change.id: change for change in side.rows()} for side in (ours, theirs)]
     decisions = _RowDecisions(theirs.key, rule)
     for id_ in sorted(ids.to_pylist()):
         mine, yours = rows[0].get(id_), rows[1].get(id_)
-        # Who did not change the row since that base has it as it was there.
+        # A side that did not change the row since that base still has the row of that base.
         there = next(change.before for change in (mine, yours) if change is not None)
         t = mine.after if mine is not None else there
         s = yours.after if yours is not None else there
@@ -208,7 +212,7 @@ def _merge_on(
 
 
 class _RowDecisions:
-    """The rows of one table that are decided one by one."""
+    """Collects the decisions for rows of one table that are decided individually."""
 
     def __init__(self, key: str, rule: MergeRule) -> None:
         self._key = key
@@ -220,14 +224,14 @@ class _RowDecisions:
         self._resolved: list[str] = []
 
     def merge(self, schema: pa.Schema) -> TableMerge:
-        """What came out."""
+        """Return the decisions as a merge."""
         put = from_dicts(self._put, schema)
         delete = pa.array(self._delete, pa.utf8())
         new = pa.array(self._new, pa.utf8())
         return TableMerge(put, delete, new, tuple(self._conflicts), tuple(self._resolved))
 
     def take(self, id_: str, t: Row | None, row: Row | None) -> None:
-        """Let the target have this row; `t` is what it has."""
+        """Set the row of the target; `t` is its current row."""
         if row is None:
             if t is not None:
                 self._delete.append(id_)
@@ -237,7 +241,7 @@ class _RowDecisions:
                 self._new.append(id_)
 
     def resolve(self, id_: str, base: Row | None, t: Row | None, s: Row | None) -> None:
-        """Decide a row both sides changed differently, or note the conflict."""
+        """Resolve a row that both sides changed differently, or record a conflict."""
         rule = self._rule
         choice: Resolution | Row | None = rule.default
         sides = rule.properties
@@ -268,7 +272,7 @@ class _RowDecisions:
         values: Mapping[str, Any],
         choice: Resolution | Row | None,
     ) -> None:
-        """Put the row together column by column; what nothing decides is a conflict."""
+        """Combine the row column by column; a column without a decision is a conflict."""
         if t is None or s is None:
             self.take(id_, t, {**(t or s or {}), **values})
             return
@@ -310,7 +314,7 @@ class _RowDecisions:
 
 
 def decide_row(base: Row | None, t: Row | None, s: Row | None) -> tuple[bool, Row | None]:
-    """Whether the sides agree on a row, and the row they agree on: the rule at the top of this page."""
+    """Return whether the sides agree on a row, and that row, by the table at the top of this module."""
     if same_row(s, t) or same_row(s, base):
         return True, t
     return same_row(t, base), s
@@ -320,7 +324,7 @@ def decide_row(base: Row | None, t: Row | None, s: Row | None) -> tuple[bool, Ro
 
 
 def in_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows in the columns of another schema, every column nullable; a column they do not have is null."""
+    """Return rows with the columns of another schema, all nullable; absent columns are null."""
     arrays = [
         rows[field.name].cast(field.type) if field.name in rows.schema.names else pa.nulls(rows.num_rows, field.type)
         for field in schema
@@ -329,7 +333,7 @@ def in_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def loose(schema: pa.Schema) -> pa.Schema:
-    """The same columns, all nullable."""
+    """Return the same columns, all nullable."""
     return pa.schema([field.with_nullable(True) for field in schema])
 
 
@@ -347,7 +351,7 @@ def _without(changes: TableChanges, ids: pa.Array) -> TableChanges:
 
 
 def _after_among(changes: TableChanges, ids: pa.Array) -> pa.Table:
-    """The rows a side has after its changes, of those with these ids."""
+    """Return the rows with these ids that a side has after its changes."""
     return pa.concat_tables([_among(changes.inserted, ids), _among(changes.new, ids)])
 
 

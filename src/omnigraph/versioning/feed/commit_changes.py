@@ -1,7 +1,7 @@
-"""What one commit changed, relative to its first parent: exact, by value, in an order that never changes.
+"""The changes of one commit relative to its first parent: exact, by value, in a stable order.
 
-Nodes come before edges, then types by an id that survives renames, then rows by id. A commit that rewrote equal
-values, compacted or indexed changed nothing. Tables whose pin the commit did not move are not looked at.
+Nodes precede edges, then types are ordered by an id that survives renames, then rows by id. A commit that rewrote equal
+values, compacted or indexed has no changes. Tables whose pin the commit did not change are not read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CommitChange:
     """One row that a commit inserted, updated or deleted."""
 
     type_id: str
-    """Opaque; stays when the type is renamed."""
+    """Opaque; unchanged if the type is renamed."""
     row: RowChange
 
     @property
@@ -36,17 +36,17 @@ class CommitChange:
 
     @property
     def type_name(self) -> str:
-        """The type's name at the commit."""
+        """The name of the type at the commit."""
         return TableKey.parse(self.row.table_key).type_name
 
     @property
     def id(self) -> str:
-        """The row."""
+        """The id of the row."""
         return self.row.id
 
     @property
     def op(self) -> Op:
-        """What happened to it."""
+        """The operation."""
         return self.row.op
 
     @property
@@ -56,16 +56,16 @@ class CommitChange:
 
     @property
     def after(self) -> dict[str, Any] | None:
-        """The row the commit left."""
+        """The row after the commit."""
         return self.row.after
 
     @property
     def sort_key(self) -> tuple[int, str, str]:
-        """What changes are ordered by; no two of a commit have the same."""
+        """The sort key of the change, unique within a commit."""
         return _KIND_RANK[self.kind], self.type_id, self.id
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show; an image that is not there is left out."""
+        """Return the JSON form that all interfaces show; an absent image is omitted."""
         data: dict[str, Any] = {
             "kind": self.kind,
             "type": {"id": self.type_id, "name": self.type_name},
@@ -81,7 +81,7 @@ class CommitChange:
 
 @dataclass(frozen=True)
 class ChangeFilter:
-    """Which changes are wanted; an absent list restricts nothing, and all lists must agree."""
+    """Filter of changes. An absent list restricts nothing; a change must pass all lists."""
 
     kinds: frozenset[str] | None = None
     types: frozenset[str] | None = None
@@ -91,33 +91,33 @@ class ChangeFilter:
     def of(
         cls, kinds: Sequence[str] | None = None, types: Sequence[str] | None = None, ops: Sequence[str] | None = None
     ) -> ChangeFilter:
-        """A filter from lists."""
+        """Create a filter from lists."""
         return cls(*(None if chosen is None else frozenset(chosen) for chosen in (kinds, types, ops)))
 
     def has_table(self, key: str) -> bool:
-        """Whether any change of a table can be wanted."""
+        """Return True if changes of a table can pass the filter."""
         kind, name = TableKey.parse(key).parts
         return (self.kinds is None or kind in self.kinds) and (self.types is None or name in self.types)
 
     def has_op(self, op: str) -> bool:
-        """Whether changes of this sort are wanted."""
+        """Return True if changes with this operation pass the filter."""
         return self.ops is None or op in self.ops
 
     def to_json(self) -> dict[str, list[str] | None]:
-        """The filter in one spelling, whatever the order it was given in."""
+        """Return the filter in canonical form, independent of the order of its lists."""
         sides = {"kinds": self.kinds, "types": self.types, "ops": self.ops}
         return {name: None if chosen is None else sorted(chosen) for name, chosen in sides.items()}
 
 
 @dataclass(frozen=True)
 class CommitBlock:
-    """A commit and the changes it made, or those of them that fit a page."""
+    """A commit and its changes, or those that fit into a page."""
 
     commit: Commit
     changes: tuple[CommitChange, ...]
     schema_changed: bool = False
     page: str | None = None
-    """Brings the rest, when this is not all."""
+    """Token for the remaining changes; None if there are none."""
 
     def __iter__(self) -> Iterator[CommitChange]:
         return iter(self.changes)
@@ -126,7 +126,7 @@ class CommitBlock:
         return len(self.changes)
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         commit = self.commit
         return {
             "cause": {
@@ -144,7 +144,7 @@ class CommitBlock:
 
 
 def commit_pair(repository: Repository, commit: Commit) -> tuple[Snapshot, Snapshot]:
-    """A commit's snapshot and that of its first parent, older first."""
+    """Return the snapshots of a commit's first parent and of the commit."""
     if commit.parent_id is None:
         raise Conflict(
             f"commit {commit.id} has no parent to compare with",
@@ -161,7 +161,7 @@ def read_changes(
     wanted: ChangeFilter,
     from_table: tuple[int, str] | None = None,
 ) -> Iterator[CommitChange]:
-    """The changes between a commit and its parent, in their order, from one table on."""
+    """Yield the changes between a commit and its parent in order, optionally starting at a table."""
     pairs = [pair for pair in table_pairs(before, after) if pair.moved and wanted.has_table(pair.key)]
     for pair in sorted(pairs, key=_table_place):
         if from_table is not None and _table_place(pair) < from_table:
@@ -180,7 +180,7 @@ def _type_id(identity: Identity) -> str:
 
 
 def changes_schema(before: Snapshot, after: Snapshot) -> bool:
-    """Whether rows of the two cannot be compared column by column under one schema."""
+    """Return True if the schemas differ, so rows cannot be compared column by column."""
     return before.schema_hash != after.schema_hash
 
 

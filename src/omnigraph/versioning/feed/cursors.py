@@ -1,7 +1,8 @@
-"""Tokens a caller keeps for us: where it is in a feed, in a commit or in a result.
+"""Stateless tokens: positions in a feed, in a commit or in a result, kept by the caller.
 
-A token is base64url of a JSON text followed by its SHA-256. That tells damage and mistakes; it is no secret and no
-signature, and nothing is remembered on our side. A token names what it belongs to, and is refused anywhere else.
+A token is the base64url encoding of a JSON text and its SHA-256. The digest detects damage and mistakes; it is neither
+a secret nor a signature. Nothing is stored on this side. A token names the object it belongs to and is refused
+elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from omnigraph.errors import ChangeCursorRejected, InputError
 
 TokenKind = Literal["commit-page", "feed-cursor", "feed-page", "query-page"]
 Rejected = Callable[[str], InputError]
-"""The error that says why a token cannot be used."""
+"""Creates the error with the reason why a token cannot be used."""
 
 VERSION = 1
 BYTES_MAX = 4_096
@@ -27,7 +28,7 @@ _PREFIX = 64
 
 
 def write_token(kind: TokenKind, fields: Mapping[str, Any]) -> str:
-    """A token of some fields."""
+    """Encode fields as a token."""
     text = json.dumps({"v": VERSION, "k": kind, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
     token = base64.urlsafe_b64encode(text + hashlib.sha256(text).digest()).decode()
     assert len(token) <= BYTES_MAX, "every field of a token is short"
@@ -42,7 +43,7 @@ def read_token(
     *,
     rejected: Rejected = ChangeCursorRejected,
 ) -> dict[str, Any]:
-    """The fields of a token, or the reason it cannot be used here; `shape` has the type of each further field."""
+    """Decode a token, or raise the reason why it cannot be used here; `shape` has the types of the other fields."""
     if not isinstance(token, str):
         raise rejected(f"it must be a str, not {type(token).__name__}")
     fields = _unpack(token, rejected)
@@ -75,7 +76,7 @@ def _unpack(token: str, rejected: Rejected) -> dict[str, Any]:
 
 
 def short_id(id_: str) -> Any:
-    """An id as a token carries it: itself, or for a long one the beginning and a hash of all of it."""
+    """Return an id as stored in a token: the id itself, or the beginning and a hash of a long one."""
     data = id_.encode()
     if len(data) <= _ID_MAX:
         return id_
@@ -83,5 +84,5 @@ def short_id(id_: str) -> Any:
 
 
 def is_id(id_: str, short: Any) -> bool:
-    """Whether an id is the one a token carries."""
+    """Return True if an id matches the form stored in a token."""
     return bool(short_id(id_) == short)

@@ -1,9 +1,9 @@
-"""The change feed: a branch's commits along first parents, each with its changes, page by page.
+"""The change feed: the commits of a branch along first parents, each with its changes, in pages.
 
-A poll looks at the head once (the *cut*) and answers with whole commits up to it, as far as the limits go. The
-answer ends with a *cursor*, which the caller keeps and brings along next time; nothing is remembered here, so a
-cursor used twice gives the same commits twice: at least once, never less. Only a commit too large for one answer is
-cut in pieces; such an answer ends with a *page* token instead, good for the rest of that poll alone.
+A poll reads the head once (the *cut*) and returns whole commits up to it, within the limits. The result ends with a
+*cursor*, which the caller stores and passes to the next poll. Nothing is stored here, so a cursor used twice returns
+the same commits twice: delivery is at least once. Only a commit that is too large for one result is split. Such a
+result ends with a *page* token instead, which is valid for the rest of that poll alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOWHERE: list[Any] = []
 
 @dataclass(frozen=True)
 class PageLimits:
-    """How much one answer may hold."""
+    """Limits of one result."""
 
     changes: int = 1_000
     bytes: int = 4 * MIB
@@ -57,23 +57,23 @@ class PageLimits:
 
 @dataclass(frozen=True)
 class ChangePage:
-    """One answer: commits with their changes, oldest first, and how to go on."""
+    """One result: commits with their changes, oldest first, and the tokens to continue."""
 
     blocks: tuple[CommitBlock, ...]
     cut: str
-    """The head that was looked at; later commits wait for the next poll."""
+    """The head at the time of the poll; later commits are left for the next poll."""
     cursor: str | None
-    """Keep it and bring it along next time; None while a commit goes on in another page."""
+    """The cursor for the next poll; None while a commit continues on another page."""
     page: str | None
-    """Brings the rest of a commit that did not fit."""
+    """Token for the rest of a commit that did not fit."""
     caught_up: bool
-    """Whether nothing up to the cut is left."""
+    """True if nothing up to the cut is left."""
 
     def __iter__(self) -> Iterator[CommitBlock]:
         return iter(self.blocks)
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         return {
             "blocks": [block.to_json() for block in self.blocks],
             "cut_commit_id": self.cut,
@@ -84,7 +84,7 @@ class ChangePage:
 
 
 class Feed:
-    """The feed of one branch, through one filter."""
+    """The feed of one branch with one filter."""
 
     def __init__(self, repository: Repository, columns: Columns, branch: str, wanted: ChangeFilter) -> None:
         self._repository = repository
@@ -100,17 +100,17 @@ class Feed:
 
     @property
     def head(self) -> str:
-        """The head this feed looked at."""
+        """The head that this feed read."""
         return self._head.commit_id
 
     def cursor_at(self, commit_id: str) -> str:
-        """The cursor of whoever has seen everything up to a commit."""
+        """Return the cursor after a commit."""
         return write_token("feed-cursor", {**self._binding, "after": commit_id})
 
-    # -- where to begin --------------------------------------------------------------------------
+    # -- polls -----------------------------------------------------------------------------------
 
     def start(self, start: str, limits: PageLimits) -> ChangePage:
-        """The first poll: from `now` on, from the `beginning`, or `after:<commit>`."""
+        """Run the first poll: from `now`, from the `beginning`, or `after:<commit>`."""
         if start == "now":
             return ChangePage((), self._head.commit_id, self.cursor_at(self._head.commit_id), None, True)
         line = self._line(self._head.commit_id)
@@ -125,14 +125,14 @@ class Feed:
         return self._answer(self._behind(line, found.commit_id if found is not None else name), limits, None)
 
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
-        """The next poll of whoever holds a cursor."""
+        """Run the next poll from a cursor."""
         after = read_token(cursor, "feed-cursor", self._binding, {"after": str})["after"]
         if after == self._head.commit_id:
             return ChangePage((), after, cursor, None, True)
         return self._answer(self._behind(self._line(self._head.commit_id), after), limits, cursor)
 
     def next_page(self, page: str, limits: PageLimits) -> ChangePage:
-        """The rest of a poll that stopped inside a commit."""
+        """Return the rest of a poll that stopped inside a commit."""
         fields = read_token(page, "feed-page", self._binding, {"cut": str, "commit": str, "position": list})
         line = self._line(fields["cut"])
         if line[-1].id not in {commit.id for commit in self._line(self._head.commit_id)}:
@@ -143,7 +143,7 @@ class Feed:
         return self._answer(line[at:], limits, None, fields["position"])
 
     def _line(self, head: str) -> list[Commit]:
-        """The commits from the first one to `head` along first parents."""
+        """Return the commits from the first one to `head` along first parents."""
         known = self._repository.all_commits()
         line: list[Commit] = []
         commit_id: str | None = head
@@ -162,12 +162,12 @@ class Feed:
             f"commit {after[:40]} is not on the first-parent line of branch '{self._binding['branch']}'"
         )
 
-    # -- answering -------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------
 
     def _answer(
         self, commits: list[Commit], limits: PageLimits, cursor: str | None, position: Any = None
     ) -> ChangePage:
-        """Whole commits as far as the limits go; the first one from a position on."""
+        """Return whole commits within the limits; the first one starts at a position."""
         cut = commits[-1].id if commits else self._head.commit_id
         blocks: list[CommitBlock] = []
         room = _PageBudget(limits)
@@ -183,7 +183,7 @@ class Feed:
                 break
             position = None
             if rest is not None and seen is not None:
-                # An answer that can end after a whole commit does.
+                # A result ends after a whole commit if it can.
                 break
             blocks.append(block)
             if rest is not None:
@@ -194,7 +194,7 @@ class Feed:
         return ChangePage(tuple(blocks), cut, self.cursor_at(last), None, last == cut)
 
     def _block(self, commit: Commit, room: _PageBudget, position: Any) -> tuple[CommitBlock, Any]:
-        """A commit's changes as far as there is room, and the position of the last one if more are left."""
+        """Return the changes of a commit that fit, and the position of the last one if more are left."""
         if commit.parent_id is None:
             # A graph is created empty.
             return CommitBlock(commit, ()), None
@@ -213,7 +213,7 @@ def read_block(
     limits: PageLimits | None = None,
     page: str | None = None,
 ) -> CommitBlock:
-    """What one commit changed, all of it or a page."""
+    """Return the changes of one commit, all of them or one page."""
     before, after = commit_pair(repository, commit)
     check_schema(before, after)
     binding = {"graph": repository.genesis_id, "commit": commit.id, "filter": _digest(wanted)}
@@ -228,14 +228,16 @@ def read_block(
 
 @dataclass
 class _PageBudget:
-    """What is left of a page."""
+    """The remaining capacity of a page."""
 
     limits: PageLimits
     changes: int = field(default=0)
     bytes: int = field(default=0)
 
     def take(self, changes: Iterator[CommitChange]) -> tuple[tuple[CommitChange, ...], Any]:
-        """The changes that fit, and where they end if more are left; the first change of a page always fits."""
+        """Return the changes that fit, and the position of the last if more are left; the first change of a page always
+        fits.
+        """
         taken: list[CommitChange] = []
         for change in changes:
             size = _size(change)
@@ -262,7 +264,7 @@ def _table(position: Any) -> tuple[int, str] | None:
 
 
 def _after(changes: Iterator[CommitChange], position: Any) -> Iterator[CommitChange]:
-    """The changes behind a position; they come in the same order every time."""
+    """Yield the changes after a position; their order is the same every time."""
     if position:
         for change in changes:
             if change.sort_key[:2] == (position[0], position[1]) and is_id(change.id, position[2]):

@@ -1,14 +1,14 @@
-"""One row through history: which commits changed it, and which commit last set each of its properties.
+"""History of one row: the commits that changed it, and the commit that last set each of its properties.
 
-History is walked from a commit back through all its parents, and simplified: a commit whose row equals that of a
-parent changed nothing and is passed over towards that parent, the first one where several do. So a change is told
-where it was made, on whatever branch that was, and a merge is told only where it made a row neither side had.
+History is traversed from a commit through all its parents and simplified: a commit whose row equals that of a parent
+changed nothing, and the traversal continues at that parent (the first, if several are equal). A change is therefore
+reported at the commit that made it, on whatever branch, and a merge only if it created a row that neither side had.
 
-The graph is not read again for every commit. Tables whose pin did not move are skipped, and a row is found by its
-place: the ids of a data file are looked through once, however many versions share the file.
+The graph is not read again for every commit. Tables whose pin did not change are skipped, and a row is found by its
+position: the ids of a data file are searched once, however many versions share the file.
 
-A cleanup may have taken old versions away. Then history ends with the oldest state that can still be read, told as
-`found`: the row was like this at that commit, and who made it so is not known any more.
+A cleanup may have removed old versions. History then ends with the oldest readable state, reported as `found`: the row
+had this content at that commit, and the commit that made it is unknown.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from omnigraph.versioning.write.repository import Repository
 Row = dict[str, Any]
 EntityOp = Literal["insert", "update", "delete", "found"]
 Rename = Callable[[str], Mapping[str, str]]
-"""Schema hash → the table's columns in that schema, and what they are called in the schema asked about."""
+"""Schema hash → the table's columns in that schema, and their names in the requested schema."""
 
 
 @dataclass(frozen=True)
 class EntityChange:
-    """What one commit did to one row."""
+    """The change of one row by one commit."""
 
     commit: Commit
     before: Row | None
     after: Row | None
     known: bool = True
-    """Whether the state before can still be read."""
+    """True if the previous state can still be read."""
 
     @property
     def op(self) -> EntityOp:
-        """What happened to the row."""
+        """The operation; `found` if the previous state is unknown."""
         return row_op(self.before, self.after) if self.known else "found"
 
     @property
@@ -53,7 +53,7 @@ class EntityChange:
         return differing(self.before, self.after)
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         return {
             "graph_commit_id": self.commit.id,
             "actor_id": self.commit.actor,
@@ -68,16 +68,16 @@ class EntityChange:
 
 @dataclass(frozen=True)
 class Blame:
-    """The value of a property, and the commit that last set it."""
+    """The value of a property and the commit that last set it."""
 
     property: str
     value: Any
     commit: Commit
     known: bool = True
-    """False when the value is at least as old as this commit, and older versions were cleaned up."""
+    """False if the value is at least as old as this commit and older versions were cleaned up."""
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         return {
             "property": self.property,
             "value": to_plain(self.value),
@@ -90,7 +90,7 @@ class Blame:
 
 
 class EntityHistory:
-    """One row of one table, at any commit; `rename` says what a schema's columns are called today."""
+    """One row of one table at any commit; `rename` maps the columns of a schema to their current names."""
 
     def __init__(self, repository: Repository, identity: Identity, row_id: str, rename: Rename) -> None:
         state = repository.state()
@@ -108,7 +108,7 @@ class EntityHistory:
         self._rows: dict[tuple[int, str], Row | None] = {}
 
     def row(self, commit_id: str) -> Row | None:
-        """The row as a commit left it, in the columns of today."""
+        """Return the row after a commit, with the current column names."""
         pin = self._pins.get(commit_id)
         if pin is None:
             return None
@@ -128,7 +128,7 @@ class EntityHistory:
         return {names[name]: value for name, value in found[0].items() if name in names}
 
     def _known(self, commit_id: str) -> bool:
-        """Whether the row can still be read as a commit left it."""
+        """Return True if the row after a commit can still be read."""
         try:
             self.row(commit_id)
         except Damaged as error:
@@ -138,7 +138,7 @@ class EntityHistory:
         return True
 
     def changes(self, start: str) -> Iterator[EntityChange]:
-        """Every change of the row that led to its state at `start`, newest first."""
+        """Yield every change of the row that led to its state at `start`, newest first."""
         queue = [(-self._commit(start).manifest_version, start)]
         seen = {start}
         while queue:
@@ -157,7 +157,9 @@ class EntityHistory:
                     heapq.heappush(queue, (-self._commit(parent).manifest_version, parent))
 
     def blame(self, start: str) -> list[Blame]:
-        """For each property of the row at `start`, the commit that last set it; nothing when there is no row."""
+        """Return, for each property of the row at `start`, the commit that last set it; nothing if the row does not
+        exist.
+        """
         row = self.row(start)
         if row is None:
             return []

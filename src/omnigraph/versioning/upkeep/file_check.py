@@ -1,4 +1,4 @@
-"""Compares the files of pinned table versions with the digests that were recorded when they were written."""
+"""Comparison of the files of pinned table versions with the digests recorded when they were written."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from omnigraph.versioning.write.repository import Repository
 
 @dataclass
 class Checked:
-    """Result for one table version."""
+    """The result for one table version."""
 
     damaged: list[str] = field(default_factory=list)
     unrecorded: int = 0
-    """Files that were written by a release that recorded no digests."""
+    """The number of files written by a release that did not record digests."""
 
 
 class Digests:
-    """Every recorded digest of a graph; each file is read once, whatever versions share it."""
+    """All recorded digests of a graph; each file is read once, however many versions share it."""
 
     def __init__(self, repository: Repository, recorded: Mapping[tuple[int, int], Mapping[str, str]]) -> None:
         self._tables = repository.tables
@@ -32,7 +32,7 @@ class Digests:
 
     @classmethod
     def recorded(cls, repository: Repository, state: State) -> Digests:
-        """Read the digests from the manifest; rows that cannot be read are reported elsewhere."""
+        """Read the digests from the manifest; unreadable rows are reported elsewhere."""
         found: dict[tuple[int, int], dict[str, str]] = {}
         for row in repository.manifest.scan(state.manifest, "object_type = 'table_version'").to_pylist():
             try:
@@ -44,7 +44,7 @@ class Digests:
         return cls(repository, found)
 
     def check(self, snapshot: Snapshot, key: str) -> Checked:
-        """Compare the files of a table version; the version itself first, because it names the others."""
+        """Compare the files of a table version, starting with its manifest, because it lists the others."""
         pinned = snapshot.tables[key]
         recorded = self._recorded.get((pinned.pin.table_id, pinned.pin.incarnation), {})
         checked = Checked()

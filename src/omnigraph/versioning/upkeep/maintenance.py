@@ -1,9 +1,9 @@
-"""Keeps a graph fast and small: compaction, indexes, collection of what nobody can reach.
+"""Maintenance: compaction, indexes, and removal of unreachable data.
 
-Compaction and indexes never change rows, so they are published like any write, as one commit with the
-new pins; when the branch moved meanwhile they are planned again. Collection works from what is retained (`retention`),
-never from what looks old. Ages are measured by the store's clock, and only decide what is worth removing: that nothing
-is removed which a write on its way is about to publish is ensured by a fence (`reclaim`).
+Compaction and indexing never change rows. They are published like any write, as one commit with the new pins; if the
+branch moved, they are planned again. A cleanup starts from what is retained (`retention`), never from what looks old.
+Ages are measured by the store's clock and only decide what is worth removing. A fence (`reclaim`) ensures that no
+version is removed that a concurrent write is about to publish.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 GRACE = timedelta(minutes=15)
-"""How long a version nobody pins is presumed to be on its way to a publish."""
+"""How long an unpinned version is presumed to belong to a write in progress."""
 
 _AHEAD_MAX = timedelta(days=1)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -47,7 +47,7 @@ Wanted = Mapping[str, Sequence[IndexSpec]]
 
 @dataclass(frozen=True)
 class TableStats:
-    """What maintenance did to one table."""
+    """The result of maintenance for one table."""
 
     table_key: str
     fragments_before: int
@@ -56,7 +56,7 @@ class TableStats:
     pending: tuple[PendingIndex, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         return {
             "table_key": self.table_key,
             "fragments_removed": self.fragments_before if self.committed else 0,
@@ -77,7 +77,7 @@ class CleanupStats:
     error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form that all interfaces show."""
         return {
             "table_key": self.table_key,
             "old_versions_removed": self.old_versions_removed,
@@ -93,12 +93,12 @@ class _MaintenancePlan:
 
 
 def optimize(repository: Repository, branch: str = MAIN, *, wanted: Wanted | None = None) -> list[TableStats]:
-    """Compact every table of a branch and bring its indexes up to date, in one commit; none if all is well."""
+    """Compact every table of a branch and update its indexes in one commit; no commit if nothing changes."""
     return _maintain(repository, branch, "optimize", wanted or {}, compact=True)
 
 
 def ensure_indices(repository: Repository, branch: str, wanted: Wanted) -> list[TableStats]:
-    """Build the indexes that are missing, in one commit; none if none is."""
+    """Build the missing indexes in one commit; no commit if none is missing."""
     return _maintain(repository, branch, "ensure_indices", wanted, compact=False)
 
 
@@ -124,7 +124,7 @@ def _improve(plan: _MaintenancePlan, key: str, table: Table, specs: Sequence[Ind
     if compact:
         current = compacted(table, always=True)
         reach("optimize.compacted")
-    # Text and vector indexes lose hits once rows were deleted and compacted away; they are built anew.
+    # Text and vector indexes miss results after deleted rows were compacted away, so they are rebuilt.
     moved = current is not table
     stale = moved or (compact and uncovered_rows(current))
     staged, pending = stage_indexes(current, specs, rebuild=stale)
@@ -146,13 +146,13 @@ def cleanup(
     confirm: bool = False,
     grace: timedelta = GRACE,
 ) -> list[CleanupStats]:
-    """Remove table versions that only forgotten commits pin.
+    """Remove table versions that no retained commit pins.
 
-    A commit is retained when it is one of a branch's newest `keep`, or younger than `older_than`; heads, fork
-    points and whatever two branches would be merged on always are, and so is what was a head within the `grace`,
-    because somebody may still read it or write on top of it. Without `confirm` nothing is removed, and the
-    counts say what would be. A grace of zero states that no other process uses the graph: then ages do not matter,
-    and files of unfinished writes are removed too.
+    A commit is retained if it is one of a branch's newest `keep` commits or newer than `older_than`. Heads, fork points
+    and the merge bases of any two branches are always retained, and so is every commit that was a head within `grace`,
+    because a process may still read it or write on top of it. Without `confirm` nothing is removed, and the counts show
+    what would be removed. A grace of zero states that no other process uses the graph: ages then do not matter, and
+    files of unfinished writes are removed too.
     """
     if keep is None and older_than is None:
         raise InputError(
@@ -166,7 +166,7 @@ def cleanup(
     if confirm:
         _check_clock(now)
     state = repository.state()
-    # An object store gives times in whole seconds: the newest versions can be as old as `now`.
+    # An object store reports times in whole seconds: the newest versions can be as old as `now`.
     before = now - grace if grace else _END_OF_TIME
     listed, stats = _list_tables(repository, state)
     written = {(*identity, file.version): file.written_at for identity, files in listed.items() for file in files}
@@ -203,7 +203,7 @@ def cleanup(
         error = done if isinstance(done, str) else None
         versions, size = (0, 0) if isinstance(done, str) else (len(done.versions), done.bytes)
         stats[identity] = CleanupStats(row.key, row.folder, versions, size, error)
-    # Where there is a graph, the claim of its creator is not needed any more.
+    # Once the graph exists, the claim of its creator is not needed.
     repository.objects.delete(layout.INIT_CLAIM)
     repository.objects.remove_unfinished(before)
     remove_unfinished(repository.tables, layout.MANIFEST, before)
@@ -211,7 +211,7 @@ def cleanup(
 
 
 def _check_clock(now: datetime) -> None:
-    """Lance removes files that no version refers to once they are a week old by the clock of this host."""
+    """Refuse a host clock that is far ahead: by that clock, Lance removes unreferenced files that are a week old."""
     ahead = datetime.fromtimestamp(system_clock() / 1_000_000, UTC) - now
     if ahead > _AHEAD_MAX:
         raise StorageError(
@@ -224,7 +224,7 @@ def _check_clock(now: datetime) -> None:
 def _list_tables(
     repository: Repository, state: State
 ) -> tuple[dict[TableId, list[VersionFile]], dict[TableId, CleanupStats]]:
-    """The versions of each table; for a table that cannot be listed, the reason."""
+    """Return the versions of each table, and the error for each table that cannot be listed."""
     listed: dict[TableId, list[VersionFile]] = {}
     failed: dict[TableId, CleanupStats] = {}
     for identity, row in sorted(state.tables.items()):
@@ -238,7 +238,7 @@ def _list_tables(
 def _remove(
     repository: Repository, garbage: Garbage, before: datetime, *, no_writers: bool
 ) -> dict[str, Removed | str]:
-    """Remove garbage; folder → what was removed, or why it was not."""
+    """Remove garbage; return folder → what was removed, or the reason why it was not."""
     done: dict[str, Removed | str] = {}
 
     def remove_from(folder: str, versions: list[int] | None) -> None:

@@ -1,12 +1,12 @@
-"""Removal of table versions without a race against the writers that may be about to publish them.
+"""Removal of table versions without a race against writers that may be about to publish them.
 
-A version that no commit pins is garbage, or a write on its way; its age does not tell. So the versions to remove are
-fenced first: one manifest row lists them, published as a compare-and-swap from a state in which nothing pins them. From
-then on a publish that would pin one of them fails and starts over. Then they are removed, and last the row. A publish
-checks both, the rows of the state it replaces and that its versions exist, in this order; so it either sees the row,
-or finds the version gone, or comes before the fence.
+A version that no commit pins is garbage or belongs to a write in progress; its age does not decide which. The versions
+to remove are therefore fenced first: one manifest row lists them, published as a compare-and-swap from a state in which
+nothing pins them. From then on, a publish that would pin one of them fails and starts over. Then the versions are
+removed, and finally the row. A publish checks two things in this order: the fences of the state that it replaces, and
+that its versions exist. So it sees the fence, or finds the version gone, or precedes the fence.
 
-A cleanup that dies leaves its row. The versions it lists stay fenced, and the next cleanup removes them.
+A cleanup that dies leaves its row. The versions in it stay fenced, and the next cleanup removes them.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ Remove = Callable[[str, list[int] | None], None]
 
 @dataclass
 class Garbage:
-    """What a cleanup is going to remove, planned on one state of the manifest."""
+    """What a cleanup removes, planned on one state of the manifest."""
 
     planned_on: State
     versions: dict[str, set[int]] = field(default_factory=dict)
-    """Folder → versions of a table that the manifest knows."""
+    """Folder → versions to remove, for tables in the manifest."""
     folders: set[str] = field(default_factory=set)
-    """Folders of tables that the manifest does not know."""
+    """Folders to remove of tables that are not in the manifest."""
     present: dict[str, set[int]] = field(default_factory=dict)
-    """Folder → every version that is there."""
+    """Folder → all existing versions."""
     unknown: set[str] = field(default_factory=set)
-    """Every folder that the manifest does not know, old or not."""
+    """All folders that are not in the manifest, whatever their age."""
 
 
 def reclaim(repository: Repository, garbage: Garbage, remove: Remove) -> None:
-    """Fence what is to be removed, remove it, and lift the fence."""
+    """Fence the garbage, remove it, and lift the fence."""
     token = new_ulid(repository.clock())
     fenced: Reclaim = Reclaim(token, {})
     finished: list[str] = []
@@ -63,7 +63,7 @@ def reclaim(repository: Repository, garbage: Garbage, remove: Remove) -> None:
         try:
             remove(folder, None if versions is None else sorted(versions))
         except OmniGraphError:
-            # The caller reports it; what could not be removed stays fenced.
+            # The caller reports the error; versions that could not be removed stay fenced.
             failed[folder] = versions
         reach("cleanup.table")
     if fenced.tables:
@@ -74,14 +74,14 @@ def reclaim(repository: Repository, garbage: Garbage, remove: Remove) -> None:
 
 
 def _plan(repository: Repository, garbage: Garbage, state: State, token: str) -> tuple[Reclaim, list[str]]:
-    """What can be fenced in a state, and the rows of dead cleanups that are not needed any more."""
+    """Return the fence for a state, and the rows of dead cleanups that are obsolete."""
     identities: Mapping[str, TableId] = {row.folder: identity for identity, row in state.tables.items()}
     pinned = pinned_versions(state)
     for identity, versions in _pinned_since(repository, garbage.planned_on, state).items():
         pinned.setdefault(identity, set()).update(versions)
     tables: dict[str, frozenset[int] | None] = {}
     for folder, versions in garbage.versions.items():
-        # A table never leaves the manifest, so the folder is known.
+        # Tables are never removed from the manifest, so the folder is known.
         chosen = versions - pinned.get(identities[folder], set())
         if chosen:
             tables[folder] = frozenset(chosen)
@@ -100,13 +100,15 @@ def _plan(repository: Repository, garbage: Garbage, state: State, token: str) ->
 
 
 def _is_covered(garbage: Garbage, folder: str, fenced: frozenset[int] | None) -> bool:
-    """Whether the listing of a table is newer than the fence of another cleanup: then it shows what is left of it."""
+    """Return True if the listing of a table is newer than the fence of another cleanup, so it shows what that cleanup
+    left.
+    """
     present = garbage.present.get(folder)
     return fenced is None or (bool(present) and max(fenced) < max(present or ()))
 
 
 def _pinned_since(repository: Repository, before: State, state: State) -> dict[TableId, set[int]]:
-    """Table → the versions that commits pin which were published after a state."""
+    """Return table → versions pinned by commits that were published after a state."""
     if state.version == before.version:
         return {}
     condition = f"object_type = 'graph_commit' AND table_version > {before.version}"

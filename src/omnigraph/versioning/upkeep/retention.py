@@ -1,9 +1,9 @@
-"""Which table versions a cleanup retains.
+"""Retention: the table versions that a cleanup keeps.
 
-The age of a commit is measured by two clocks, the writer's (`created_at`) and the store's (the time of the table
-versions it wrote), and along a line of history it never decreases: a commit is at least as young as every commit before
-it. So a writer whose clock is slow cannot make its commit, or the commits before it, look old. A time in the future is
-no time; then the store's counts alone.
+The age of a commit is measured by two clocks, the writer's (`created_at`) and the store's (the write times of its table
+versions), and is monotonic along a line of history: a commit is never older than a commit before it. A writer with a
+slow clock therefore cannot make its commit, or the commits before it, look old. A writer's time in the future is
+ignored; then the store's time counts alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TableId = tuple[int, int]
 """Table id and incarnation."""
 
 Written = Mapping[tuple[int, int, int], datetime]
-"""Table id, incarnation and Lance version → when the store wrote the version."""
+"""Table id, incarnation and Lance version → time at which the store wrote the version."""
 
 
 def live_versions(
@@ -33,12 +33,12 @@ def live_versions(
     since: datetime | None,
     in_use_since: datetime,
 ) -> dict[TableId, set[int]]:
-    """Table → the versions that a head, a tag or a retained commit pins."""
+    """Return table → versions that a head, a tag or a retained commit pins."""
     commits = repository.all_commits(state)
     pins = repository.all_pins(state)
     heads = state.heads()
     times = _CommitTimes(commits, pins, written, microseconds(now))
-    # Without the rows of their base, two branches could not be merged any more.
+    # Without the rows of their merge base, two branches could no longer be merged.
     retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
     for head in heads:
         retained.add(head.commit_id)
@@ -53,7 +53,7 @@ def live_versions(
 
 
 def pinned_versions(state: State) -> dict[TableId, set[int]]:
-    """Table → the versions that some branch's head or some tag pins."""
+    """Return table → versions that a head or a tag pins."""
     pinned: dict[TableId, set[int]] = {}
     for pin in state.protected_pins():
         pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
@@ -61,7 +61,7 @@ def pinned_versions(state: State) -> dict[TableId, set[int]]:
 
 
 class _CommitTimes:
-    """The time of each commit: never before that of its parent."""
+    """The time of each commit; never earlier than that of its parent."""
 
     def __init__(
         self, commits: Mapping[str, Commit], pins: Mapping[str, tuple[Pin, ...]], written: Written, now_us: int
@@ -73,7 +73,7 @@ class _CommitTimes:
         self._known: dict[str, int] = {}
 
     def of(self, commit_id: str) -> int:
-        """Microseconds since the epoch."""
+        """Return the time in microseconds since the epoch."""
         line: list[Commit] = []
         commit = self._commits.get(commit_id)
         while commit is not None and commit.id not in self._known:

@@ -1,10 +1,10 @@
-"""Re-reads a graph and proves its invariants. Reports; changes nothing.
+"""Verification: re-reads a graph, checks its invariants and reports violations; changes nothing.
 
-What must hold: the stamp is ours; no manifest row is there twice, and each can be read; every head and every
-tag names a commit that exists, with the same pins; every commit's parents exist; manifest versions only grow along
-parents; every pinned version opens, has the rows its pin counts and was made by the commit that published
-it; ids are unique; and as far as the caller says what its schema means, every table's columns are those of
-its type and edges end at nodes that exist.
+The invariants: The stamp is valid. Every manifest row is unique and readable. Every head and tag refers to an existing
+commit with the same pins. All parents of commits exist, and manifest versions increase from parent to child. Every
+pinned version opens, has the number of rows in its pin and was made by the commit that published it. Ids are unique. If
+the caller supplies the meaning of the schema, the columns of every table match its type, and edges end at existing
+nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from omnigraph.versioning.write.transaction import COMMIT_PROPERTY
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that should hold and does not."""
+    """A violated invariant."""
 
     where: str
     what: str
@@ -38,7 +38,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class EdgeEnds:
-    """Which tables an edge table's ends are in."""
+    """The node tables that contain the endpoints of an edge table."""
 
     edge_key: str
     src_key: str
@@ -47,7 +47,7 @@ class EdgeEnds:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a schema says: the columns of each table, and where edges end."""
+    """What a schema requires: the columns of each table, and the endpoints of edges."""
 
     columns: Mapping[str, pa.Schema]
     edges: Sequence[EdgeEnds]
@@ -60,7 +60,7 @@ _PinnedVersion = tuple[int, int, int]
 def verify(
     repository: Repository, expected: Callable[[Snapshot], Expected] | None = None, *, deep: bool = False
 ) -> list[Problem]:
-    """Check everything that can be reached from a head or tag; `expected` tells what the schema of a snapshot means.
+    """Check everything reachable from a head or tag; `expected` returns what the schema of a snapshot requires.
 
     With `deep`, the bytes of every file are compared with the digest recorded when it was written. A table with a
     damaged file is not read further.
@@ -98,7 +98,7 @@ def _tables(
     opened: dict[_PinnedVersion, list[Problem]],
     digests: Digests | None,
 ) -> list[Problem]:
-    """What is wrong with the tables of a snapshot; one that was looked at before is not read again."""
+    """Return the problems of a snapshot's tables; a version that was already checked is not read again."""
     problems: list[Problem] = []
     for key, table in snapshot.tables.items():
         spot = (table.pin.table_id, table.pin.incarnation, table.pin.lance_version)
@@ -111,7 +111,7 @@ def _tables(
 
 
 def _file_problems(snapshot: Snapshot, key: str, pin: Pin, digests: Digests) -> list[Problem]:
-    """What is wrong with the bytes of the files of a version."""
+    """Return the problems of the files of a version."""
     where = f"{key} at version {pin.lance_version}"
     try:
         checked = digests.check(snapshot, key)
@@ -124,7 +124,7 @@ def _file_problems(snapshot: Snapshot, key: str, pin: Pin, digests: Digests) -> 
 
 
 def _tags(state: State, problems: list[Problem]) -> list[Tag]:
-    """Every tag, unless they cannot be read."""
+    """Return all tags; a failure to read them is added to `problems`."""
     try:
         return state.tags()
     except OmniGraphError as error:
@@ -146,7 +146,7 @@ def _tag(repository: Repository, state: State, tag: Tag) -> list[Problem]:
 
 
 def _commits(repository: Repository, state: State, problems: list[Problem]) -> dict[str, Commit]:
-    """Every commit that can be read; what is wrong with the others goes to `problems`."""
+    """Return all readable commits; errors of the others are added to `problems`."""
     commits: dict[str, Commit] = {}
     for row in repository.manifest.scan(state.manifest, "object_type = 'graph_commit'").to_pylist():
         try:
@@ -159,7 +159,7 @@ def _commits(repository: Repository, state: State, problems: list[Problem]) -> d
 def _makers(
     repository: Repository, state: State, commits: Mapping[str, Commit], problems: list[Problem]
 ) -> dict[_PinnedVersion, str]:
-    """Table version → the commit that wrote its rows, where one did."""
+    """Return table version → commit that wrote its rows, if recorded."""
     by_version = {commit.manifest_version: commit.id for commit in commits.values()}
     makers: dict[_PinnedVersion, str] = {}
     for row in repository.manifest.scan(state.manifest, "object_type = 'table_version'").to_pylist():
@@ -174,7 +174,7 @@ def _makers(
 
 
 def _heads(state: State, problems: list[Problem]) -> list[Head]:
-    """Every head that can be read; what is wrong with the others goes to `problems`."""
+    """Return all readable heads; errors of the others are added to `problems`."""
     heads: list[Head] = []
     try:
         for branch in state.branches():
@@ -232,7 +232,7 @@ def _lineage(commits: Mapping[str, Commit]) -> list[Problem]:
 
 
 def _continues(commit: Commit, parent: Commit) -> bool:
-    """Whether a commit follows its parent on one line, or is the first of a line that was forked there."""
+    """Return True if a commit follows its parent on the same line, or is the first of a line forked at the parent."""
     same = (commit.branch, commit.since, commit.fork_commit_id) == (parent.branch, parent.since, parent.fork_commit_id)
     return same or (commit.fork_commit_id == parent.id and commit.since > parent.manifest_version)
 

@@ -13,7 +13,7 @@ _LONGEST = 200
 
 
 def check_tag_name(name: str) -> str:
-    """Validate a tag name like a branch name; refuse names that could be commit ids, because points would be ambiguous."""
+    """Validate a tag name like a branch name; refuse `main` and commit ids, which would be ambiguous as points."""
     name = _check_name(name, "tag")
     if name == MAIN or _ULID.fullmatch(name):
         raise InputError(f"'{name}' cannot be a tag name: it is ambiguous")

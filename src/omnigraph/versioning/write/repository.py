@@ -304,7 +304,7 @@ class Repository:
             self._lost_races[branch] = self.clock()
 
     def is_contended(self, branch: str) -> bool:
-        """Return True if a race was lost on the branch recently. A write then waits in line instead of staging in vain."""
+        """Return True if a race was lost on the branch recently; a write then queues instead of staging in vain."""
         with self._lock:
             lost_at = self._lost_races.get(branch)
         return lost_at is not None and self.clock() - lost_at < _CONTENDED_US
@@ -414,7 +414,7 @@ class Repository:
         return self._snapshot_of(state, branch, *pinned)
 
     def find_point(self, name: str, state: State | None = None) -> Snapshot | None:
-        """Return the graph at the commit that a name denotes: a commit id, a tag, a branch or a unique prefix of an id."""
+        """Return the graph at the commit that a name denotes: a commit id, a tag, a branch or a unique id prefix."""
         state = state or self.state()
         tag = state.find_tag(name)
         found = self.find_commit(tag.commit_id if tag is not None else name, state)

@@ -216,7 +216,7 @@ class Transaction:
     # -- commit ----------------------------------------------------------------------------------
 
     def commit(self) -> Commit | None:
-        """Write and publish everything and return the commit; None if nothing changes, and then nothing is left behind."""
+        """Write and publish all changes and return the commit; None, with nothing left behind, if nothing changes."""
         self._check_keys()
         repository, options = self.repository, self.options
         now = repository.clock()
@@ -275,7 +275,7 @@ class Transaction:
         *,
         indexes: bool = False,
     ) -> dict[str, str]:
-        """Return the digests of the files of a new version; start over if a cleanup removes the files in the meantime."""
+        """Return the digests of the files of a new version; start over if a cleanup removes the files meanwhile."""
         try:
             return record_digests(table, before, known, indexes=indexes)
         except Damaged as error:
@@ -397,7 +397,7 @@ class Transaction:
                 raise _collected(key)
 
     def _check(self, state: State, commit_id: str) -> Head:
-        """Check that the branch did not move since the snapshot and that this commit was not fenced; return the head."""
+        """Check that the branch did not move since the snapshot and this commit was not fenced; return the head."""
         options = self.options
         head = state.get_head(options.branch)
         if any(state.is_aborted(fenced) for fenced in (commit_id, *self._jobs)):
@@ -533,7 +533,7 @@ def write(
 
 
 def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
-    """Return True if files are missing because the branch moved and a cleanup removed the version the write started on."""
+    """Return True if files are missing because the branch moved and a cleanup removed the write's base version."""
     if transaction is None or error.code not in ("missing_file", "version_reclaimed"):
         return False
     snapshot = transaction.snapshot
