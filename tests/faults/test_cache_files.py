@@ -1,4 +1,4 @@
-"""Damaged, mixed and vanishing files of the disk cache: they cost time, never a wrong answer or a raw exception."""
+"""Damaged, mixed and vanishing files of the disk cache cost time, but never cause a wrong result or a raw exception."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def extend(data: bytes, chance: random.Random) -> bytes:
 
 
 def edit(data: bytes, chance: random.Random) -> bytes:
-    """A digit of the description changes; for arrays, some byte."""
+    """Change a digit of the description; for arrays, some byte."""
     digits = [at for at, byte in enumerate(data) if 48 <= byte <= 57]
     if not digits:
         return flip(data, chance)
@@ -105,7 +105,7 @@ DAMAGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (flip, overwrite,
 
 
 def damage(folder: Path, chance: random.Random) -> bool:
-    """Damage the cache in one way; whether some entry holds other bytes than were written."""
+    """Damage the cache in one way; return True if some entry now has other bytes than were written."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
     file = chance.choice(files)
     if chance.random() < 0.3:
@@ -149,17 +149,17 @@ def damaged_files(path: Path, rounds: int, caplog: pytest.LogCaptureFixture) -> 
         assert not og.open(path).verify(), number
 
 
-def test_damaged_cache_files(tmp_path, caplog):
+def test_damaged_cache_files_never_change_results(tmp_path, caplog):
     damaged_files(tmp_path / "graph", SHORT, caplog)
 
 
 @pytest.mark.long
-def test_many_damaged_cache_files(tmp_path, caplog):
+def test_damaged_cache_files_never_change_results_long(tmp_path, caplog):
     damaged_files(tmp_path / "graph", LONG, caplog)
 
 
-def test_arrays_that_do_not_fit_together_are_refused(tmp_path):
-    """Checksums that match do not make an array fit: kernels use indexes without checks."""
+def test_inconsistent_arrays_are_refused(tmp_path):
+    """Matching checksums do not make arrays consistent, and kernels use indexes without bounds checks."""
     path = tmp_path / "graph"
     graph = new_graph(path, random.Random(3))
     expected = answers(graph)
@@ -180,7 +180,7 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path):
 
 
 def swapped_folders(path: Path, seconds: float) -> int:
-    """Open and read a graph while its folder is swapped with another one of the same shape; how many reads."""
+    """Open and read a graph while its folder is swapped with another one of the same shape; return the number of reads."""
     places = [path.with_name("one"), path.with_name("two")]
     expected = []
     for number, place in enumerate(places):
@@ -224,10 +224,10 @@ def swapped_folders(path: Path, seconds: float) -> int:
     return reads
 
 
-def test_reads_while_the_folder_is_swapped(tmp_path):
+def test_reads_while_folder_is_swapped(tmp_path):
     assert swapped_folders(tmp_path / "graph", 2.0)
 
 
 @pytest.mark.long
-def test_reads_while_the_folder_is_swapped_for_long(tmp_path):
+def test_reads_while_folder_is_swapped_long(tmp_path):
     assert swapped_folders(tmp_path / "graph", 300.0)

@@ -1,9 +1,8 @@
-"""Real processes die by SIGKILL at every step of every operation; the graph stays whole.
+"""Real processes are killed with SIGKILL at every step of every operation; the graph stays consistent.
 
-Each case copies a small graph, lets a process die in it, and then asks for everything at once: the old or
-the new commit is there with both its tables; what the dead process noted is settled by the manifest,
-reported and audited once; the next write works; the graph verifies; and what was left behind can be
-collected to the last file.
+Each case copies a small graph, kills a process that works on it, and then checks everything: the old or the new commit
+exists with both its tables; the intent of the dead process is resolved by the manifest, reported and logged once; the
+next write works; the graph verifies; and every leftover file can be removed.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ COMMIT_DIES_AT = [
     *(f"intent.{step}={passes}:kill" for step in ("write", "written", "delete") for passes in (0, 1)),
     *(f"publish.{step}={passes}:kill" for step in ("before_commit", "after_commit") for passes in (0, 1)),
 ]
-"""Two commits of two tables each: the first or the second dies."""
+"""Two commits of two tables each; the process dies in the first or in the second."""
 
 MANIFEST_DIES_AT = [
-    # The tail of the manifest is sealed at 64 rows, three a commit; old versions go at version 64.
+    # The tail of the manifest is sealed at 64 rows, three per commit; old versions are dropped at version 64.
     *(f"publish.{step}={passes}:kill" for step in ("before_commit", "after_commit") for passes in (17, 18, 19)),
     "publish.after_commit=59:kill",
     "publish.after_commit=60:kill",
@@ -46,7 +45,7 @@ RECOVERY_DIES_AT = [
     *(("table.promoted=1:kill", f"publish.{step}=kill") for step in ("before_commit", "after_commit")),
     *(("publish.after_commit=kill", f"recovery.{step}=kill") for step in ("listed", "audited")),
 ]
-"""Where the write died, and where the recovery: what landed is neither fenced nor collected."""
+"""Where the write died, and where the recovery died. A commit that landed is neither fenced nor removed."""
 
 OPTIMIZE_DIES_AT = [
     "optimize.compacted=0:kill",
@@ -60,7 +59,7 @@ OPTIMIZE_DIES_AT = [
 CLEANUP_DIES_AT = ["cleanup.planned=kill", "cleanup.fenced=kill", "cleanup.table=0:kill", "cleanup.table=1:kill"]
 
 LANDED = ("publish.after_commit", "intent.delete")
-"""Where a commit that died has happened all the same."""
+"""Failpoints at which the commit of a killed process has landed."""
 
 
 def names(cases: list[str]) -> set[str]:
@@ -91,14 +90,14 @@ def root(seeded: Path, tmp_path: Path) -> Path:
 
 
 def die(tmp_path: Path, root: Path, do: str, failpoints: str = "", **what: object) -> Worker:
-    """Run a worker that must die by SIGKILL."""
+    """Run a worker that must be killed by SIGKILL."""
     with Worker(tmp_path, root, do, failpoints=failpoints, **what) as worker:
         assert worker.end() == -signal.SIGKILL, worker.trouble()
     return worker
 
 
 @pytest.mark.parametrize("case", COMMIT_DIES_AT)
-def test_a_commit_dies(case, root, tmp_path):
+def test_kill_during_commit(case, root, tmp_path):
     worker = die(tmp_path, root, "commits", case, count=2)
     settled = settle(root)
     graph = og.open(root)
@@ -112,7 +111,7 @@ def test_a_commit_dies(case, root, tmp_path):
 
 
 @pytest.mark.parametrize("case", MANIFEST_DIES_AT)
-def test_a_commit_dies_while_the_manifest_is_folded_or_trimmed(case, root, tmp_path):
+def test_kill_during_commit_that_seals_or_trims_the_manifest(case, root, tmp_path):
     worker = die(tmp_path, root, "commits", case, count=passes_before(case) + 1)
     assert len(worker.wrote()) == passes_before(case)
     settle(root)
@@ -121,7 +120,7 @@ def test_a_commit_dies_while_the_manifest_is_folded_or_trimmed(case, root, tmp_p
 
 
 @pytest.mark.parametrize("case", INIT_DIES_AT)
-def test_an_init_dies(case, tmp_path):
+def test_kill_during_init(case, tmp_path):
     root = tmp_path / "graph"
     die(tmp_path, root, "init", case)
     if case.startswith("init.after_manifest"):
@@ -137,7 +136,7 @@ def test_an_init_dies(case, tmp_path):
 
 
 @pytest.mark.parametrize(("write_dies_at", "case"), RECOVERY_DIES_AT)
-def test_a_recovery_dies(write_dies_at, case, root, tmp_path):
+def test_kill_during_recovery(write_dies_at, case, root, tmp_path):
     die(tmp_path, root, "commits", write_dies_at, count=1)
     die(tmp_path, root, "recover", case)
     assert len(settle(root).notes) == 1
@@ -145,7 +144,7 @@ def test_a_recovery_dies(write_dies_at, case, root, tmp_path):
     collect(check_usable(root))
 
 
-def test_a_recovery_meets_a_compaction_that_rewrote_an_index(root, tmp_path):
+def test_recovery_after_compaction_that_rewrote_an_index(root, tmp_path):
     og.open(root).ensure_indices()
     die(tmp_path, root, "commits", "table.promoted=1:kill", count=1)
     repository = Repository.open(root)
@@ -157,7 +156,7 @@ def test_a_recovery_meets_a_compaction_that_rewrote_an_index(root, tmp_path):
 
 
 @pytest.mark.parametrize("case", OPTIMIZE_DIES_AT)
-def test_an_optimize_dies(case, root, tmp_path):
+def test_kill_during_optimize(case, root, tmp_path):
     before = og.open(root).commits()
     die(tmp_path, root, "optimize", case)
     settle(root)
@@ -168,7 +167,7 @@ def test_an_optimize_dies(case, root, tmp_path):
 
 
 @pytest.mark.parametrize("case", CLEANUP_DIES_AT)
-def test_a_cleanup_dies(case, root, tmp_path):
+def test_kill_during_cleanup(case, root, tmp_path):
     die(tmp_path, root, "cleanup", case)
     settle(root)
     check_sound(og.open(root), seeds(SEEDED))
@@ -201,12 +200,12 @@ def die_at_calls(root: Path, tmp_path: Path, step: int) -> None:
     assert not outcomes[0]
 
 
-def test_a_commit_dies_at_store_calls(seeded, tmp_path):
+def test_kill_during_commit_at_store_calls(seeded, tmp_path):
     die_at_calls(seeded, tmp_path, step=5)
 
 
 @pytest.mark.long
-def test_a_commit_dies_at_every_store_call(seeded, tmp_path):
+def test_kill_during_commit_at_every_store_call(seeded, tmp_path):
     die_at_calls(seeded, tmp_path, step=1)
 
 
@@ -214,7 +213,7 @@ def test_a_commit_dies_at_every_store_call(seeded, tmp_path):
 
 
 def merge_dies_at_calls(tmp_path: Path, step: int) -> None:
-    """Both tables merged row by row, and the process gone at any call: the target is as before, or merged."""
+    """Merge both tables row by row and kill the process at any call: the target is unchanged or merged."""
     root = tmp_path / "two-sides"
     graph = new_graph(root, SEEDED)
     repository = repository_of(graph)
@@ -246,25 +245,25 @@ def merge_dies_at_calls(tmp_path: Path, step: int) -> None:
     assert not outcomes[0]
 
 
-def test_a_merge_dies_at_store_calls(tmp_path):
+def test_kill_during_merge_at_store_calls(tmp_path):
     merge_dies_at_calls(tmp_path, step=14)
 
 
 @pytest.mark.long
-def test_a_merge_dies_at_every_store_call(tmp_path):
+def test_kill_during_merge_at_every_store_call(tmp_path):
     merge_dies_at_calls(tmp_path, step=1)
 
 
 # -- at any time -------------------------------------------------------------------------------------
 
 
-def test_writers_die_at_any_time(tmp_path):
+def test_kill_writers_at_random_times(tmp_path):
     done = storm(tmp_path, kills=12, writers=2, seconds=40)
     assert done.kills >= 6
 
 
 @pytest.mark.long
-def test_writers_die_at_any_time_for_long(tmp_path, record_property):
+def test_kill_writers_at_random_times_long(tmp_path, record_property):
     done = storm(tmp_path, kills=520, writers=4, seconds=1800)
     record_property("figures", str(done))
     print(done)  # noqa: T201 (the figures of the run; shown with -s)

@@ -1,4 +1,4 @@
-"""A request that landed, and whose answer was lost: settled by reading, never done twice."""
+"""Requests that landed but whose responses were lost: the outcome is determined by reading, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 def lose_one_answer(monkeypatch: pytest.MonkeyPatch, method: str, failure: Exception) -> None:
-    """Let one call do its work, and answer with a failure."""
+    """Let one call succeed, and raise a failure instead of returning."""
     do = getattr(ManifestTable, method)
     lost: list[bool] = []
 
@@ -36,7 +36,7 @@ def lose_one_answer(monkeypatch: pytest.MonkeyPatch, method: str, failure: Excep
     monkeypatch.setattr(ManifestTable, method, call)
 
 
-# A client that repeats a conditional put after a broken connection is told that the object is there: its own.
+# A client that repeats a conditional put after a broken connection finds the object that it wrote itself.
 FAILURES = [StorageError("connection reset"), PublishConflict()]
 
 
@@ -64,7 +64,7 @@ def test_a_branch_is_deleted_once(repository, monkeypatch, failure):
     assert repository.branches() == ["main"]
 
 
-def test_a_branch_somebody_made_anew_is_not_deleted_in_its_place(repository, monkeypatch):
+def test_a_recreated_branch_is_not_deleted_instead(repository, monkeypatch):
     repository.create_branch("mine")
     other = Repository.open(repository.location.uri)
     publish = ManifestTable.publish
@@ -80,14 +80,14 @@ def test_a_branch_somebody_made_anew_is_not_deleted_in_its_place(repository, mon
     assert repository.branches() == ["main", "mine"]
 
 
-def test_an_init_that_landed_has_landed(tmp_path, monkeypatch):
+def test_an_init_that_landed_succeeds(tmp_path, monkeypatch):
     lose_one_answer(monkeypatch, "create", PublishConflict())
     graph = og.init(tmp_path / "graph", SCHEMA)
     assert len(check_sound(graph, [])) == 1
     assert (tmp_path / "graph" / "_schema.pg").read_text() == SCHEMA
 
 
-def test_a_note_that_cannot_be_taken_away_is_no_failure(repository):
+def test_an_intent_that_cannot_be_deleted_is_no_failure(repository):
     with arm("intent.delete"):
         commit = add_pair(repository, "once")
     graph = og.open(repository.location.uri)
@@ -95,7 +95,7 @@ def test_a_note_that_cannot_be_taken_away_is_no_failure(repository):
     check_sound(graph, ["seed-0", "once"])
 
 
-def test_a_note_of_a_table_that_is_gone_blocks_nobody(repository):
+def test_an_intent_for_a_missing_table_blocks_no_recovery(repository):
     note = {
         "schema_version": 1,
         "operation_id": "operation-1",

@@ -1,4 +1,4 @@
-"""A graph opened to read is not changed by anything, whatever is asked of it."""
+"""Operations on a graph opened read-only never change it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ATTEMPTS = {
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS)
-def test_nothing_changes(tmp_path, attempt):
+def test_read_only_operations_change_nothing(tmp_path, attempt):
     root = tmp_path / "graph"
     new_graph(root, 3)
-    # A note that asks to be settled, versions that ask to be collected.
+    # The graph has an intent to recover and versions to remove.
     with Worker(tmp_path, root, "commits", failpoints="table.promoted=1:kill", count=1) as worker:
         assert worker.end() == -signal.SIGKILL
     before = files_below(root)

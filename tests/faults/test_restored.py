@@ -14,7 +14,7 @@ PER_PROCESS = 25
 
 
 @pytest.mark.parametrize("seed", [0, 4, 5])
-def test_restored_backup(tmp_path, seed):
+def test_restored_backup_is_read_and_written(tmp_path, seed):
     round_of(tmp_path / "graph", seed, in_process)
 
 
@@ -40,7 +40,7 @@ def test_restored_backup_after_a_publish_without_a_commit(tmp_path, lost):
 
 
 @pytest.mark.long
-def test_many_restored_backups(tmp_path):
+def test_restored_backup_long(tmp_path):
     for first in range(0, ROUNDS, PER_PROCESS):
         with OtherProcess() as other:
             for seed in range(first, first + PER_PROCESS):

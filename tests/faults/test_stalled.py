@@ -1,4 +1,4 @@
-"""Processes that are neither alive nor gone: stopped, unreaped, or far behind."""
+"""Processes that are stopped, unreaped or far behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def has_stopped(worker: Worker) -> bool:
     return Path(f"/proc/{worker.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-def test_a_writer_that_stops_before_its_publish_holds_nobody_up(root, tmp_path):
+def test_a_writer_stopped_before_its_publish_does_not_block_others(root, tmp_path):
     with Worker(tmp_path, root, "stall", name="stalled") as stalled:
         assert stalled.wait_for(has_stopped)
         with Worker(tmp_path, root, "commits", name="other", count=5) as other:
@@ -41,12 +41,12 @@ def test_a_writer_that_stops_before_its_publish_holds_nobody_up(root, tmp_path):
 
 
 @pytest.mark.parametrize("step", ["_merge", "_sync_data"])
-def test_a_writer_whose_base_was_trimmed_meanwhile_tries_again(root, monkeypatch, step):
+def test_a_writer_whose_base_was_trimmed_retries(root, monkeypatch, step):
     monkeypatch.setattr(manifest_table, "_SEAL_ROWS", 6)
     monkeypatch.setattr(manifest_table, "_TRIM_EVERY", 4)
     monkeypatch.setattr(manifest_table, "_KEEP_VERSIONS", 2)
     slow, quick = Repository.open(root), Repository.open(root)
-    # Three rows a commit, sealed at six: after an even number of them the next commit seals.
+    # Three rows per commit, sealed at six: after an even number of commits the next one seals.
     for number in range(8):
         add_pair(quick, f"before-{number}")
     do = getattr(manifest_table.ManifestTable, step)
@@ -64,7 +64,7 @@ def test_a_writer_whose_base_was_trimmed_meanwhile_tries_again(root, monkeypatch
     assert len(check_sound(og.open(root), {*seeds(2), *keys, "slow"})) == 20
 
 
-def test_the_note_of_a_stopped_writer_is_left_alone(root, tmp_path):
+def test_the_intent_of_a_stopped_writer_is_kept(root, tmp_path):
     with Worker(tmp_path, root, "stall", name="stalled") as stalled:
         assert stalled.wait_for(has_stopped)
         repository = Repository.open(root)
@@ -75,14 +75,14 @@ def test_the_note_of_a_stopped_writer_is_left_alone(root, tmp_path):
     check_sound(og.open(root), {*seeds(2), "stalled"})
 
 
-def test_a_dead_writer_nobody_reaped_is_dead(root, tmp_path):
+def test_a_zombie_writer_counts_as_dead(root, tmp_path):
     with Worker(tmp_path, root, "commits", failpoints="table.promoted=1:kill", count=1) as worker:
-        # Wait for its death without reaping it: it stays behind as a zombie.
+        # Wait for its death without reaping it, so that it stays a zombie.
         os.waitid(os.P_PID, worker.process.pid, os.WEXITED | os.WNOWAIT)
         assert [entry.outcome for entry in recover(Repository.open(root))] == ["rolled_back"]
 
 
-def test_a_cleanup_spares_what_was_a_head_a_moment_ago(tmp_path):
+def test_a_cleanup_keeps_recent_heads(tmp_path):
     root = tmp_path / "graph"
     new_graph(root, 2, age=timedelta(hours=1))
     slow, quick = Repository.open(root), Repository.open(root)

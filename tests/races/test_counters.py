@@ -1,7 +1,7 @@
-"""Real processes count up one property at the same time, and every increment is in the sum.
+"""Real processes increment one property concurrently, and no increment is lost.
 
-Two ways to count, which may be mixed: read the value at a commit and write it back bound to that commit, reading
-anew when the branch has moved (`if_commit`); or leave that to `write`, which starts over by itself.
+There are two ways to increment, which may be mixed: read the value at a commit and write it back bound to that commit,
+reading again if the branch has moved (`if_commit`); or rely on `write`, which starts over by itself.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ UPDATE = "query q($name: String, $count: I64) { update Item set { count: $count 
 _TESTS = Path(__file__).parents[1]
 
 
-# -- what a process does -----------------------------------------------------------------------------
+# -- in the worker process ---------------------------------------------------------------------------
 
 
 def read_count(graph: Graph, commit_id: str, *, whole: bool) -> int:
-    """The counter at a commit, by either way of reading."""
+    """Return the counter at a commit, by either way of reading."""
     if whole:
         rows = graph.to_arrow("Item", columns=["name", "count"], at=commit_id).to_pylist()
         return next(row["count"] for row in rows if row["name"] == COUNTER)
@@ -48,7 +48,7 @@ def set_count(graph: Graph, count: int, *, if_commit: str) -> None:
 
 
 def count_bound(graph: Graph, times: int) -> int:
-    """Increments bound to the commit that was read; how often another process was first."""
+    """Increment bound to the commit that was read; return the number of lost races."""
     lost = 0
     for number in range(times):
         while True:
@@ -65,14 +65,14 @@ def count_bound(graph: Graph, times: int) -> int:
 
 
 def count_retried(graph: Graph, times: int) -> int:
-    """Increments that start over by themselves."""
+    """Increment with writes that start over by themselves."""
     for _ in range(times):
         increment(repository_of(graph))
     return 0
 
 
 def duel(graph: Graph) -> None:
-    """Once per line of input, which is a commit: try to write on top of exactly that one."""
+    """For each line of input, which is a commit id, try to write on top of exactly that commit."""
     for line in sys.stdin:
         commit_id = line.strip()
         try:
@@ -93,12 +93,12 @@ def work(request: dict[str, Any]) -> None:
     print(count(graph, request["times"]), flush=True)  # noqa: T201
 
 
-# -- what the test does ------------------------------------------------------------------------------
+# -- in the test process -----------------------------------------------------------------------------
 
 
 @contextmanager
 def process(uri: str, do: str, times: int = 0) -> Iterator[subprocess.Popen[str]]:
-    """A worker that has opened the graph and waits for a word; it is gone when the block is left."""
+    """Start a worker that has opened the graph and waits for input; it ends with the block."""
     worker = subprocess.Popen(
         [sys.executable, __file__, json.dumps({"uri": uri, "do": do, "times": times})],
         stdin=subprocess.PIPE,
@@ -126,7 +126,7 @@ def heard(worker: subprocess.Popen[str]) -> str:
 
 
 def count_up(folder: Path, ways: Sequence[str], times: int) -> str:
-    """One process per way, each counting so many times; what it took, in words."""
+    """Run one process per way, each with a number of increments; return a summary."""
     graph = new_graph(folder / "graph")
     graph.mutate(INSERT)
     with ExitStack() as stack:
@@ -146,7 +146,7 @@ def count_up(folder: Path, ways: Sequence[str], times: int) -> str:
 
 
 def fight(folder: Path, rounds: int) -> list[list[str]]:
-    """Two processes on one commit, again and again; what each said."""
+    """Let two processes write on the same commit repeatedly; return their outputs."""
     graph = new_graph(folder / "graph")
     graph.mutate(INSERT)
     said: list[list[str]] = []
@@ -162,19 +162,19 @@ def fight(folder: Path, rounds: int) -> list[list[str]]:
     return said
 
 
-def test_increments_bound_to_a_commit(tmp_path):
+def test_increments_bound_to_a_commit_are_not_lost(tmp_path):
     count_up(tmp_path, ["bound"] * 3, 10)
 
 
-def test_increments_that_start_over(tmp_path):
+def test_increments_that_start_over_are_not_lost(tmp_path):
     count_up(tmp_path, ["retried"] * 3, 10)
 
 
-def test_increments_of_both_kinds(tmp_path):
+def test_mixed_increments_are_not_lost(tmp_path):
     count_up(tmp_path, ["bound", "retried"], 10)
 
 
-def test_one_of_a_pair_wins(tmp_path):
+def test_exactly_one_of_two_writers_wins(tmp_path):
     assert fight(tmp_path, 10) == [["lost", "won"]] * 10
 
 
@@ -182,14 +182,14 @@ def test_one_of_a_pair_wins(tmp_path):
 @pytest.mark.parametrize(
     "ways", [["bound"] * 8, ["retried"] * 8, ["bound", "retried"] * 4], ids=lambda ways: "-".join(sorted(set(ways)))
 )
-def test_many_increments(tmp_path, ways, record_property):
+def test_increments_are_not_lost_long(tmp_path, ways, record_property):
     figures = count_up(tmp_path, ways, 50)
     record_property("figures", figures)
     print(figures)  # noqa: T201 (shown with -s)
 
 
 @pytest.mark.long
-def test_one_of_many_pairs_wins(tmp_path):
+def test_exactly_one_of_two_writers_wins_long(tmp_path):
     assert fight(tmp_path, 200) == [["lost", "won"]] * 200
 
 

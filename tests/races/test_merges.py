@@ -1,4 +1,4 @@
-"""Processes that each edit branches and merge them into main, all at once: every edit arrives, main is one line."""
+"""Processes edit branches and merge them into main concurrently: every edit arrives, and main stays linear."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.store import new_graph
 
 
 def merge_many(folder: Path, branches: int, edits: int, *, processes: int = 4, timeout_s: float = 120) -> float:
-    """The seconds it took; everything that must hold is checked."""
+    """Run the processes and check all invariants; return the seconds it took."""
     graph = new_graph(folder / "graph", branches)
     jobs = [(f"branch-{number}", f"seed-{number}") for number in range(branches)]
     requests = [{"do": "merges", "branches": jobs[number::processes], "edits": edits} for number in range(processes)]
@@ -26,14 +26,14 @@ def merge_many(folder: Path, branches: int, edits: int, *, processes: int = 4, t
     assert all(line["deleted"] for line in said)
     assert graph.branches() == ["main"]
 
-    # Every edit is there, and nothing else.
+    # All edits arrived, and nothing else.
     added = {f"{branch}-{number}" for branch, _ in jobs for number in range(edits - 2)}
     seeds = {seed for _, seed in jobs}
     items = {row["id"]: row["count"] for row in graph.to_arrow("Item").to_pylist()}
     assert items == {**dict.fromkeys(added, 0), **dict.fromkeys(seeds, 1)}
     assert set(graph.to_arrow("Link")["id"].to_pylist()) == added
 
-    # Main is one line: the seeds, then the merges, each on top of the one before.
+    # Main is linear: the seeds, then the merges, each on top of the previous one.
     commits = {commit.id: commit for commit in graph.commits()}
     line = [graph.snapshot().commit]
     for _ in range(len(commits)):
@@ -54,7 +54,7 @@ def test_branches_merged_by_processes(tmp_path):
 
 
 @pytest.mark.long
-def test_many_branches_merged_by_processes(tmp_path, record_property):
+def test_branches_merged_by_processes_long(tmp_path, record_property):
     took = merge_many(tmp_path, 200, 20, timeout_s=1500)
     figures = f"200 branches of 20 edits merged by 4 processes: {took:.1f} s"
     record_property("figures", figures)

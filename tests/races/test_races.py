@@ -1,6 +1,6 @@
-"""Real processes write one graph at the same time: nothing is lost, doubled or half visible.
+"""Real processes write one graph concurrently: nothing is lost, duplicated or partially visible.
 
-Every worker says what was acknowledged to it; afterwards history, rows and those words must agree.
+Every worker prints what was acknowledged to it; afterwards history, rows and this output must agree.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def graph(tmp_path: Path) -> Graph:
     return new_graph(tmp_path / "graph")
 
 
-def test_processes_on_one_branch(graph, tmp_path):
+def test_processes_write_one_branch(graph, tmp_path):
     on_one_branch(graph, tmp_path, 4, 15)
 
 
-def test_processes_on_branches_of_their_own(graph, tmp_path):
+def test_processes_write_their_own_branches(graph, tmp_path):
     on_many_branches(graph, tmp_path, 4, 15)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("where", [on_one_branch, on_many_branches])
-def test_many_processes_for_long(graph, tmp_path, where, record_property):
+def test_many_processes_long(graph, tmp_path, where, record_property):
     took = where(graph, tmp_path, 8, 200, timeout_s=900)
     figures = f"{where.__name__}: 8 processes, 1600 commits, {took:.1f} s, {1600 / took:.1f} commits/s"
     record_property("figures", figures)
@@ -71,7 +71,7 @@ def test_no_update_is_lost(graph, tmp_path):
     assert graph.verify() == []
 
 
-def test_one_of_several_creates_a_branch(graph, tmp_path):
+def test_exactly_one_process_creates_a_branch(graph, tmp_path):
     workers = race(tmp_path, graph.uri, *[{"do": "create_branch", "branch": "mine"}] * 3)
     outcomes = sorted(str(line.get("error", "created")) for worker in workers for line in worker.said()[1:])
     assert outcomes == ["branch_exists", "branch_exists", "created"]
@@ -79,7 +79,7 @@ def test_one_of_several_creates_a_branch(graph, tmp_path):
     check_sound(graph, [], branch="mine")
 
 
-def test_one_of_several_creates_a_graph(tmp_path):
+def test_exactly_one_process_creates_a_graph(tmp_path):
     root = tmp_path / "graph"
     workers = race(tmp_path, str(root), *[{"do": "init"}] * 3)
     lines = [worker.said()[-1] for worker in workers]
@@ -116,13 +116,13 @@ def test_a_creator_that_is_overtaken_replaces_nothing(tmp_path, monkeypatch, ste
     collect(check_usable(root))
 
 
-def test_one_request_of_several_processes_is_one_commit(graph, tmp_path):
+def test_one_idempotency_key_in_several_processes_is_one_commit(graph, tmp_path):
     workers = race(tmp_path, graph.uri, *[{"do": "idempotent", "key": "request-1"}] * 3)
     assert len({worker.said()[-1]["commit"] for worker in workers}) == 1
     assert len(check_sound(graph, ["once"])) == 2
 
 
-def test_a_branch_is_deleted_under_its_writer(graph, tmp_path):
+def test_a_branch_is_deleted_during_writes(graph, tmp_path):
     graph.branch_create("doomed")
     with racing(tmp_path, graph.uri, {"do": "branch_commits", "branch": "doomed"}) as (writer,):
         assert writer.wait_for(lambda worker: len(worker.wrote()) >= 5)
@@ -136,7 +136,7 @@ def test_a_branch_is_deleted_under_its_writer(graph, tmp_path):
     collect(check_usable(graph.uri))
 
 
-def test_branches_come_and_go_beside_writers(graph, tmp_path):
+def test_branches_are_created_and_deleted_during_writes(graph, tmp_path):
     def come_and_go(number: int) -> None:
         for turn in range(5):
             graph.branch_create(f"short/{number}/{turn}")
@@ -152,10 +152,10 @@ def test_branches_come_and_go_beside_writers(graph, tmp_path):
     assert graph.branches() == ["main", *(f"short/{number}/{turn}" for number in range(2) for turn in (0, 2, 4))]
 
 
-def test_compaction_and_cleanup_beside_writers(tmp_path):
+def test_compaction_and_cleanup_during_writes(tmp_path):
     root = tmp_path / "graph"
     graph = new_graph(root, 6, age=timedelta(hours=1))
-    # One process works on, the others finish: there is always something to compact.
+    # One process continues while the others finish: there is always something to compact.
     requests = [{"do": "maintain", "grace_s": GRACE_S, "seconds": 60}, *[{"do": "commits", "count": 15}] * 2]
     with racing(tmp_path, str(root), *requests) as (maintenance, *writers):
         keys = acknowledged([worker.finish() for worker in writers])
@@ -169,7 +169,7 @@ def test_compaction_and_cleanup_beside_writers(tmp_path):
     collect(check_usable(root))
 
 
-def test_versions_are_collected_beside_writers(graph, tmp_path):
+def test_versions_are_removed_during_writes(graph, tmp_path):
     add_pair(repository_of(graph), "first")
     requests = [*[{"do": "litter", "seconds": 60}] * 2, *[{"do": "commits", "count": 12}] * 2]
     with racing(tmp_path, graph.uri, *requests) as (*litterers, one, two):
@@ -219,7 +219,7 @@ def test_threads_share_one_graph(graph):
     assert counter["count"] == len(keys)
 
 
-def test_several_processes_recover_at_once(graph, tmp_path):
+def test_several_processes_recover_concurrently(graph, tmp_path):
     places = ["table.promoted=1:kill", "publish.before_commit=kill", "publish.after_commit=kill", "intent.written=kill"]
     for number, place in enumerate(places):
         request = {"do": "commits", "name": f"dead{number}", "failpoints": place, "recover": False}

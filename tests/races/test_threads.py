@@ -1,6 +1,6 @@
-"""Threads share one open graph: reads stay correct while others write, optimize and clean up.
+"""Threads share one open graph: reads stay correct while other threads write, optimize and clean up.
 
-`OMNIGRAPH_THREADS_S` sets the seconds of the long form (600 by default).
+`OMNIGRAPH_THREADS_S` sets the duration of the long form in seconds (600 by default).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ SEARCH = 'query q() { match { $i: Item  search($i.note, "seed") } return { count
 INSERT = "query q($name: String, $note: String) { insert Item { name: $name, note: $note } }"
 
 TOLERATED = {"version_reclaimed", "head_moved", "conflict"}
-"""A reader that is older than the grace of a cleanup, and a writer that lost every race."""
+"""A reader that is older than the grace of a cleanup, or a writer that lost every race."""
 
 
 class Threads:
-    """Eight threads on one graph, and what they observed."""
+    """Eight threads on one graph and their observations."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -55,7 +55,7 @@ class Threads:
         self._end = 0.0
 
     def run(self, seconds: float) -> None:
-        """Run all threads for so long."""
+        """Run all threads for a time."""
         self._end = time.monotonic() + seconds
         jobs = [self.count, self.count, self.point, self.linked, self.search, self.write, self.optimize, self.cleanup]
         threads = [threading.Thread(target=self._repeat, args=(job,)) for job in jobs]
@@ -124,6 +124,6 @@ def test_reads_during_optimize_and_cleanup(tmp_path):
 
 
 @pytest.mark.long
-def test_reads_during_optimize_and_cleanup_for_long(tmp_path, record_property):
+def test_reads_during_optimize_and_cleanup_long(tmp_path, record_property):
     threads = run(tmp_path / "graph", LONG_S)
     record_property("calls", str(dict(threads.calls)))

@@ -1,4 +1,4 @@
-"""Bulk loads and exports where both the graph and the files are in a bucket."""
+"""Bulk loads and exports with both the graph and the files in a bucket."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_load_and_export(s3):
     assert not [key for key in keys(s3, uri) if key.startswith("__staging/")]
 
 
-def test_what_is_wrong_is_named_by_its_address(s3):
+def test_errors_name_the_file_by_its_uri(s3):
     place, uri = s3.new_place(), s3.new_place()
     put(s3, f"{place}/a.jsonl", [shelf("a")])
     put(s3, f"{place}/b.jsonl", [shelf("b"), beside("b", "nobody")])

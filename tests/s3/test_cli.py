@@ -1,4 +1,4 @@
-"""The command line on a bucket: addresses, notes, and consent before something is destroyed far away."""
+"""The command line on a bucket: URIs, intents, and confirmation before remote data is destroyed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def uri(s3, tmp_path, monkeypatch, clean_environment):
     return s3.new_place()
 
 
-def test_a_graph_in_a_bucket(uri, capsys):
+def test_commands_on_a_graph_in_a_bucket(uri, capsys):
     assert run(["init", "--schema", "s.pg", uri]) == 0
     assert f"uri: {uri}" in Path("omnigraph.yaml").read_text(), "the configuration goes to the working directory"
     assert run(["load", "-d", "p.jsonl", "--mode", "merge"]) == 0
@@ -34,7 +34,7 @@ def test_a_graph_in_a_bucket(uri, capsys):
     assert run(["verify"]) == 0
 
 
-def test_destroying_needs_consent(uri, capsys):
+def test_destructive_commands_require_confirmation(uri, capsys):
     assert run(["init", "--schema", "s.pg", uri]) == 0
     assert run(["branch", "create", "x"]) == 0
     for words in (

@@ -43,7 +43,7 @@ def test_a_flipped_bit_in_a_bucket_is_found(s3, tmp_path, monkeypatch):
     assert og.open(uri, read_only=True, environ=s3.environ).verify(deep=True) == []
 
 
-def test_jobs_are_judged_by_the_time_of_the_store(s3, monkeypatch):
+def test_liveness_of_jobs_uses_the_time_of_the_store(s3, monkeypatch):
     graph = og.init(s3.new_place(), SHELVES, environ=s3.environ)
     repository = graph._repository
     store = object_store(repository.location)

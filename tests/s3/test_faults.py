@@ -1,4 +1,4 @@
-"""The fault suite in short form, on a bucket: processes die, answers get lost, the graph stays whole."""
+"""The fault suite in short form, on a bucket: processes are killed, responses are lost, the graph stays consistent."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Die = Callable[..., Worker]
 
 @pytest.fixture
 def die(s3: S3, tmp_path: Path) -> Die:
-    """Run a worker that must die by SIGKILL."""
+    """Run a worker that must be killed by SIGKILL."""
 
     def run(uri: str, do: str, failpoints: str, **what: object) -> Worker:
         with Worker(tmp_path, uri, do, failpoints=failpoints, environ=s3.environ, **what) as worker:
@@ -71,7 +71,7 @@ def die(s3: S3, tmp_path: Path) -> Die:
 
 
 @pytest.mark.parametrize("case", COMMIT_DIES_AT)
-def test_a_commit_dies(case, uri, die, s3):
+def test_kill_during_commit(case, uri, die, s3):
     worker = die(uri, "commits", case, count=1)
     assert worker.wrote() == []
     settle(uri, environ=s3.environ)
@@ -81,7 +81,7 @@ def test_a_commit_dies(case, uri, die, s3):
 
 
 @pytest.mark.parametrize("case", INIT_DIES_AT)
-def test_an_init_dies(case, die, s3):
+def test_kill_during_init(case, die, s3):
     uri = s3.new_place()
     die(uri, "init", case)
     if case.startswith("init.after_manifest"):
@@ -96,7 +96,7 @@ def test_an_init_dies(case, die, s3):
 
 
 @pytest.mark.parametrize("case", RECOVERY_DIES_AT)
-def test_a_recovery_dies(case, uri, die, s3):
+def test_kill_during_recovery(case, uri, die, s3):
     die(uri, "commits", "table.promoted=1:kill", count=1)
     die(uri, "recover", case)
     assert len(settle(uri, environ=s3.environ).notes) == 1
@@ -105,21 +105,21 @@ def test_a_recovery_dies(case, uri, die, s3):
 
 
 @pytest.mark.parametrize(("do", "case"), MAINTENANCE_DIES_AT)
-def test_maintenance_dies(do, case, uri, die, s3):
+def test_kill_during_maintenance(do, case, uri, die, s3):
     die(uri, do, case)
     settle(uri, environ=s3.environ)
     check_sound(og.open(uri, environ=s3.environ), seeds(SEEDED))
     collect(check_usable(uri, environ=s3.environ))
 
 
-def test_writers_die_at_any_time(uri, s3, tmp_path):
+def test_kill_writers_at_random_times(uri, s3, tmp_path):
     known = sorted(seeds(SEEDED))
     done = rage(tmp_path, uri, kills=6, writers=2, seconds=30, known=known, environ=s3.environ)
     assert done.kills >= 4
     collect(check_usable(uri, environ=s3.environ))
 
 
-# -- the request is done, the answer is lost ---------------------------------------------------------
+# -- the request succeeds, the response is lost ------------------------------------------------------
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def way(s3: S3):
 
 
 def lose_the_answer(way: LossyWay, answer: int | None, *parts: str) -> list[str]:
-    """Lose the answer to the first put of an object with these parts in its name; returns what was lost."""
+    """Lose the response to the first put of an object whose name contains these parts; return the lost requests."""
     lost: list[str] = []
 
     def loses(method: str, path: str) -> bool:
@@ -145,7 +145,7 @@ def lose_the_answer(way: LossyWay, answer: int | None, *parts: str) -> list[str]
 
 @pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
 @pytest.mark.parametrize("parts", [("__manifest", "_versions"), ("nodes", "_versions"), ("nodes", "data")])
-def test_a_commit_whose_answer_is_lost_is_there_once(uri, way, answer, parts):
+def test_a_commit_whose_response_is_lost_exists_once(uri, way, answer, parts):
     graph = og.open(uri, environ=way.environ)
     lost = lose_the_answer(way, answer, *parts)
     commit = add_pair(repository_of(graph), "once")
@@ -155,7 +155,7 @@ def test_a_commit_whose_answer_is_lost_is_there_once(uri, way, answer, parts):
 
 
 @pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
-def test_an_init_whose_answer_is_lost_made_one_graph(s3, way, answer):
+def test_an_init_whose_response_is_lost_creates_one_graph(s3, way, answer):
     uri = s3.new_place()
     lost = lose_the_answer(way, answer, "__manifest", "_versions")
     graph = new_graph(uri, 1, environ=way.environ)
@@ -165,7 +165,7 @@ def test_an_init_whose_answer_is_lost_made_one_graph(s3, way, answer):
 
 @pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
 @pytest.mark.parametrize("number", [1, 2], ids=["first write", "second write"])
-def test_a_lost_answer_to_the_probe_does_not_condemn_the_store(uri, way, answer, number):
+def test_a_lost_response_to_the_probe_does_not_refuse_the_store(uri, way, answer, number):
     seen: list[str] = []
 
     def loses(method: str, path: str) -> bool:
@@ -184,7 +184,7 @@ def test_a_lost_answer_to_the_probe_does_not_condemn_the_store(uri, way, answer,
     add_pair(repository_of(graph), "more")
 
 
-def test_a_probe_that_is_never_answered_ends_as_unreachable(uri, way):
+def test_a_probe_without_response_is_reported_as_unreachable(uri, way):
     way.answer, way.loses = 400, lambda method, path: method == "PUT" and "probe" in path
     with pytest.raises(StorageError) as refused:
         og.open(uri, environ=way.environ)
@@ -208,7 +208,7 @@ def check_reason(attempt, reason, code, hint):
     assert hint in (refused.value.hint or "")
 
 
-def test_the_reason_of_the_store_is_kept(uri, way):
+def test_errors_contain_the_reason_of_the_store(uri, way):
     graph = og.open(uri, environ=way.environ)
     way.loses = lambda _method, _path: True
     for way.answer, way.reason, code, hint in REASONS:
@@ -219,7 +219,7 @@ def test_the_reason_of_the_store_is_kept(uri, way):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("status", "reason", "code", "hint"), REASONS)
-def test_the_reason_of_the_store_is_kept_by_every_operation(uri, way, status, reason, code, hint):
+def test_errors_of_every_operation_contain_the_reason_of_the_store(uri, way, status, reason, code, hint):
     graph = og.open(uri, environ=way.environ)
     way.answer, way.reason, way.loses = status, reason, lambda _method, _path: True
     for attempt in (

@@ -1,4 +1,4 @@
-"""The race suite in short form, on a bucket: nothing there takes turns, so every race is a real one."""
+"""The race suite in short form, on a bucket: without local locks every race is a real one."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def graph(s3: S3) -> Graph:
     return new_graph(s3.new_place(), environ=s3.environ)
 
 
-def test_processes_on_one_branch(graph, s3, tmp_path):
+def test_processes_write_one_branch(graph, s3, tmp_path):
     on_one_branch(graph, tmp_path, 3, 8, environ=s3.environ)
 
 
-def test_processes_on_branches_of_their_own(graph, s3, tmp_path):
+def test_processes_write_their_own_branches(graph, s3, tmp_path):
     on_many_branches(graph, tmp_path, 3, 8, environ=s3.environ)
 
 
@@ -47,14 +47,14 @@ def test_no_update_is_lost(graph, s3, tmp_path):
     assert len(graph.commits()) == 19
 
 
-def test_one_of_several_creates_a_branch(graph, s3, tmp_path):
+def test_exactly_one_process_creates_a_branch(graph, s3, tmp_path):
     workers = race(tmp_path, graph.uri, *[{"do": "create_branch", "branch": "mine"}] * 3, environ=s3.environ)
     outcomes = sorted(str(line.get("error", "created")) for worker in workers for line in worker.said()[1:])
     assert outcomes == ["branch_exists", "branch_exists", "created"]
     assert graph.branches() == ["main", "mine"]
 
 
-def test_one_of_several_creates_a_graph(s3, tmp_path):
+def test_exactly_one_process_creates_a_graph(s3, tmp_path):
     uri = s3.new_place()
     workers = race(tmp_path, uri, *[{"do": "init"}] * 3, environ=s3.environ)
     lines = [worker.said()[-1] for worker in workers]
@@ -65,13 +65,13 @@ def test_one_of_several_creates_a_graph(s3, tmp_path):
     collect(check_usable(uri, environ=s3.environ))
 
 
-def test_one_request_of_several_processes_is_one_commit(graph, s3, tmp_path):
+def test_one_idempotency_key_in_several_processes_is_one_commit(graph, s3, tmp_path):
     workers = race(tmp_path, graph.uri, *[{"do": "idempotent", "key": "request-1"}] * 3, environ=s3.environ)
     assert len({worker.said()[-1]["commit"] for worker in workers}) == 1
     assert len(check_sound(graph, ["once"])) == 2
 
 
-def test_a_branch_is_deleted_under_its_writer(graph, s3, tmp_path):
+def test_a_branch_is_deleted_during_writes(graph, s3, tmp_path):
     graph.branch_create("doomed")
     request = {"do": "branch_commits", "branch": "doomed"}
     with racing(tmp_path, graph.uri, request, environ=s3.environ) as (writer,):
@@ -82,7 +82,7 @@ def test_a_branch_is_deleted_under_its_writer(graph, s3, tmp_path):
     assert graph.branches() == ["main"]
 
 
-def test_compaction_and_cleanup_beside_writers(s3, tmp_path):
+def test_compaction_and_cleanup_during_writes(s3, tmp_path):
     uri = s3.new_place()
     new_graph(uri, 4, age=timedelta(hours=1), environ=s3.environ)
     requests = [{"do": "maintain", "grace_s": GRACE_S, "seconds": 60}, *[{"do": "commits", "count": 8}] * 2]
@@ -96,7 +96,7 @@ def test_compaction_and_cleanup_beside_writers(s3, tmp_path):
     collect(check_usable(uri, environ=s3.environ))
 
 
-def test_several_processes_recover_at_once(graph, s3, tmp_path):
+def test_several_processes_recover_concurrently(graph, s3, tmp_path):
     for number, place in enumerate(["table.promoted=1:kill", "publish.after_commit=kill"]):
         request = {"do": "commits", "name": f"dead{number}", "failpoints": place, "recover": False}
         with Worker(tmp_path, graph.uri, environ=s3.environ, **request) as worker:

@@ -1,4 +1,4 @@
-"""Buckets that cannot hold a graph, or cannot be reached: each says what is wrong and what to do."""
+"""Buckets that cannot hold a graph or cannot be reached: each error states the reason and what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def plain() -> Iterator[PlainStore]:
         yield store
 
 
-def test_a_store_in_this_process_can_hold_a_graph(plain):
+def test_the_store_of_this_process_can_hold_a_graph(plain):
     graph = new_graph(plain.new_place(), 2, environ=plain.environ)
     add_pair(repository_of(graph), "third")
     check_sound(graph, {*seeds(2), "third"})
@@ -33,7 +33,7 @@ def test_a_store_that_ignores_conditions_is_refused_for_a_new_graph(plain):
     assert plain.objects == {}, "nothing is left behind"
 
 
-def test_a_store_that_ignores_conditions_is_refused_for_writing_and_can_be_read(plain):
+def test_a_store_that_ignores_conditions_is_read_only(plain):
     uri = plain.new_place()
     new_graph(uri, 2, environ=plain.environ)
     plain.honours_conditions = False
@@ -46,7 +46,7 @@ def test_a_store_that_ignores_conditions_is_refused_for_writing_and_can_be_read(
 
 @pytest.fixture
 def _no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    """Nothing in the environment, and nobody asked who might know."""
+    """Remove all credentials from the environment and disable other credential providers."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -59,7 +59,7 @@ def _no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     ("which", "names"),
     [("none", ("AWS_ENDPOINT_URL_S3",)), ("wrong", ("AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID"))],
 )
-def test_credentials_that_are_missing_or_wrong(s3, which, names):
+def test_missing_or_wrong_credentials_are_reported(s3, which, names):
     uri = s3.new_place()
     new_graph(uri, environ=s3.environ)
     environ = {name: s3.environ[name] for name in names}
@@ -77,7 +77,7 @@ def test_credentials_that_are_missing_or_wrong(s3, which, names):
         assert "not-it" not in str(refused.value)
 
 
-def test_nobody_is_there(s3):
+def test_an_unreachable_store_is_reported(s3):
     environ = {**s3.environ, "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}
     with pytest.raises(StorageError) as refused:
         og.open("s3://graphs/nowhere", environ=environ)

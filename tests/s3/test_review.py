@@ -1,4 +1,4 @@
-"""Review on a bucket: what is read beside Lance (deletion files, ids of data files) is read from there, too."""
+"""Review on a bucket: deletion files and ids of data files, which bypass Lance, are read from the bucket too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places where a test can stop a write."""
+"""Failpoints: named points at which a test can stop a write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_nothing_happens_when_nothing_is_armed():
         reach(name)
 
 
-def test_an_armed_place_raises_within_the_block_only():
+def test_an_armed_failpoint_raises_within_the_block_only():
     with arm("intent.write"):
         reach("intent.written")
         with pytest.raises(FailpointError, match=r"intent\.write"):
@@ -33,7 +33,7 @@ def test_an_armed_place_raises_within_the_block_only():
     reach("intent.write")
 
 
-def test_an_action_of_ones_own():
+def test_a_custom_action_runs():
     reached = []
     with arm("table.staged", lambda: reached.append("here")):
         reach("table.staged")
@@ -41,20 +41,20 @@ def test_an_action_of_ones_own():
     assert reached == ["here", "here"]
 
 
-def test_the_block_disarms_when_it_is_left_by_an_error():
+def test_the_block_disarms_after_an_error():
     with pytest.raises(FailpointError), arm("table.staged"):
         reach("table.staged")
     reach("table.staged")
 
 
-def test_an_unknown_place_cannot_be_armed():
+def test_an_unknown_failpoint_cannot_be_armed():
     with pytest.raises(AssertionError), arm("no.such.place"):
         pass
     with pytest.raises(AssertionError, match=r"no\.such\.place"):
         arm_from_environment("no.such.place=error")
 
 
-def test_the_environment_arms_several_places():
+def test_the_environment_arms_several_failpoints():
     arm_from_environment("table.staged=error,intent.write=2:error")
     with pytest.raises(FailpointError):
         reach("table.staged")
@@ -69,7 +69,7 @@ def test_an_empty_variable_arms_nothing():
     assert not failpoints._armed
 
 
-def test_kill_is_a_real_kill(monkeypatch):
+def test_kill_sends_sigkill(monkeypatch):
     sent = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
     arm_from_environment("publish.before_commit=1:kill")
@@ -79,7 +79,7 @@ def test_kill_is_a_real_kill(monkeypatch):
     assert sent == [(os.getpid(), signal.SIGKILL)]
 
 
-def test_every_name_is_reached_somewhere_and_every_reached_name_is_listed():
+def test_listed_and_used_failpoints_are_the_same():
     own = Path(failpoints.__file__)
     files = [path for path in Path(omnigraph.__file__).parent.rglob("*.py") if path != own]
     reached = {name for path in files for name in re.findall(r'reach\("([^"]+)"\)', path.read_text(encoding="utf-8"))}

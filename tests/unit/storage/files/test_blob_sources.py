@@ -1,4 +1,4 @@
-"""References to bytes outside a graph: followed below the allowed places, and nowhere else."""
+"""References to bytes outside a graph are followed below the allowed locations and nowhere else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def photos(tmp_path):
     ("name", "data"),
     [("a.bin", b"\x00a"), ("deep/an%20empty%20one", b""), ("deep/../a.bin", b"\x00a"), ("way%20in", b"\x00a")],
 )
-def test_what_is_below_an_allowed_place(photos, name, data):
+def test_references_below_an_allowed_location_are_read(photos, name, data):
     assert BlobSources([photos], {})(f"file://{photos}/{name}") == data
     assert BlobSources(["/nowhere", f"file://{photos.parent}"], {})(f"file://{photos}/{name}") == data
 
@@ -53,7 +53,7 @@ def test_what_is_below_an_allowed_place(photos, name, data):
         ("file://{photos}/" + "x" * 70_000, "at most 65,536 bytes"),
     ],
 )
-def test_what_is_not(photos, reference, reason):
+def test_other_references_are_refused(photos, reference, reason):
     with pytest.raises(ValueFormatError, match=reason):
         BlobSources([photos], {})(reference.format(photos=photos))
 
@@ -68,7 +68,7 @@ def test_what_is_not(photos, reference, reason):
         ("file:///pictures/a.bin", None),
     ],
 )
-def test_places_in_a_bucket(reference, found):
+def test_allowed_locations_in_a_bucket(reference, found):
     sources = BlobSources(["s3://bucket/pictures/"], {})
     if found is None:
         with pytest.raises(InputError):
@@ -78,12 +78,12 @@ def test_places_in_a_bucket(reference, found):
         assert (place.uri, name) == ("s3://bucket/pictures", found)
 
 
-def test_one_place_is_still_a_list():
+def test_a_single_location_must_be_a_list():
     with pytest.raises(InputError, match="are a list"):
         BlobSources("/photos", {})
 
 
-def test_writes_copy_what_references_stand_for(photos, tmp_path):
+def test_writes_copy_the_referenced_bytes(photos, tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA, sync=False, blob_sources=[photos])
     reference = f"file://{photos}/a.bin"
     graph.mutate(INSERT, params={"n": "mutated", "d": reference})
@@ -99,7 +99,7 @@ def test_writes_copy_what_references_stand_for(photos, tmp_path):
     assert [row["data"] for row in graph.to_arrow("Photo").to_pylist()] == [b""]
 
 
-def test_a_reference_that_cannot_be_followed_is_the_fault_of_its_record(photos, tmp_path):
+def test_an_unreadable_reference_is_an_error_of_its_record(photos, tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA, sync=False, blob_sources=[photos])
     records = [
         {"type": "Photo", "data": {"name": "good", "data": f"file://{photos}/a.bin"}},
@@ -114,7 +114,7 @@ def test_a_reference_that_cannot_be_followed_is_the_fault_of_its_record(photos, 
         graph.mutate(INSERT, params={"n": "x", "d": "file:///etc/hostname"})
 
 
-def test_by_default_nothing_is_followed(photos, tmp_path):
+def test_no_reference_is_followed_by_default(photos, tmp_path):
     og.init(tmp_path / "g", SCHEMA, sync=False)
     graph = og.open(tmp_path / "g", sync=False)
     with pytest.raises(InputError, match="is a reference to somewhere else, and those are not allowed here"):

@@ -1,6 +1,6 @@
-"""Everything a commit makes visible is on the disk before it is visible.
+"""Everything that a commit makes visible is on disk before it becomes visible.
 
-`os.fsync` is watched, not replaced: what was flushed is compared with what a commit left behind.
+`os.fsync` is observed, not replaced: the flushed files are compared with the files that a commit leaves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, 
 
 @pytest.fixture
 def flushed(monkeypatch):
-    """The paths that were flushed, in order."""
+    """The flushed paths, in order."""
     paths: list[Path] = []
     real = os.fsync
 
@@ -36,7 +36,7 @@ def flushed(monkeypatch):
 
 
 def needed(root, before):
-    """The new files below `root` that a reader needs; transactions and hints are for writers only."""
+    """Return the new files below `root` that a reader needs; transaction files and hints are for writers only."""
     new = [root / name for name in files_below(root) if name not in before]
     return {path for path in new if "_transactions" not in path.parts and path.suffix != ".json"}
 
@@ -48,7 +48,7 @@ def folders_up_to(root, files):
 # -- the two functions ---------------------------------------------------------------------------------
 
 
-def test_files_come_before_the_folders_that_hold_them(tmp_path, flushed):
+def test_files_are_flushed_before_their_folders(tmp_path, flushed):
     files = [tmp_path / "a" / "x", tmp_path / "a" / "y", tmp_path / "b" / "z"]
     for file in files:
         file.parent.mkdir(exist_ok=True)
@@ -58,12 +58,12 @@ def test_files_come_before_the_folders_that_hold_them(tmp_path, flushed):
     assert set(flushed[3:]) == {tmp_path / "a", tmp_path / "b", tmp_path}
 
 
-def test_a_file_that_is_gone_is_skipped(tmp_path, flushed):
+def test_a_missing_file_is_skipped(tmp_path, flushed):
     sync_files([tmp_path / "never"])
     assert flushed == []
 
 
-def test_a_tree_is_flushed_whole_and_then_the_folders_above(tmp_path, flushed):
+def test_a_tree_is_flushed_before_the_folders_above(tmp_path, flushed):
     deep = tmp_path / "t" / "a" / "b"
     deep.mkdir(parents=True)
     for file in (deep / "x", tmp_path / "t" / "y"):
@@ -74,7 +74,7 @@ def test_a_tree_is_flushed_whole_and_then_the_folders_above(tmp_path, flushed):
     assert flushed[len(inside) :] == [tmp_path, tmp_path.parent]
 
 
-def test_a_failing_disk_is_not_hidden(tmp_path, monkeypatch):
+def test_a_failing_disk_raises(tmp_path, monkeypatch):
     (tmp_path / "x").write_bytes(b"")
 
     def refuse(_):
@@ -111,7 +111,7 @@ def test_a_promoted_change_is_flushed(tmp_path, flushed, one):
     assert flushed.index(manifest_file(tmp_path / line.folder, line.version)) >= len(files) - 1, "the manifest is last"
 
 
-def test_the_first_rows_of_a_table_make_a_folder_that_is_flushed_too(tmp_path, flushed):
+def test_the_folder_of_the_first_rows_is_flushed(tmp_path, flushed):
     line = new_line(tmp_path, sync=True)
     flushed.clear()
     line.write(TableWrite(append=people("a")))
@@ -151,14 +151,14 @@ def test_an_index_is_flushed(tmp_path, flushed, kind):
 # -- a graph -------------------------------------------------------------------------------------------
 
 
-def test_a_new_graph_is_flushed_with_the_folder_it_is_in(tmp_path, flushed):
+def test_a_new_graph_is_flushed_with_its_parent_folder(tmp_path, flushed):
     new_repository(tmp_path / "graphs" / "g", sync=True)
     files = needed(tmp_path / "graphs" / "g", ())
     assert {file for file in files if file.suffix in (".manifest", ".lance")} <= set(flushed)
     assert {tmp_path / "graphs" / "g", tmp_path / "graphs"} <= set(flushed)
 
 
-def test_a_commit_is_flushed_tables_first_then_the_publish(tmp_path, flushed):
+def test_a_commit_flushes_tables_before_the_publish(tmp_path, flushed):
     root = tmp_path / "g"
     repository = new_repository(root, sync=True)
     before = files_below(root)
@@ -174,7 +174,7 @@ def test_a_commit_is_flushed_tables_first_then_the_publish(tmp_path, flushed):
     assert root / "__manifest" / "_versions" in flushed[flushed.index(publish) :]
 
 
-def test_one_setting_turns_it_off(tmp_path, flushed):
+def test_sync_can_be_turned_off(tmp_path, flushed):
     repository = new_repository(tmp_path / "g", sync=False)
     change(repository, {PERSON: TableWrite(append=people("a"))})
     assert flushed == []
@@ -198,7 +198,7 @@ def test_a_disk_that_fails_to_flush_the_publish_is_a_storage_error(tmp_path, mon
         manifest.publish(state, state.state, state.tail.slice(0, 0))
 
 
-def test_large_values_that_have_files_of_their_own_are_flushed(tmp_path, flushed):
+def test_files_of_large_values_are_flushed(tmp_path, flushed):
     schema = pa.schema([pa.field("id", pa.utf8(), nullable=False), pa.field("raw", pa.large_binary())])
     line = new_line(tmp_path, schema=schema, sync=True)
     before = files_below(tmp_path)

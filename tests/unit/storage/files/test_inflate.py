@@ -1,4 +1,4 @@
-"""Compressed input is read in bounded pieces, whatever its size says."""
+"""Compressed input is read in bounded chunks, whatever its declared size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def compressed(tmp_path, data, name="x.jsonl.gz"):
     return file
 
 
-def test_pieces_and_blocks_are_bounded(tmp_path, monkeypatch):
+def test_chunks_and_blocks_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(input_files, "_INFLATE_BYTES", 100)
     text = b"".join(b"%d\n" % number for number in range(5000)) + b"last"
     file = compressed(tmp_path, gzip.compress(text[:7000]) + gzip.compress(text[7000:]))
@@ -31,7 +31,7 @@ def test_pieces_and_blocks_are_bounded(tmp_path, monkeypatch):
     assert all(block.endswith(b"\n") for block in blocks[:-1])
 
 
-def test_a_line_beyond_the_limit(tmp_path, monkeypatch):
+def test_a_line_beyond_the_limit_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(input_files, "_INFLATE_BYTES", 100)
     file = compressed(tmp_path, gzip.compress(b"a\nb\n" + b"x" * 100_000))
     with pytest.raises(RecordError) as caught:
@@ -44,13 +44,13 @@ def test_a_line_beyond_the_limit(tmp_path, monkeypatch):
     [b"", b"no gzip at all", gzip.compress(b"x" * 1000, mtime=0)[:-9], gzip.compress(b"x", mtime=0) + b"!"],
     ids=["empty", "text", "truncated", "trailing"],
 )
-def test_a_file_that_is_no_gzip(tmp_path, data):
+def test_a_file_that_is_not_gzip_is_refused(tmp_path, data):
     with pytest.raises(InputError, match="cannot be read") as caught:
         list(inflated_chunks(compressed(tmp_path, data)))
     assert caught.value.code == "unreadable_file"
 
 
-def test_the_size_of_the_content(tmp_path):
+def test_inflates_beyond_compares_the_content_size(tmp_path):
     file = compressed(tmp_path, gzip.compress(b"x" * 10_000))
     assert inflates_beyond(file, 9_999)
     assert not inflates_beyond(file, 10_000)
@@ -61,7 +61,7 @@ def test_the_size_of_the_content(tmp_path):
     ("name", "text"),
     [("x.jsonl.gz", b'{"type":"T","data":{"a":"x"}}\n' * 500), ("T.csv.gz", b"a\n" + b"x\n" * 500)],
 )
-def test_content_that_does_not_fit_memory_is_read_in_parts(tmp_path, monkeypatch, name, text, engine):
+def test_content_larger_than_memory_is_read_in_chunks(tmp_path, monkeypatch, name, text, engine):
     monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 900)
     monkeypatch.setattr(record_sources, "_file_source", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})

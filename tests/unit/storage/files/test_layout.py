@@ -1,4 +1,4 @@
-"""Folder names: the vectors of the specification, and what keeps two tables apart."""
+"""Folder names: test vectors of the specification, and separation of tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_fnv1a64(text, expected):
 
 
 def test_the_hash_is_over_utf8():
-    # Two bytes, c3 and a9, by the definition.
+    # By definition two bytes, c3 and a9.
     value = 0xCBF29CE484222325
     for byte in (0xC3, 0xA9):
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -43,14 +43,14 @@ def test_the_first_table_of_a_name_has_the_specified_folder(kind, name, folder):
     assert layout.table_folder(kind, name) == folder
 
 
-def test_a_later_table_of_the_same_name_has_a_folder_of_its_own():
+def test_a_later_table_of_the_same_name_has_its_own_folder():
     first = layout.table_folder("node", "Person")
     later = layout.table_folder("node", "Person", 0x1F)
     assert later == f"{first}-000000000000001f"
     assert re.fullmatch(r"nodes/[0-9a-f]{16}-[0-9a-f]{16}", layout.table_folder("node", "Person", 2**64 - 1))
 
 
-def test_a_node_and_an_edge_of_one_name_do_not_meet():
+def test_a_node_and_an_edge_of_one_name_have_different_folders():
     assert layout.table_folder("node", "Knows") != layout.table_folder("edge", "Knows")
 
 

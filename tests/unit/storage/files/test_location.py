@@ -1,4 +1,4 @@
-"""What a URI means, and which settings an object store gets from the environment."""
+"""Parsing of URIs, and the object-store options taken from the environment."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_relative_path_is_made_absolute_without_touching_the_disk(tmp_path, mo
     assert not (tmp_path / "mine").exists()
 
 
-def test_a_link_stays_a_link(tmp_path):
+def test_a_link_is_not_resolved(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     assert locate(str(tmp_path / "link" / "graph"), {}).path == tmp_path / "link" / "graph"
@@ -97,12 +97,12 @@ def test_an_empty_variable_counts_as_unset():
     assert options(AWS_ACCESS_KEY_ID="", AWS_ENDPOINT_URL="") == {"aws_region": "us-east-1"}
 
 
-def test_the_region_variable_wins_over_the_default_region():
+def test_the_region_variable_overrides_the_default_region():
     assert options(AWS_DEFAULT_REGION="b")["aws_region"] == "b"
     assert options(AWS_REGION="a", AWS_DEFAULT_REGION="b")["aws_region"] == "a"
 
 
-def test_the_s3_endpoint_wins_over_the_general_one():
+def test_the_s3_endpoint_overrides_the_general_one():
     both = options(AWS_ENDPOINT_URL_S3="https://s3.example", AWS_ENDPOINT_URL="https://all.example")
     assert both["aws_endpoint"] == "https://s3.example"
     assert options(AWS_ENDPOINT_URL="https://all.example")["aws_endpoint"] == "https://all.example"
@@ -136,7 +136,7 @@ def test_secrets_are_never_shown():
     assert not any(secret in shown for secret in KEYS.values())
 
 
-def test_a_local_graph_takes_nothing_from_the_environment():
+def test_a_local_graph_ignores_the_environment():
     assert locate("/data/graph", KEYS).options == {}
 
 
@@ -159,7 +159,7 @@ def test_a_local_graph_takes_nothing_from_the_environment():
         ("s3://bucket/../other", "not a location in a bucket"),
     ],
 )
-def test_refusals_say_what_to_give_instead(uri, word):
+def test_refusals_contain_a_hint(uri, word):
     with pytest.raises(InputError) as caught:
         locate(uri, {})
     assert word in caught.value.message
@@ -167,7 +167,7 @@ def test_refusals_say_what_to_give_instead(uri, word):
 
 
 @pytest.mark.parametrize("uri", ["https://ada:hush@graphs.example/g", "s3://ada:hush@bucket/graph"])
-def test_a_password_in_a_uri_is_refused_and_not_repeated(uri):
+def test_a_password_in_a_uri_is_refused_and_not_shown(uri):
     with pytest.raises(InputError) as caught:
         locate(uri, {})
     assert "hush" not in caught.value.message
@@ -175,7 +175,7 @@ def test_a_password_in_a_uri_is_refused_and_not_repeated(uri):
 
 
 @pytest.mark.parametrize("uri", ["s3://b/a?b", "s3://b/a#b", "s3://b?x", "s3://b/a%20b"])
-def test_signs_with_a_meaning_in_a_uri_are_refused_and_not_dropped(uri):
+def test_reserved_characters_are_refused_and_not_dropped(uri):
     with pytest.raises(InputError, match="cannot contain") as caught:
         locate(uri, {})
     assert caught.value.hint
@@ -188,7 +188,7 @@ def test_an_object_is_named_by_its_whole_key():
 
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"])
 @pytest.mark.parametrize("value", ["hush\n", "hu\r\nsh", "hush\x00", "hüsh"])
-def test_a_setting_that_no_request_can_carry_is_refused(name, value):
+def test_a_setting_with_control_characters_is_refused(name, value):
     with pytest.raises(InputError, match=name) as caught:
         locate("s3://bucket/graph", {name: value})
     assert value not in caught.value.message
@@ -196,7 +196,7 @@ def test_a_setting_that_no_request_can_carry_is_refused(name, value):
 
 @pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"])
 @pytest.mark.parametrize("endpoint", ["http://ada:hush@host:1", "https://host/?token=hush"])
-def test_an_endpoint_with_credentials_is_refused_and_not_repeated(name, endpoint):
+def test_an_endpoint_with_credentials_is_refused_and_not_shown(name, endpoint):
     with pytest.raises(InputError, match=name) as caught:
         locate("s3://bucket/graph", {name: endpoint})
     assert "hush" not in f"{caught.value.message} {caught.value.hint}"

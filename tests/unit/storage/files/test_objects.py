@@ -1,4 +1,4 @@
-"""Small objects on the local disk, when the disk says no. What a store promises is in `tests/contract`."""
+"""Small objects on a local disk that fails. The contract of object stores is tested in `tests/contract`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("number", "code", "hint"), REFUSALS, ids=[errno.errorcode[n] for n, _, _ in REFUSALS])
 @pytest.mark.parametrize("method", ["write", "write_if_absent"])
-def test_a_refused_write_names_the_file_and_what_to_do(tmp_path, monkeypatch, method, number, code, hint):
+def test_a_failed_write_names_the_file_and_has_a_hint(tmp_path, monkeypatch, method, number, code, hint):
     store = LocalObjects(tmp_path)
     monkeypatch.setattr(os, "open", refusing(number))
     with pytest.raises(StorageError) as caught:
@@ -47,7 +47,7 @@ def test_a_refused_write_names_the_file_and_what_to_do(tmp_path, monkeypatch, me
     assert hint is None or hint in caught.value.hint
 
 
-def test_a_disk_that_fills_up_half_way_leaves_the_old_object(tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_keeps_the_old_object(tmp_path, monkeypatch):
     store = LocalObjects(tmp_path)
     store.write("folder/one", b"old")
     monkeypatch.setattr(os, "fsync", refusing(errno.ENOSPC))
@@ -67,7 +67,7 @@ def test_a_failed_write_leaves_no_temporary_file(tmp_path, monkeypatch, method):
     assert list((tmp_path / "folder").iterdir()) == []
 
 
-def test_reading_what_may_not_be_read_is_an_error_and_not_an_absence(tmp_path):
+def test_an_unreadable_object_is_an_error_and_not_absent(tmp_path):
     store = LocalObjects(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(StorageError, match="directory"):
@@ -77,7 +77,7 @@ def test_reading_what_may_not_be_read_is_an_error_and_not_an_absence(tmp_path):
         store.list("file")
 
 
-def test_a_disk_without_hard_links_still_lets_one_writer_win(tmp_path, monkeypatch):
+def test_exactly_one_writer_wins_without_hard_links(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", refusing(errno.EPERM))
     store = LocalObjects(tmp_path)
     assert store.write_if_absent("claim", b"first")
@@ -106,7 +106,7 @@ def test_unfinished_files_are_not_listed(tmp_path):
         ("", StorageError, "unreachable"),
     ],
 )
-def test_what_a_failed_request_means(text, kind, code):
+def test_failed_requests_are_classified(text, kind, code):
     error = object_store_error(RuntimeError(text), "s3://bucket/graph")
     assert type(error) is kind
     assert error.code == code
@@ -160,7 +160,7 @@ except StorageError as error:
 """
 
 
-def test_a_missing_read_permission_is_reported_as_one(tmp_path):
+def test_a_missing_read_permission_is_reported(tmp_path):
     graph = new_graph(tmp_path, "node Shelf { code: String @key }")
     graph.load([{"type": "Shelf", "data": {"code": "a"}}], mode="append")
     for folder in (*tmp_path.parents, tmp_path):

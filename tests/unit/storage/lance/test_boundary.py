@@ -1,4 +1,4 @@
-"""What native code raises at the storage boundary: interrupts stay interrupts, panics become storage errors."""
+"""Exceptions of native code at the storage boundary: interrupts stay interrupts, panics become storage errors."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SCHEMA = "node P { name: String @key  text: String? @index }"
 
 
 class PanicException(BaseException):
-    """As Rust's bindings derive it: not from `Exception`."""
+    """A panic as Rust bindings define it: not derived from `Exception`."""
 
 
 def caught(errors: Callable[[], tuple[type[BaseException], ...]], call: Callable[[], object]) -> BaseException | None:
-    """What is caught of what a call raises."""
+    """Return what is caught when a call raises."""
     try:
         call()
     except errors() as error:
@@ -52,7 +52,7 @@ def test_errors_and_panics_are_caught(errors, kind):
 
 @pytest.mark.parametrize("errors", [lance_errors, store_errors])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_what_ends_a_program_is_not_caught(errors, kind):
+def test_system_exit_and_interrupt_are_not_caught(errors, kind):
     with pytest.raises(kind):
         caught(errors, raising(kind()))
 
@@ -72,12 +72,12 @@ def test_a_panic_is_a_storage_error(tmp_path):
 @pytest.mark.parametrize(
     "error", [pa.ArrowInvalid("External error: KeyboardInterrupt: "), OSError("x KeyboardInterrupt: , file.rs:1")]
 )
-def test_an_interrupt_that_native_code_turned_into_an_error_is_one(errors, error):
+def test_a_converted_interrupt_is_raised_as_interrupt(errors, error):
     with pytest.raises(KeyboardInterrupt):
         caught(errors, raising(error))
 
 
-def test_an_interrupt_is_known_by_its_cause():
+def test_an_interrupt_is_recognised_by_its_cause():
     error = ValueError("stopped")
     error.__cause__ = KeyboardInterrupt()
     assert is_interrupt(error)
@@ -86,7 +86,7 @@ def test_an_interrupt_is_known_by_its_cause():
     assert not is_interrupt(ValueError("a text about KeyboardInterrupt"))
 
 
-def test_an_interrupt_inside_a_call_of_lance_is_one(tmp_path):
+def test_an_interrupt_inside_a_lance_call_is_raised_as_interrupt(tmp_path):
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"x": [1]})
         raise KeyboardInterrupt
@@ -97,7 +97,7 @@ def test_an_interrupt_inside_a_call_of_lance_is_one(tmp_path):
 
 
 def interrupt(tmp_path: Path, times: int) -> list[str]:
-    """How interrupts of a process that works on a graph surfaced."""
+    """Return how interrupts of a process that works on a graph surfaced."""
     graph = new_graph(tmp_path, SCHEMA, *(node("P", name=f"p{at}", text="x y") for at in range(500)))
     script = Path(__file__).parents[3] / "support" / "interrupted.py"
     with subprocess.Popen(
@@ -124,13 +124,13 @@ def test_interrupts_surface_as_interrupts(tmp_path):
 
 
 @pytest.mark.long
-def test_many_interrupts_surface_as_interrupts(tmp_path):
+def test_interrupts_surface_as_interrupts_long(tmp_path):
     assert set(interrupt(tmp_path, 400)) == {"KeyboardInterrupt"}
 
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of a few megabytes; root only."""
+    """A file system of a few megabytes; requires root."""
     place = tmp_path / "disk"
     place.mkdir()
     done = subprocess.run(
@@ -164,7 +164,7 @@ def test_a_full_disk_during_optimize_is_a_storage_error(small_disk):
     assert graph.query("query q() { match { $p: P } return { count($p) as n } }").to_pylist() == [{"n": 1_100}]
 
 
-def test_messages_hold_no_source_line_of_the_storage_library(tmp_path):
+def test_messages_contain_no_source_line_of_the_storage_library(tmp_path):
     graph = new_graph(tmp_path, "node P { name: String @key }", node("P", name="a"))
     shutil.rmtree(tmp_path / "g")
     with pytest.raises(OmniGraphError) as caught:

@@ -1,4 +1,4 @@
-"""Deletion files read as Lance wrote them: as an array, and as every sort of roaring container."""
+"""Deletion files as Lance writes them: arrays and every kind of roaring container."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_what_lance_deleted_is_what_is_read(tmp_path, name):
+def test_parsed_offsets_equal_the_deleted_rows(tmp_path, name):
     data = lance.write_dataset(pa.table({"v": np.arange(ROWS)}), tmp_path / "t", enable_stable_row_ids=True)
     gone = PATTERNS[name]
     (fragment,) = data.get_fragments()
@@ -39,12 +39,12 @@ def test_what_lance_deleted_is_what_is_read(tmp_path, name):
 
 
 def roaring_runs(runs):
-    """One container of runs: (start, further numbers) each."""
+    """Return a bitmap with one run container of (start, additional numbers) pairs."""
     head = struct.pack("<IB2H", 12347, 1, 0, sum(more + 1 for _, more in runs) - 1)
     return head + struct.pack("<H", len(runs)) + b"".join(struct.pack("<2H", *run) for run in runs)
 
 
-def test_runs_as_other_writers_make_them():
+def test_run_containers_are_parsed():
     assert parse_roaring(roaring_runs([(3, 0), (10, 4)])).tolist() == [3, 10, 11, 12, 13, 14]
 
 
@@ -52,12 +52,12 @@ def test_an_empty_bitmap():
     assert parse_roaring(struct.pack("<II", 12346, 0)).tolist() == []
 
 
-def test_something_else_is_refused():
+def test_other_content_is_refused():
     with pytest.raises(Damaged, match="no roaring bitmap"):
         parse_roaring(random.Random(3).randbytes(40))
 
 
-def test_a_file_that_names_too_few_is_refused(tmp_path):
+def test_a_file_with_too_few_offsets_is_refused(tmp_path):
     data = lance.write_dataset(pa.table({"v": np.arange(ROWS)}), tmp_path / "t")
     (fragment,) = data.get_fragments()
     file = fragment.delete_rows(list(range(6_000))).deletion_file
@@ -65,7 +65,7 @@ def test_a_file_that_names_too_few_is_refused(tmp_path):
         parse_deletions(struct.pack("<II", 12346, 0), file)
 
 
-def test_the_cache_keeps_what_was_read_last_and_no_more_than_it_may():
+def test_the_cache_is_bounded_and_evicts_the_oldest():
     cache, read = DeletionCache(bytes_max=160), []
 
     def look(name):

@@ -1,4 +1,4 @@
-"""What nobody pins goes, with its files; what anybody pins stays whole."""
+"""Unpinned versions are removed with their files; pinned versions stay complete."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def data_files(line):
 # -- versions ------------------------------------------------------------------------------------------
 
 
-def test_versions_are_listed_with_their_age(line):
+def test_versions_are_listed_with_their_write_time(line):
     found = list_versions(line.store, line.folder)
     assert [one.version for one in found] == [1, 2, 3, 4]
     assert all(now() - timedelta(minutes=5) < one.written_at <= now() for one in found)
@@ -55,13 +55,13 @@ def test_detached_versions_are_not_listed(line):
     assert [one.version for one in list_versions(line.store, line.folder)] == [1, 2, 3, 4]
 
 
-def test_listing_a_table_that_is_gone_is_a_typed_error(line):
+def test_listing_a_missing_table_is_a_typed_error(line):
     shutil.rmtree(line.store.location.path / line.folder)
     with pytest.raises(Damaged, match="nodes/a"):
         list_versions(line.store, line.folder)
 
 
-def test_removed_versions_are_gone_and_the_rest_is_whole(line):
+def test_removed_versions_are_gone_and_the_others_complete(line):
     removed = remove(line.store, line.folder, [2, 3])
     assert removed.versions == (2, 3)
     assert removed.bytes > 0
@@ -72,7 +72,7 @@ def test_removed_versions_are_gone_and_the_rest_is_whole(line):
     assert [row["id"] for row in line.rows()] == ["a", "b", "c"]
 
 
-def test_files_go_with_the_last_version_that_needs_them(line):
+def test_files_are_removed_with_the_last_version_that_uses_them(line):
     line.write(TableWrite(overwrite=people("x")))
     before = data_files(line)
     remove(line.store, line.folder, [2, 3])
@@ -82,19 +82,19 @@ def test_files_go_with_the_last_version_that_needs_them(line):
     assert [row["id"] for row in line.rows()] == ["x"]
 
 
-def test_the_newest_version_always_stays(line):
+def test_the_newest_version_is_never_removed(line):
     assert remove(line.store, line.folder, [4]).versions == ()
     assert remove_versions(line.store, line.folder, [3, 4]) == [3]
     assert [row["id"] for row in line.rows()] == ["a", "b", "c"]
 
 
-def test_versions_that_are_not_there_are_passed_over(line):
+def test_missing_versions_are_skipped(line):
     assert remove(line.store, line.folder, [77]) == remove(line.store, line.folder, [])
     assert remove_versions(line.store, line.folder, [2, 2, 77]) == [2]
     assert remove_versions(line.store, line.folder, [2]) == []
 
 
-def test_a_staged_change_survives_a_removal_beside_it(line):
+def test_a_staged_change_survives_a_concurrent_removal(line):
     staged = stage(line.table, TableWrite(append=people("new")), {})
     remove(line.store, line.folder, [2, 3])
     table, _ = staged.promote()
@@ -112,7 +112,7 @@ def test_versions_of_a_branching_table_are_independent(line):
 # -- versions of one commit ----------------------------------------------------------------------------
 
 
-def test_versions_of_a_commit_are_told_by_their_transaction(line):
+def test_versions_of_a_commit_are_found_by_their_transaction(line):
     for commit in ("one", "two", "one"):
         table, _ = stage(line.table, TableWrite(append=people(commit)), {"commit": commit}).promote()
     assert table.version == 7
@@ -121,14 +121,14 @@ def test_versions_of_a_commit_are_told_by_their_transaction(line):
     assert versions_of_commit(line.store, line.folder, 4, "commit", "three") == []
 
 
-def test_a_table_that_never_came_to_be_has_no_versions(line):
+def test_a_table_that_was_never_created_has_no_versions(line):
     assert versions_of_commit(line.store, "nodes/none", 0, "commit", "one") == []
 
 
 # -- leftovers -----------------------------------------------------------------------------------------
 
 
-def test_detached_manifests_go_when_they_are_old_enough(line):
+def test_old_detached_manifests_are_removed(line):
     for id_ in "xy":
         with pytest.raises(OmniGraphError), arm("table.detached"):
             line.write(TableWrite(append=people(id_)))
@@ -138,7 +138,7 @@ def test_detached_manifests_go_when_they_are_old_enough(line):
     assert [row["id"] for row in line.rows()] == ["a", "b", "c"]
 
 
-def test_half_written_files_go_when_they_are_old_enough(line):
+def test_old_temporary_files_are_removed(line):
     half = line.store.location.path / line.folder / "_versions" / ".tmp_half"
     half.write_bytes(b"")
     assert remove_unfinished(line.store, line.folder, now() - LATER) == 0
@@ -146,7 +146,7 @@ def test_half_written_files_go_when_they_are_old_enough(line):
     assert not half.exists()
 
 
-def test_staged_files_go_at_once_only_when_nobody_writes(line):
+def test_staged_files_are_removed_at_once_only_without_writers(line):
     before = data_files(line)
     stage(line.table, TableWrite(append=people("new")), {})
     remove(line.store, line.folder, [1])
@@ -159,7 +159,7 @@ def test_staged_files_go_at_once_only_when_nobody_writes(line):
 STRANGE = "0123456789abcdef"
 
 
-def test_strange_folders_are_those_of_tables_the_manifest_does_not_know(tmp_path, line):
+def test_unknown_folders_are_those_not_in_the_manifest(tmp_path, line):
     unknown = [f"edges/{STRANGE}", f"nodes/{STRANGE}"]
     for folder in unknown:
         line.store.create(folder, line.table.schema)
@@ -170,7 +170,7 @@ def test_strange_folders_are_those_of_tables_the_manifest_does_not_know(tmp_path
     assert unknown_folders(line.store, {"nodes/a", *unknown}) == {}
 
 
-def test_a_strange_folder_is_as_young_as_its_youngest_file(tmp_path, line):
+def test_an_unknown_folder_is_as_old_as_its_newest_file(tmp_path, line):
     folder = f"nodes/{STRANGE}"
     line.store.create(folder, line.table.schema)
     old = (now() - 2 * LATER).timestamp()
@@ -180,7 +180,7 @@ def test_a_strange_folder_is_as_young_as_its_youngest_file(tmp_path, line):
     assert unknown_folders(line.store, {"nodes/a"})[folder] > now() - LATER
 
 
-def test_an_empty_strange_folder_has_its_own_age(tmp_path, line):
+def test_an_empty_unknown_folder_has_its_own_age(tmp_path, line):
     folder = f"nodes/{STRANGE}"
     (tmp_path / folder).mkdir()
     assert unknown_folders(line.store, {"nodes/a"})[folder] > now() - LATER

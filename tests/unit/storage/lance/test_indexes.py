@@ -1,4 +1,4 @@
-"""Indexes change speed, never results: what is built, what waits and why, and the traps of compaction."""
+"""Indexes affect speed, never results: building, pending indexes, and the effects of compaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ID, RANK, BODY, VEC = (
 
 
 def documents(numbers, *, vectors=True):
-    """Documents whose words and vectors tell their number."""
+    """Return documents whose words and vectors encode their number."""
     numbers = list(numbers)
     angles = np.array(numbers, np.float32)[:, None] * 0.01 + np.arange(WIDTH, dtype=np.float32)
     return pa.table(
@@ -102,7 +102,7 @@ def test_each_kind_is_built_and_used(line, spec):
         assert dataset.describe_indices()[0].index_type.startswith("IVF")
 
 
-def test_all_missing_indexes_are_one_version(line):
+def test_all_missing_indexes_are_built_in_one_version(line):
     line.write(TableWrite(append=documents(range(30))))
     version = line.version
     build(line, ID, RANK, BODY, VEC)
@@ -110,7 +110,7 @@ def test_all_missing_indexes_are_one_version(line):
     assert index_names(line.table) == {"id_btree", "rank_btree", "body_text", "vec_vector"}
 
 
-def test_building_twice_does_nothing_the_second_time(line):
+def test_a_second_build_does_nothing(line):
     line.write(TableWrite(append=documents(range(30))))
     build(line, ID, BODY, VEC)
     before = files_below(line.store.location.path)
@@ -118,7 +118,7 @@ def test_building_twice_does_nothing_the_second_time(line):
     assert files_below(line.store.location.path) == before
 
 
-def test_only_what_is_missing_is_built(line):
+def test_only_missing_indexes_are_built(line):
     line.write(TableWrite(append=documents(range(30))))
     build(line, ID)
     first = {index.name: index.segments[0].uuid for index in line.table.dataset.describe_indices()}
@@ -128,7 +128,7 @@ def test_only_what_is_missing_is_built(line):
     assert set(second) == {"id_btree", "rank_btree"}
 
 
-def test_a_rebuild_replaces_each_index_by_one_of_its_name(line):
+def test_a_rebuild_replaces_each_index_under_its_name(line):
     line.write(TableWrite(append=documents(range(30))))
     build(line, ID, BODY, VEC)
     line.write(TableWrite(append=documents(range(30, 40))))
@@ -152,10 +152,10 @@ def test_words_are_stemmed_folded_and_stripped_of_stop_words(line):
     assert text_hits(line, "the") == []
 
 
-# -- waiting -------------------------------------------------------------------------------------------
+# -- pending -------------------------------------------------------------------------------------------
 
 
-def test_an_empty_table_waits(line):
+def test_indexes_of_an_empty_table_are_pending(line):
     built, pending = build(line, ID, BODY)
     assert not built
     assert [(one.column, one.reason) for one in pending] == [
@@ -164,7 +164,7 @@ def test_an_empty_table_waits(line):
     ]
 
 
-def test_few_vectors_wait_and_the_rest_is_built(line):
+def test_a_vector_index_on_few_rows_is_pending_and_others_are_built(line):
     line.write(TableWrite(append=documents(range(19))))
     built, pending = build(line, ID, VEC)
     assert built
@@ -175,7 +175,7 @@ def test_few_vectors_wait_and_the_rest_is_built(line):
     assert index_names(line.table) == {"id_btree", "vec_vector"}
 
 
-def test_a_column_without_any_vector_waits(line):
+def test_a_vector_index_without_vectors_is_pending(line):
     line.write(TableWrite(append=documents(range(25), vectors=False)))
     built, pending = build(line, VEC)
     assert not built
@@ -200,7 +200,7 @@ def test_rows_written_after_the_index_are_found(line):
 
 
 def with_deleted_rows(line, pieces):
-    """Sixty indexed documents, then most of the first fifty deleted; the numbers that are left."""
+    """Index sixty documents, then delete most of the first fifty; return the remaining numbers."""
     size = 60 // pieces
     for start in range(0, 60, size):
         line.write(TableWrite(append=documents(range(start, start + size))))
@@ -211,8 +211,8 @@ def with_deleted_rows(line, pieces):
 
 
 @pytest.mark.parametrize("pieces", [1, 20])
-def test_delete_and_compaction_lose_no_hit_once_the_table_is_optimized(line, pieces):
-    """Compaction forgets which rows an index must not return, so a search for ten finds fewer until it is rebuilt."""
+def test_optimize_after_delete_and_compaction_misses_no_result(line, pieces):
+    """Compaction drops the record of deleted rows, so a search for ten finds fewer until the index is rebuilt."""
     left = with_deleted_rows(line, pieces)
     plan = _MaintenancePlan()
     _improve(plan, "node:Doc", line.table, [ID, RANK, BODY, VEC], compact=True)
@@ -227,7 +227,9 @@ def test_delete_and_compaction_lose_no_hit_once_the_table_is_optimized(line, pie
 
 
 def test_a_stale_index_that_cannot_be_rebuilt_is_dropped(line):
-    """Too few rows for a vector index, or an index nobody wants any more: it would only lose hits."""
+    """With too few rows for a vector index, or an index that is no longer wanted, the stale index would only miss
+    results.
+    """
     left = with_deleted_rows(line, 1)
     assert len(left) < indexes_module.VECTOR_ROWS_MIN
     line.version = compacted(line.table, always=True).version
@@ -241,8 +243,8 @@ def test_a_stale_index_that_cannot_be_rebuilt_is_dropped(line):
 
 
 @pytest.mark.parametrize("pieces", [1, 20])
-def test_until_then_a_search_that_asks_for_live_rows_loses_none(line, pieces):
-    """A write may compact on its way and does not rebuild; searches therefore say `_rowid >= 0`."""
+def test_a_search_restricted_to_live_rows_misses_none_before_optimize(line, pieces):
+    """A write may compact without rebuilding indexes; searches therefore filter by `_rowid >= 0`."""
     left = with_deleted_rows(line, pieces)
     line.version = compacted(line.table, always=True).version
     alive = {"filter": "_rowid >= 0", "prefilter": True}
@@ -254,7 +256,7 @@ def test_until_then_a_search_that_asks_for_live_rows_loses_none(line, pieces):
     assert sorted(near["id"].to_pylist()) == sorted(f"d{number}" for number in left[:5])
 
 
-def test_indexes_of_two_lines_of_one_table_do_not_meet(line):
+def test_indexes_of_two_branches_of_a_table_are_independent(line):
     line.write(TableWrite(append=documents(range(30))))
     base = line.version
     build(line, ID, BODY)

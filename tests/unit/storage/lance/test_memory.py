@@ -1,4 +1,4 @@
-"""A process that commits for a long time: caches and objects stay bounded."""
+"""Caches and objects of a process stay bounded over many commits."""
 
 from __future__ import annotations
 

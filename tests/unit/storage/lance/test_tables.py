@@ -1,4 +1,4 @@
-"""One table at one version: every kind of change, and what a change keeps."""
+"""One table at one version: every kind of change, and what a change preserves."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_id_is_marked_as_the_key(line):
     assert not stored.field("name").metadata
 
 
-def test_a_folder_in_use_is_not_created_again(line):
+def test_an_existing_folder_is_not_created_again(line):
     with pytest.raises(StorageError, match="nodes/a"):
         line.store.create(line.folder, PERSON_SCHEMA)
 
@@ -69,7 +69,7 @@ def test_a_forgotten_handle_is_opened_again(line):
 
 
 @pytest.mark.parametrize(("folder", "version"), [("nodes/a", 7), ("nodes/none", 1)])
-def test_a_version_that_is_not_there(line, folder, version):
+def test_a_missing_version_is_reported(line, folder, version):
     with pytest.raises(Damaged) as caught:
         line.store.open(folder, version)
     assert caught.value.code == "version_reclaimed"
@@ -105,7 +105,7 @@ def test_upsert_adds_and_replaces(line):
     assert line.table.row_count == 4
 
 
-def test_upsert_keeps_the_row_and_its_creation(line):
+def test_upsert_keeps_row_id_and_creation_version(line):
     line.write(TableWrite(append=people("a", "b", "c")))
     created = line.version
     before = stamps(line)
@@ -131,7 +131,7 @@ def test_delete(line):
     assert line.table.row_count == 1
 
 
-def test_deleting_everything_leaves_a_table_that_takes_rows(line):
+def test_a_table_accepts_rows_after_all_were_deleted(line):
     line.write(TableWrite(append=people("a", "b")))
     line.write(TableWrite(delete=["a", "b"]))
     assert line.table.row_count == 0
@@ -145,7 +145,7 @@ def test_overwrite(line):
     assert names(line) == {"b": "new", "c": "new"}
 
 
-def test_overwrite_with_nothing(line):
+def test_overwrite_with_no_rows(line):
     line.write(TableWrite(append=people("a", "b")))
     assert line.write(TableWrite(overwrite=people()))
     assert line.table.row_count == 0
@@ -153,7 +153,7 @@ def test_overwrite_with_nothing(line):
     assert line.table.dataset.schema.field("id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
 
 
-def test_rows_keep_their_identity_after_an_overwrite(line):
+def test_row_ids_are_stable_after_an_overwrite(line):
     line.write(TableWrite(append=people("a")))
     line.write(TableWrite(overwrite=people("a", "b")))
     before = stamps(line)
@@ -163,7 +163,7 @@ def test_rows_keep_their_identity_after_an_overwrite(line):
     assert len({row["_rowid"] for row in after.values()}) == 3
 
 
-def test_everything_in_one_change(line):
+def test_append_upsert_and_delete_in_one_change(line):
     line.write(TableWrite(append=people("a", "b", "c", "d")))
     before = stamps(line)
     version = line.version
@@ -194,7 +194,7 @@ def test_changes_over_several_fragments(line):
     ],
 )
 @pytest.mark.parametrize("filled", [False, True])
-def test_a_change_without_effect_is_none_and_writes_no_version(line, change, filled):
+def test_a_change_without_effect_writes_no_version(line, change, filled):
     if filled:
         line.write(TableWrite(append=people("a")))
     version = line.version
@@ -218,7 +218,7 @@ def test_any_text_can_be_an_id(line, id_):
     assert names(line) == {"other": "name of other"}
 
 
-def test_more_ids_than_a_filter_takes(line):
+def test_more_ids_than_an_index_lookup_takes(line):
     count = _LOOKUP_BY_INDEX_MAX + 500
     ids = [f"p{number:05}" for number in range(count)]
     line.write(TableWrite(append=people(*ids, "o'brien")))
@@ -283,7 +283,7 @@ def test_every_kind_of_column_survives_an_upsert(tmp_path):
 # -- isolation -----------------------------------------------------------------------------------------
 
 
-def test_two_changes_of_one_version_do_not_see_each_other(line):
+def test_two_changes_of_one_version_are_isolated(line):
     line.write(TableWrite(append=people("a")))
     base = line.table
     left, right = (
@@ -298,7 +298,7 @@ def test_two_changes_of_one_version_do_not_see_each_other(line):
     assert base.read().to_pylist() == [{"id": "a", "name": "name of a"}]
 
 
-def test_each_line_of_versions_grows_by_its_own_changes(line):
+def test_branches_of_a_table_are_independent(line):
     line.write(TableWrite(append=people("a")))
     left, right = Line(line.store, line.folder, line.version), Line(line.store, line.folder, line.version)
     for number in range(5):
@@ -308,7 +308,7 @@ def test_each_line_of_versions_grows_by_its_own_changes(line):
     assert [row["id"] for row in right.rows(["id"])] == [f"r{n}" for n in range(5)]
 
 
-def test_a_staged_change_is_no_version(line):
+def test_a_staged_change_creates_no_version(line):
     stage(line.table, TableWrite(append=people("a")), {})
     assert len(list((line.store.location.path / line.folder / "_versions").glob("*.manifest"))) == 1
 
@@ -318,7 +318,7 @@ def test_a_promotion_leaves_no_detached_manifest(line):
     assert not list((line.store.location.path / line.folder / "_versions").glob("d*.manifest"))
 
 
-def test_a_promotion_says_what_it_made(line):
+def test_a_promotion_reports_version_rows_and_transaction(line):
     staged = stage(line.table, TableWrite(append=people("a", "b")), {"who": "me"})
     table, promoted = staged.promote()
     assert (promoted.version, promoted.row_count) == (table.version, 2)
@@ -326,7 +326,7 @@ def test_a_promotion_says_what_it_made(line):
     assert table.dataset.read_transaction(table.version).transaction_properties == {"who": "me"}
 
 
-def test_a_change_that_stops_before_its_promotion_shows_nowhere(line):
+def test_a_change_that_stops_before_its_promotion_is_invisible(line):
     with pytest.raises(Exception, match="failpoint"), arm("table.detached"):
         line.write(TableWrite(append=people("lost")))
     line.write(TableWrite(append=people("a")))
@@ -341,14 +341,14 @@ def in_pieces(line, count):
         line.write(TableWrite(append=people(f"p{number:03}")))
 
 
-def test_few_pieces_are_left_alone(line):
+def test_few_fragments_are_not_compacted(line):
     in_pieces(line, 3)
     before = files_below(line.store.location.path)
     assert compacted(line.table) is line.table
     assert files_below(line.store.location.path) == before
 
 
-def test_too_many_pieces_become_one_with_the_same_rows(line):
+def test_too_many_fragments_are_compacted_into_one(line):
     in_pieces(line, FRAGMENTS_MAX + 3)
     line.write(TableWrite(upsert=people("p001", name="new"), delete=["p000"]))
     before, rows = stamps(line), names(line)
@@ -361,7 +361,7 @@ def test_too_many_pieces_become_one_with_the_same_rows(line):
     assert line.table.fragment_count > FRAGMENTS_MAX, "the version it came from stays as it is"
 
 
-def test_changes_go_on_after_a_compaction(line):
+def test_changes_after_a_compaction(line):
     in_pieces(line, 4)
     line.version = compacted(line.table, always=True).version
     before = stamps(line)
@@ -370,14 +370,14 @@ def test_changes_go_on_after_a_compaction(line):
     assert stamps(line)["p000"]["_rowid"] == before["p000"]["_rowid"]
 
 
-def test_nothing_to_compact_leaves_no_version(line):
+def test_nothing_to_compact_creates_no_version(line):
     in_pieces(line, 1)
     before = files_below(line.store.location.path)
     assert compacted(line.table, always=True) is line.table
     assert files_below(line.store.location.path) == before
 
 
-# -- pieces --------------------------------------------------------------------------------------------
+# -- fragments -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -395,7 +395,7 @@ def sizes(table):
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_many_rows_are_written_in_pieces(line):
+def test_many_rows_are_written_as_several_fragments(line):
     line.write(TableWrite(append=people(*numbered(*range(35)))))
     assert sizes(line.table) == [10, 10, 10, 5]
     line.write(TableWrite(overwrite=people(*numbered(*range(25)))))
@@ -404,7 +404,7 @@ def test_many_rows_are_written_in_pieces(line):
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_many_rows_keep_their_identity_when_they_are_replaced(line):
+def test_many_replaced_rows_keep_their_row_ids(line):
     line.write(TableWrite(append=people(*numbered(*range(35)))))
     before = stamps(line)
     changed = numbered(*range(3, 29))
@@ -425,7 +425,7 @@ def test_many_rows_keep_their_identity_when_they_are_replaced(line):
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
+def test_compaction_bounds_fragments_and_skips_full_ones(line):
     line.write(TableWrite(append=people(*numbered(*range(30)))))
     full = line.table.fragments
     for number in range(40, 47):
@@ -438,7 +438,7 @@ def test_compaction_keeps_pieces_small_and_leaves_full_ones_alone(line):
     assert stamps(Line(line.store, line.folder, small.version)) == before
 
 
-def test_compaction_leaves_pieces_alone_that_are_large_for_their_table(line, monkeypatch):
+def test_compaction_skips_fragments_that_are_large_for_their_table(line, monkeypatch):
     monkeypatch.setattr(numbered_versions, "_FRAGMENT_ROWS_MIN", 5)
     line.write(TableWrite(append=people(*numbered(*range(20)))))
     large = line.table.fragments
@@ -453,14 +453,14 @@ def test_compaction_leaves_pieces_alone_that_are_large_for_their_table(line, mon
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_pieces_a_table_needs_are_no_reason_to_compact_it(line):
+def test_a_large_table_with_full_fragments_is_not_compacted(line):
     line.write(TableWrite(append=people(*numbered(*range(10 * (FRAGMENTS_MAX + 5))))))
     assert line.table.fragment_count > FRAGMENTS_MAX
     assert compacted(line.table) is line.table
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_a_difference_reads_the_pieces_that_differ(line):
+def test_a_difference_reads_only_fragments_that_differ(line):
     line.write(TableWrite(append=people(*numbered(*range(35)))))
     before = line.table
     line.write(TableWrite(upsert=people(*numbered(5, 60), name="new"), delete=numbered(33)))

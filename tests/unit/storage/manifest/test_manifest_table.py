@@ -1,4 +1,4 @@
-"""The manifest: one winner per version, nothing forgotten, nothing that grows."""
+"""The manifest: one winner per version, complete history, bounded cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.graphs import KNOWS, PERSON, add_people, change, knows, new_reposit
 
 
 def rows(*found):
-    """Manifest rows from (id, type) pairs."""
+    """Return manifest rows from (id, type) pairs."""
     return pa.Table.from_pylist([{"object_id": i, "object_type": t, "table_key": ""} for i, t in found], schema=SCHEMA)
 
 
@@ -56,14 +56,14 @@ def fragments(version):
 # -- creating and reading ------------------------------------------------------------------------------
 
 
-def test_there_is_no_manifest_at_first(tmp_path):
+def test_a_missing_manifest_does_not_exist(tmp_path):
     manifest = ManifestTable(Location(str(tmp_path), tmp_path), sync=False)
     assert not manifest.exists()
     (tmp_path / "__manifest").mkdir()
     assert not manifest.exists()
 
 
-def test_a_new_manifest_is_version_1_and_carries_the_stamp(tmp_path):
+def test_a_new_manifest_has_version_1_and_the_stamp(tmp_path):
     manifest, version = new_manifest(tmp_path)
     assert manifest.exists()
     assert version.version == 1
@@ -76,14 +76,14 @@ def test_a_new_manifest_is_version_1_and_carries_the_stamp(tmp_path):
     assert fragments(read) == [1, 1], "the first rows are the anchor, a fragment that stays"
 
 
-def test_of_two_creators_one_is_told(tmp_path):
+def test_the_second_creator_gets_a_conflict(tmp_path):
     manifest, _ = new_manifest(tmp_path)
     with pytest.raises(PublishConflict):
         manifest.create(pa.concat_tables([head("other"), commit(0)]), "1001")
     assert manifest.read().state["metadata"].to_pylist() == ["0"]
 
 
-def test_a_known_version_is_handed_back_until_something_moved(tmp_path):
+def test_refresh_returns_the_known_version_until_a_publish(tmp_path):
     manifest, first = new_manifest(tmp_path)
     assert manifest.refresh(first) is first
     second = step(manifest, first, 1)
@@ -92,8 +92,8 @@ def test_a_known_version_is_handed_back_until_something_moved(tmp_path):
 
 
 @pytest.mark.parametrize("others", [1, 2, 63, 64, 65, 130])
-def test_what_others_published_is_seen_at_once_also_after_it_was_trimmed(tmp_path, others):
-    """A reader looks at two places of the folder only; everybody else goes on through handles of their own."""
+def test_publishes_of_others_are_seen_even_after_trimming(tmp_path, others):
+    """A reader checks only two files of the folder; other processes publish through their own handles."""
     reader, known = new_manifest(tmp_path)
     writer = ManifestTable(Location(str(tmp_path), tmp_path), sync=False)
     for _ in range(3):
@@ -132,20 +132,22 @@ def test_only_one_of_two_publishes_on_one_version_lands(tmp_path):
 
 
 @pytest.mark.parametrize("behind", [1, 5, 70, 200])
-def test_a_publish_on_an_old_version_never_lands_however_old(tmp_path, behind):
+def test_a_publish_on_an_old_version_never_lands(tmp_path, behind):
     manifest, first = new_manifest(tmp_path)
     version = first
     for number in range(1, behind + 1):
         version = step(manifest, version, number)
-    # Lance knows a conflict from the transactions of newer versions, and most of those were dropped by now.
+    # Lance detects a conflict from the transactions of newer versions, most of which were dropped by now.
     with pytest.raises(PublishConflict):
         step(manifest, first, 9_999)
     assert manifest.read().version == version.version
     assert "commit-09999" not in all_ids(manifest.read())
 
 
-def test_a_publish_that_lands_in_the_place_of_a_dropped_version_is_not_believed(tmp_path, monkeypatch):
-    """A request that hangs while a hundred others pass may write where a version was dropped: nobody looks there."""
+def test_a_publish_at_the_number_of_a_dropped_version_is_an_error(tmp_path, monkeypatch):
+    """A request that hangs while a hundred others succeed may write to the number of a dropped version, which is never
+    read.
+    """
     manifest, first = new_manifest(tmp_path)
     real = lance.LanceDataset.commit
     slot = tmp_path / "__manifest" / "_versions" / f"{2**64 - 1 - 2:020}.manifest"
@@ -213,7 +215,7 @@ def test_six_hundred_publishes(tmp_path):
     assert read.tail.num_rows < 64, "a reader never loads more than the newest of it"
     assert sorted(all_ids(read)) == [*(f"commit-{n:05}" for n in range(601)), "graph_head:main"]
     assert fragments(read) == fragments(version)
-    # Old versions went as it went along, and with them nothing of the history.
+    # Old versions were dropped along the way, and no history with them.
     kept = len(list((tmp_path / "__manifest" / "_versions").glob("*.manifest")))
     assert kept <= 32 + 64
     assert len(list((tmp_path / "__manifest" / "data").iterdir())) <= 2 * kept + most
@@ -235,7 +237,7 @@ def test_sealed_fragments_hold_history_only_and_the_last_holds_the_state(tmp_pat
         assert sizes == sorted(sizes, reverse=True), "older fragments are the larger ones"
 
 
-def test_any_row_is_found_sealed_or_not(tmp_path, monkeypatch):
+def test_every_row_is_found_sealed_or_not(tmp_path, monkeypatch):
     monkeypatch.setattr(manifest_module, "_SEAL_ROWS", 8)
     manifest, version = new_manifest(tmp_path)
     for number in range(1, 41):
@@ -246,7 +248,7 @@ def test_any_row_is_found_sealed_or_not(tmp_path, monkeypatch):
     assert manifest.find(version, "o'brien").num_rows == 0
 
 
-def test_a_reader_of_a_trimmed_version_gets_the_same_history_from_a_newer_one(tmp_path):
+def test_a_reader_of_a_trimmed_version_reads_the_same_history(tmp_path):
     manifest, first = new_manifest(tmp_path)
     version = first
     for number in range(1, 130):
@@ -256,7 +258,7 @@ def test_a_reader_of_a_trimmed_version_gets_the_same_history_from_a_newer_one(tm
     assert late.scan(first, "object_id = 'commit-00000'").num_rows == 1
 
 
-# -- what others see -----------------------------------------------------------------------------------
+# -- external view -------------------------------------------------------------------------------------
 
 
 def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
@@ -306,7 +308,7 @@ def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
     assert all(row["base_objects"] is None for row in found.values())
 
 
-def test_the_settings_of_the_manifest(tmp_path):
+def test_settings_of_the_manifest_dataset(tmp_path):
     new_manifest(tmp_path)
     dataset = lance.dataset(str(tmp_path / "__manifest"))
     assert dataset.data_storage_version == "2.2"
@@ -317,7 +319,7 @@ def test_the_settings_of_the_manifest(tmp_path):
 # -- damage --------------------------------------------------------------------------------------------
 
 
-def test_a_lost_data_file_is_reported_and_not_taken_for_an_empty_graph(tmp_path, monkeypatch):
+def test_a_missing_data_file_is_reported_and_not_an_empty_graph(tmp_path, monkeypatch):
     monkeypatch.setattr(manifest_module, "_READ_TRIES", 2)
     manifest, _ = new_manifest(tmp_path)
     shutil.rmtree(tmp_path / "__manifest" / "data")
@@ -326,7 +328,7 @@ def test_a_lost_data_file_is_reported_and_not_taken_for_an_empty_graph(tmp_path,
     assert caught.value.code == "missing_file"
 
 
-def test_other_columns_are_another_release(tmp_path):
+def test_unknown_columns_are_refused(tmp_path):
     table = pa.table({"object_id": ["a"], "object_type": ["graph_head"]})
     lance.write_dataset(table, str(tmp_path / "__manifest"))
     with pytest.raises(Damaged, match="other columns") as caught:

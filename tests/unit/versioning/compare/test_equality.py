@@ -34,7 +34,7 @@ def test_a_value_equals_itself_and_nothing_else(name):
     expected = [x == y for x, y in pairs]
     assert same_column(left, right).tolist() == expected
     assert [same_value(values[x], values[y]) for x, y in pairs] == expected
-    # The same of a part of a larger column, whose buffers start elsewhere.
+    # The same for slices of larger columns, whose buffers have an offset.
     assert same_column(left.slice(3, 5), right.slice(3, 5)).tolist() == expected[3:8]
 
 

@@ -1,4 +1,4 @@
-"""Rows as JSON holds them, and as a load reads them again."""
+"""Rows as JSON values, and as a load reads them again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ node Thing {
 """
 
 
-def test_values():
+def test_values_are_converted_to_json():
     at = datetime(2024, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
     row = {
         "d": date(2024, 2, 29),
@@ -47,7 +47,7 @@ def test_values():
     assert to_plain(True) is True
 
 
-def test_everything_shown_is_json(tmp_path):
+def test_all_shown_values_are_valid_json(tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA, sync=False)
     data = {
         "k": "x",

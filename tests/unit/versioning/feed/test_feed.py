@@ -1,4 +1,4 @@
-"""The change feed: every commit once, in order, whatever the limits; tokens that fit nowhere else; gaps."""
+"""The change feed: every commit once, in order, with any limits; tokens are bound to their feed; gaps are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def told(page):
 
 
 def drain(graph, **options):
-    """Every block of a feed from its beginning, commits that came in pieces put together; and the last cursor."""
+    """Return every block of a feed from its beginning, with the pages of a commit joined, and the last cursor."""
     found: dict[str, list[tuple[str, str]]] = {}
     page = graph.changes(start="beginning", **options)
     for _ in range(200):
@@ -48,7 +48,7 @@ def drain(graph, **options):
     raise AssertionError("the feed does not end")
 
 
-def test_a_feed_from_now_on_sees_what_comes(graph):
+def test_a_feed_from_now_returns_later_commits(graph):
     first = graph.changes()
     assert (told(first), first.caught_up, first.page) == ([], True, None)
     assert graph.changes(first.cursor).cursor == first.cursor
@@ -109,7 +109,7 @@ def test_maintenance_is_an_empty_block_and_a_schema_change_is_marked(graph):
 
 
 @pytest.mark.parametrize(("changes_max", "commits_max"), [(1, 512), (2, 1), (3, 2), (7, 512)])
-def test_any_limit_gives_every_change_once(graph, changes_max, commits_max):
+def test_any_limit_returns_every_change_once(graph, changes_max, commits_max):
     add(graph, *[f"p{i}" for i in range(7)])
     graph.mutate('query q() { insert Knows { from: "p1", to: "p2" } insert Person { name: "Zoe" } }')
     graph.mutate('query q() { update Person set { age: 1 } where name != "Bob" }')
@@ -121,7 +121,7 @@ def test_any_limit_gives_every_change_once(graph, changes_max, commits_max):
     assert drain(graph, bytes_max=1)[0] == everything, "a change larger than a page comes alone"
 
 
-def test_a_page_ends_with_whole_commits_where_it_can(graph):
+def test_a_page_ends_with_a_whole_commit_if_possible(graph):
     start = graph.changes().cursor
     small, large = add(graph, "Dan"), add(graph, "p1", "p2", "p3", "p4")
     page = graph.changes(start, changes_max=3)
@@ -137,7 +137,7 @@ def test_a_page_ends_with_whole_commits_where_it_can(graph):
     assert told(graph.changes(rest.cursor)) == [(later, [("insert", "late")])]
 
 
-def test_filters_leave_blocks_and_choose_changes(graph):
+def test_filters_select_changes_and_keep_blocks(graph):
     graph.mutate('query q() { insert Knows { from: "Bob", to: "Alice" } insert Person { name: "Zoe" } }')
     graph.mutate('query q() { update Person set { age: 1 } where name = "Zoe" }')
 
@@ -151,7 +151,7 @@ def test_filters_leave_blocks_and_choose_changes(graph):
     assert kept(types=["Knows", "Person"], ops=["insert"]) == [["node:insert", "edge:insert"], []]
 
 
-def test_ids_beyond_the_size_of_a_token(graph):
+def test_ids_longer_than_a_token(graph):
     names = ["x" * 5_000 + end for end in "abc"] + ["ä" * 300]
     cursor = graph.changes().cursor
     commit = add(graph, *names)
@@ -218,7 +218,7 @@ def test_a_bad_token_is_rejected(graph, name):
     assert caught.value.code == "change_cursor_rejected"
 
 
-def test_a_token_fits_one_branch_one_life_of_it_and_one_filter(graph):
+def test_a_token_is_bound_to_branch_incarnation_and_filter(graph):
     graph.branch_create("side")
     cursor = graph.on("side").changes().cursor
     for use in (
@@ -237,7 +237,7 @@ def test_a_token_fits_one_branch_one_life_of_it_and_one_filter(graph):
     assert graph.changes(filtered, types=["Person", "Knows"]).caught_up, "the order of a filter does not matter"
 
 
-def test_a_moved_graph_keeps_its_cursors(graph, tmp_path):
+def test_cursors_stay_valid_when_the_graph_is_moved(graph, tmp_path):
     cursor = graph.changes().cursor
     made = add(graph, "Dan")
     (tmp_path / "g").rename(tmp_path / "elsewhere")
@@ -272,7 +272,7 @@ def test_the_pages_of_one_commit(graph):
 # -- gaps ------------------------------------------------------------------------------------------------
 
 
-def test_a_gap_is_told_and_a_baseline_goes_on(graph):
+def test_a_gap_is_reported_and_a_baseline_continues(graph):
     cursor = graph.changes().cursor
     lost = add(graph, "Dan")
     for name in ("Eve", "Fay", "Gus"):
@@ -291,7 +291,7 @@ def test_a_gap_is_told_and_a_baseline_goes_on(graph):
     assert told(graph.changes(end["baseline"]["resume_cursor"])) == [(made, [("insert", "Hal")])]
 
 
-def test_what_can_be_read_before_a_gap_is_given_first(graph):
+def test_commits_before_a_gap_are_returned_first(graph):
     cursor = graph.changes(kinds=["edge"]).cursor
     readable = add(graph, "Dan")
     lost = graph.mutate('query q() { insert Knows { from: "Alice", to: "Bob" } }').commit_id
@@ -305,7 +305,7 @@ def test_what_can_be_read_before_a_gap_is_given_first(graph):
     assert (caught.value.cursor, caught.value.first_unreadable_commit_id) == (page.cursor, lost)
 
 
-def test_a_baseline_through_a_filter(graph):
+def test_a_baseline_with_a_filter(graph):
     graph.mutate('query q() { insert Knows { from: "Bob", to: "Alice" } }')
     *records, end = graph.changes_baseline(kinds=["edge"])
     assert [record["edge"] for record in records] == ["Knows"]

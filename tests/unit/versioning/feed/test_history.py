@@ -1,4 +1,4 @@
-"""What a commit changed, and one node or edge through time."""
+"""The changes of a commit, and the history of one node or edge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def told(changes):
 # -- one commit ----------------------------------------------------------------------------------------
 
 
-def test_a_commit_says_what_it_changed_in_one_order(graph):
+def test_the_changes_of_a_commit_have_a_fixed_order(graph):
     put(graph, 'insert Knows { from: "Bob", to: "Alice" }')
     graph.branch_create("side")
     side = graph.on("side")
@@ -66,7 +66,7 @@ def test_a_commit_says_what_it_changed_in_one_order(graph):
     assert {c.kind for c in graph.commit_changes(commit, kinds=["edge"])} == {"edge"}
 
 
-def test_the_id_of_a_type_survives_its_rename(graph):
+def test_the_id_of_a_type_survives_a_rename(graph):
     before = graph.commit_changes(set_age(graph, "Bob", 1)).changes[0].type_id
     graph.apply_schema(
         SCHEMA.replace("node Person", 'node Human @rename_from("Person")')
@@ -77,7 +77,7 @@ def test_the_id_of_a_type_survives_its_rename(graph):
     assert (change.type_id, change.type_name) == (before, "Human")
 
 
-def test_equal_values_and_maintenance_change_nothing(graph):
+def test_equal_values_and_maintenance_are_no_changes(graph):
     assert len(graph.commit_changes(set_age(graph, "Bob", 30))) == 0
     set_age(graph, "Bob", 31)
     graph.optimize()
@@ -85,7 +85,7 @@ def test_equal_values_and_maintenance_change_nothing(graph):
     assert len(graph.commit_changes(graph.commits()[0].id)) == 0
 
 
-def test_the_first_commit_and_a_change_of_schema_are_refused(graph):
+def test_the_first_commit_and_a_schema_change_are_refused(graph):
     with pytest.raises(og.errors.Conflict) as caught:
         graph.commit_changes(graph.commits()[-1].id)
     assert caught.value.code == "parentless_commit"
@@ -107,7 +107,7 @@ def test_a_merge_is_compared_with_its_first_parent(graph):
 
 
 @pytest.mark.parametrize("rows_max", [1, 2, 3, 1000])
-def test_ranges_of_any_size_give_the_same(graph, monkeypatch, rows_max):
+def test_the_size_of_ranges_does_not_affect_the_result(graph, monkeypatch, rows_max):
     start = graph.snapshot().commit_id
     graph.load([{"type": "Person", "data": {"name": f"p{i}", "age": i}} for i in range(9)], mode="append")
     put(graph, 'update Person set { town: "Rome" } where age < 3')
@@ -120,7 +120,7 @@ def test_ranges_of_any_size_give_the_same(graph, monkeypatch, rows_max):
     assert list(graph.diff(start)) == expected
 
 
-def test_a_diff_sees_columns_through_a_rename(graph):
+def test_a_diff_matches_renamed_columns(graph):
     start = graph.snapshot().commit_id
     graph.apply_schema(SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")'))
     assert list(graph.diff(start)) == []
@@ -131,7 +131,7 @@ def test_a_diff_sees_columns_through_a_rename(graph):
     assert (back.before["age"], back.after["age"]) == (31, 30)
 
 
-def test_a_dropped_column_is_shown_both_ways(graph):
+def test_a_dropped_column_is_shown_in_both_directions(graph):
     start = graph.snapshot().commit_id
     graph.apply_schema(SCHEMA.replace("    age: I32?\n", ""))
     assert [(c.id, c.properties) for c in graph.diff(start)] == [("Alice", ["age"]), ("Bob", ["age"])]
@@ -141,7 +141,7 @@ def test_a_dropped_column_is_shown_both_ways(graph):
 # -- one entity ----------------------------------------------------------------------------------------
 
 
-def test_history_tells_every_change_newest_first(graph):
+def test_history_lists_every_change_newest_first(graph):
     loaded = graph.snapshot().commit_id
     first = set_age(graph, "Bob", 31, actor="ben", message="a birthday")
     set_age(graph, "Alice", 99)
@@ -165,7 +165,7 @@ def test_history_tells_every_change_newest_first(graph):
         graph.history("Persn", "Bob")
 
 
-def test_a_merged_change_is_told_where_it_was_made(graph):
+def test_a_merged_change_is_reported_at_its_own_commit(graph):
     loaded = graph.snapshot().commit_id
     graph.branch_create("side")
     made = set_age(graph.on("side"), "Bob", 5, actor="ben")
@@ -174,7 +174,7 @@ def test_a_merged_change_is_told_where_it_was_made(graph):
     assert [(c.commit.id, c.commit.actor) for c in graph.history("Person", "Bob")] == [(made, "ben"), (loaded, "ana")]
 
 
-def test_a_merge_that_made_a_row_of_its_own_is_told(graph):
+def test_a_merge_that_created_a_new_row_is_reported(graph):
     graph.branch_create("side")
     theirs = put(graph.on("side"), 'update Person set { town: "Rome" } where name = "Bob"')
     ours = set_age(graph, "Bob", 7)
@@ -189,7 +189,7 @@ def test_a_merge_that_made_a_row_of_its_own_is_told(graph):
     }
 
 
-def test_blame_names_the_last_commit_of_each_property(graph):
+def test_blame_returns_the_last_commit_of_each_property(graph):
     loaded = graph.snapshot().commit_id
     aged = set_age(graph, "Bob", 31, actor="ben")
     moved = put(graph, 'update Person set { town: "Rome" } where name = "Bob"', actor="cleo")
@@ -206,14 +206,14 @@ def test_blame_names_the_last_commit_of_each_property(graph):
     assert len(graph.blame("Person", "Bob", at=moved)) == 4
 
 
-def test_an_edge_has_a_history_too(graph):
+def test_history_of_an_edge(graph):
     made = put(graph, 'insert Knows { from: "Bob", to: "Alice" }')
     (edge,) = graph.export(types=["Knows"])
     (change,) = graph.history("Knows", edge["data"]["id"])
     assert (change.commit.id, change.op, change.after["src"]) == (made, "insert", "Bob")
 
 
-def test_history_goes_through_renames_of_types_and_columns(graph):
+def test_history_follows_renames_of_types_and_columns(graph):
     loaded = graph.snapshot().commit_id
     old = set_age(graph, "Bob", 31)
     renamed = SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")')
@@ -228,7 +228,7 @@ def test_history_goes_through_renames_of_types_and_columns(graph):
     assert [c.after["years"] for c in found] == [32, 31, 30]
 
 
-def test_history_after_a_cleanup_ends_with_what_can_be_read(graph):
+def test_history_after_a_cleanup_ends_with_the_oldest_readable_state(graph):
     set_age(graph, "Bob", 31)
     for age in range(3):
         set_age(graph, "Alice", age)
@@ -241,7 +241,7 @@ def test_history_after_a_cleanup_ends_with_what_can_be_read(graph):
     assert blame["name"] == (graph.commits()[1].id, False)
 
 
-def test_every_file_is_looked_through_once(graph, monkeypatch):
+def test_every_file_is_searched_once(graph, monkeypatch):
     for age in range(20):
         set_age(graph, "Alice", age)
     read = []

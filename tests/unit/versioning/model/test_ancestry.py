@@ -1,4 +1,4 @@
-"""Ancestors and merge bases: histories drawn by hand, and random ones against an obvious oracle."""
+"""Ancestors and merge bases: hand-made histories, and random ones against a simple oracle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRAWN = {  # each commit and its parents
         {"b", "c"},
     ),
     "by way of a third": (
-        # s into t, t into u: u knows s, so s into u has s itself as its base.
+        # s merged into t, t into u: u contains s, so merging s into u has s itself as its base.
         {"a": "", "s": "a", "t": "a", "u": "a", "v": "ts", "w": "uv"},
         "s",
         "w",
@@ -41,29 +41,30 @@ DRAWN = {  # each commit and its parents
 
 
 @pytest.mark.parametrize(("parents", "ours", "theirs", "expected"), DRAWN.values(), ids=DRAWN)
-def test_drawn_history(parents, ours, theirs, expected):
+def test_merge_bases_of_hand_made_histories(parents, ours, theirs, expected):
     assert merge_bases(ours, theirs, parents.__getitem__) == expected
     assert merge_bases(theirs, ours, parents.__getitem__) == expected
 
 
 @pytest.mark.parametrize(("parents", "ours", "theirs", "expected"), DRAWN.values(), ids=DRAWN)
-def test_two_heads_meet_at_their_bases_and_nowhere_else(parents, ours, theirs, expected):
+def test_meeting_points_of_two_heads_are_their_merge_bases(parents, ours, theirs, expected):
     assert meeting_points([ours, theirs], parents.__getitem__) == expected - ({ours} if ours == theirs else set())
 
 
-def test_one_line_has_no_meeting_points():
+def test_a_linear_history_has_no_meeting_points():
     assert meeting_points([5_000], lambda commit: [commit - 1] if commit else []) == frozenset()
     assert meeting_points([], lambda _: []) == frozenset()
 
 
-def test_every_ancestor_is_reached_once():
+def test_every_ancestor_is_visited_once():
     parents = {"a": "", "b": "a", "c": "a", "d": "bc", "e": "d"}
     found = list(reachable("d", parents.__getitem__))
     assert sorted(found) == ["a", "b", "c", "d"]
 
 
-def test_a_ladder_of_merges_is_walked_in_linear_time():
-    # Every commit has the two before it as parents: paths double with each step, commits do not.
+def test_a_ladder_of_merges_takes_linear_time():
+    # Every commit has the two previous commits as parents: the number of paths doubles with each step, that of commits
+    # does not.
     parents = {0: [], 1: [0], **{n: [n - 1, n - 2] for n in range(2, 5_000)}}
     asked = []
 
@@ -75,13 +76,13 @@ def test_a_ladder_of_merges_is_walked_in_linear_time():
     assert len(asked) == 5_000
 
 
-def test_a_long_line_does_not_exhaust_the_stack():
+def test_a_long_history_does_not_exhaust_the_stack():
     assert len(list(reachable(20_000, lambda commit: [commit - 1] if commit else []))) == 20_001
 
 
 @st.composite
 def histories(draw):
-    """Commits by number, each with up to two earlier ones as parents."""
+    """Return commits by number, each with up to two earlier ones as parents."""
     parents = {0: ()}
     for commit in range(1, draw(st.integers(1, 14))):
         parents[commit] = tuple(draw(st.lists(st.integers(0, commit - 1), max_size=2, unique=True)))
@@ -90,7 +91,7 @@ def histories(draw):
 
 
 @given(histories(), st.data())
-def test_no_base_of_any_two_heads_is_left_out(case, data):
+def test_meeting_points_include_all_merge_bases(case, data):
     parents, *two = case
     heads = [*two, *data.draw(st.lists(st.sampled_from(sorted(parents)), max_size=3))]
     bases = {base for a in heads for b in heads if a != b for base in merge_bases(a, b, parents.__getitem__)}
@@ -100,7 +101,7 @@ def test_no_base_of_any_two_heads_is_left_out(case, data):
 
 
 def ancestors_of(commit, parents):
-    """The definition, word for word: itself, and the ancestors of its parents."""
+    """The literal definition: the commit itself and the ancestors of its parents."""
     found = {commit}
     for parent in parents[commit]:
         found |= ancestors_of(parent, parents)

@@ -1,4 +1,4 @@
-"""Where a branch was: random lives of branches, against a walk from commit to commit."""
+"""As-of lookup: random branch histories, compared with a traversal of parents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def step(repository, branch="main"):
 
 
 def first_parents(repository, branch):
-    """The definition: from the head to its parent, and so on."""
+    """The definition: follow first parents from the head."""
     known = repository.all_commits()
     commit = known[repository.state().get_head(branch).commit_id]
     while commit is not None:
@@ -55,7 +55,7 @@ def check_everywhere(repository):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_point_of_any_branch(tmp_path, seed):
+def test_any_point_of_any_branch_is_found(tmp_path, seed):
     random = Random(seed)
     clock = Ticks()
     repository = new_repository(tmp_path / "g", clock=clock)
@@ -68,18 +68,18 @@ def test_any_point_of_any_branch(tmp_path, seed):
                 free = [name for name in ("a", "b", "c") if name not in branches]
                 repository.create_branch(random.choice(free), from_branch=random.choice(branches))
             case "fork at" if len(branches) < 4:
-                # Also at commits of branches that are gone.
+                # Also at commits of deleted branches.
                 free = [name for name in ("a", "b", "c") if name not in branches]
                 repository.create_branch(random.choice(free), at=random.choice(sorted(repository.all_commits())))
             case "delete" if len(branches) > 1:
                 repository.delete_branch(random.choice(branches[1:]))
             case "clock":
-                # Machines do not agree about the time.
+                # The clocks of machines differ.
                 clock.sleep(timedelta(milliseconds=random.choice((-1500, -1, 1, 700))))
     check_everywhere(repository)
 
 
-def test_a_name_with_two_lives(tmp_path):
+def test_a_reused_branch_name(tmp_path):
     repository = new_repository(tmp_path / "g")
     start = step(repository)
     repository.create_branch("side")

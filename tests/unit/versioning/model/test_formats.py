@@ -1,4 +1,4 @@
-"""Graphs of the previous storage format: a real one, written by the release that had it."""
+"""Graphs of the previous storage format, written by the release that used it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stamp(path: Path) -> int:
     return int(lance.dataset(path / "__manifest").schema.metadata[STAMP_KEY.encode()])
 
 
-def test_a_graph_of_the_previous_format_is_read_and_left_as_it_is(previous):
+def test_a_graph_of_the_previous_format_is_read_without_changes(previous):
     graph = og.open(previous, read_only=True)
     assert [row["p.name"] for row in graph.query(OLDER)] == ["p4", "p5"]
     assert [row["p.name"] for row in graph.query(OLDER, branch="side")] == ["p3", "p4", "p5"]
@@ -40,7 +40,7 @@ def test_a_graph_of_the_previous_format_is_read_and_left_as_it_is(previous):
     assert stamp(previous) == STORAGE_FORMAT_OLDEST
 
 
-def test_the_first_write_raises_it_and_loses_nothing(previous):
+def test_the_first_write_upgrades_the_format_and_loses_nothing(previous):
     graph = og.open(previous)
     before = [commit.id for commit in graph.commits()]
     reader = og.open(previous, read_only=True)
@@ -62,7 +62,7 @@ def test_the_first_write_raises_it_and_loses_nothing(previous):
     assert [row["p.name"] for row in graph.query(OLDER, at="v1")] == ["p4", "p5"]
 
 
-def test_two_writers_raise_it_once(previous):
+def test_two_writers_upgrade_the_format_once(previous):
     first, second = og.open(previous), og.open(previous)
     first.snapshot(), second.snapshot()
     first.mutate('insert Person { name: "a" }')

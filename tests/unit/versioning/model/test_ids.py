@@ -1,4 +1,4 @@
-"""Identifiers that sort by the time they were made."""
+"""Identifiers that sort by creation time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_clock_counts_microseconds():
     assert before <= system_clock() <= time.time_ns() // 1000
 
 
-def test_many_at_once_are_as_good_as_one_by_one():
+def test_many_ids_at_once_are_valid_and_unique():
     now = 1_469_918_176_385_000
     ids = new_ulids(now, 20_000).to_pylist()
     assert all(SHAPE.fullmatch(one) for one in ids)

@@ -1,4 +1,4 @@
-"""The facts of the manifest: to rows and back, and what is said of a row nobody wrote."""
+"""Manifest objects: conversion to rows and back, and errors for damaged rows."""
 
 from __future__ import annotations
 
@@ -107,29 +107,29 @@ heads = st.builds(
 
 
 def through_arrow(row):
-    """The row as it comes back from a manifest."""
+    """Return the row as it is read from a manifest."""
     table = to_rows([row])
     assert table.schema == SCHEMA
     return table.to_pylist()[0]
 
 
-# -- there and back ------------------------------------------------------------------------------------
+# -- round trip ----------------------------------------------------------------------------------------
 
 
 @given(commits, st.lists(pins))
-def test_a_commit_comes_back(commit, pinned):
+def test_a_commit_round_trips(commit, pinned):
     row = through_arrow(commit_to_row(commit, pinned))
     assert row_to_commit(row) == commit
     assert row_to_commit_and_pins(row) == (commit, tuple(pinned))
 
 
 @given(heads)
-def test_a_head_comes_back(head):
+def test_a_head_round_trips(head):
     assert row_to_head(through_arrow(head_to_row(head))) == head
 
 
 @given(st.builds(SchemaRecord, texts, texts, texts))
-def test_a_schema_comes_back(record):
+def test_a_schema_round_trips(record):
     assert row_to_schema(through_arrow(schema_to_row(record))) == record
 
 
@@ -137,7 +137,7 @@ folders = st.from_regex(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?", fullmatch
 
 
 @given(st.builds(TableRow, numbers, numbers, texts, folders))
-def test_a_table_comes_back(table):
+def test_a_table_round_trips(table):
     assert row_to_table(through_arrow(table_to_row(table))) == table
 
 
@@ -176,7 +176,7 @@ def test_the_columns_of_a_version_row():
     assert json.loads(row["metadata"]) == {"lance_version": 41, "transaction_uuid": "u"}
 
 
-def test_a_tombstone_is_one_version_later_than_what_it_hides():
+def test_a_tombstone_has_the_next_table_version():
     row = through_arrow(tombstone_to_row(PIN, MAIN, 5))
     assert (row["object_type"], row["table_version"], row["metadata"]) == ("table_tombstone", 8, None)
 
@@ -190,7 +190,7 @@ def test_the_metadata_of_a_commit_row():
     assert data["pins"] == [[1, 2, "node:Person", 7, 41, 1000]]
 
 
-def test_the_shown_form_of_a_commit():
+def test_the_json_form_of_a_commit():
     assert COMMIT.to_json() == {
         "graph_commit_id": "01J",
         "manifest_branch": None,
@@ -245,13 +245,13 @@ def test_pins_without_transactions_are_read():
 
 @pytest.mark.parametrize("metadata", [None, "", "{", "[]", "7", '"text"', "null", "{}"])
 @pytest.mark.parametrize("kind", READERS)
-def test_a_row_whose_metadata_is_not_what_was_written_is_named(kind, metadata):
+def test_a_row_with_invalid_metadata_is_named(kind, metadata):
     read, row = READERS[kind]
     damaged(read, {**row, "metadata": metadata})
 
 
 @pytest.mark.parametrize(("kind", "field"), FIELDS, ids=[f"{kind}-{field}" for kind, field in FIELDS])
-def test_a_row_that_lacks_a_field_is_named(kind, field):
+def test_a_row_with_a_missing_field_is_named(kind, field):
     read, row = READERS[kind]
     data = json.loads(row["metadata"])
     del data[field]
@@ -278,7 +278,7 @@ def test_a_row_that_lacks_a_field_is_named(kind, field):
         ("schema", "source", 7),
     ],
 )
-def test_a_row_with_a_field_of_another_kind_is_named(kind, field, value):
+def test_a_row_with_a_field_of_another_type_is_named(kind, field, value):
     read, row = READERS[kind]
     data = {**json.loads(row["metadata"]), field: value}
     damaged(read, {**row, "metadata": json.dumps(data)})
@@ -287,12 +287,12 @@ def test_a_row_with_a_field_of_another_kind_is_named(kind, field, value):
 @pytest.mark.parametrize(
     "folder", ["../x", "/etc", "nodes/../../x", "nodes/", "__manifest", "nodes/0123456789abcdef/.."]
 )
-def test_a_table_row_cannot_lead_elsewhere(folder):
+def test_a_table_row_with_another_location_is_refused(folder):
     damaged(row_to_table, table_to_row(TableRow(1, 1, "node:Person", folder)))
 
 
 @pytest.mark.parametrize("column", ["stable_table_id", "table_incarnation_id", "location"])
-def test_a_table_row_that_lacks_a_column_is_named(column):
+def test_a_table_row_with_a_missing_column_is_named(column):
     damaged(row_to_table, {**table_to_row(TableRow(1, 1, "node:Person", "nodes/0123456789abcdef")), column: None})
 
 
@@ -304,7 +304,7 @@ plain = st.none() | st.booleans() | numbers | texts
 
 
 @given(st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(texts, inner)))
-def test_any_metadata_is_read_or_named(value):
+def test_arbitrary_metadata_is_read_or_named(value):
     row = {**commit_to_row(COMMIT, []), "metadata": json.dumps(value)}
     if isinstance(value, dict):
         assert read_metadata(row) == value
@@ -313,12 +313,12 @@ def test_any_metadata_is_read_or_named(value):
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**200), 1e308, float("inf"), 0.1, "\u2028", {"a": [None, {}]}])
-def test_whatever_a_user_says_about_a_commit_comes_back(value):
+def test_metadata_of_a_commit_round_trips(value):
     row = through_arrow(commit_to_row(replace(COMMIT, metadata={"said": value}), [PIN]))
     found = row_to_commit(row).metadata["said"]
     assert (found, type(found)) == (value, type(value))
 
 
-def test_a_number_that_is_none_comes_back():
+def test_nan_in_metadata_round_trips():
     row = through_arrow(commit_to_row(replace(COMMIT, metadata={"said": float("nan")}), [PIN]))
     assert math.isnan(row_to_commit(row).metadata["said"])

@@ -1,4 +1,4 @@
-"""Names of points: branches, tags, commit ids and their prefixes, wherever a point is given."""
+"""Names of points: branches, tags, commit ids and their prefixes, in all interfaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def graph(tmp_path):
 
 
 def shortest_prefix(graph, commit_id):
-    """The first characters of an id that no other commit of the test has; ids of one moment begin alike."""
+    """Return the shortest prefix of an id that no other commit of the test has; ids of one moment share a prefix."""
     others = [commit.id for branch in graph.branches() for commit in graph.commits(branch) if commit.id != commit_id]
     return next(commit_id[:n] for n in range(8, 27) if not any(other.startswith(commit_id[:n]) for other in others))
 
@@ -45,7 +45,7 @@ def test_a_point_is_a_branch_a_tag_or_a_prefix(graph):
     assert len(list(graph.changes(start="after:v1", branch="rev"))) == 1
 
 
-def test_a_revert_takes_any_point(graph):
+def test_a_revert_accepts_any_point(graph):
     commit_id = graph.commits()[0].id
     assert not graph.revert_preview("v1").conflicts
     assert graph.revert("v1").reverted == commit_id
@@ -84,7 +84,7 @@ def test_an_id_of_another_type_is_refused(graph, method):
         getattr(graph, method)("Film", 1.5)
 
 
-def test_a_diff_names_the_schema_change(graph):
+def test_a_diff_lists_schema_changes(graph):
     graph.on("rev").apply_schema("node Film {\n    id_no: I64 @key\n    year: I32?\n}\n")
     found = graph.diff("main", "rev")
     assert [step.partition(" (")[0] for step in found.schema_steps] == [

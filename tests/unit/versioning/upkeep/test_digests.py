@@ -1,4 +1,4 @@
-"""Deep verification: every changed bit of every file of a table is found, and undamaged graphs are clean."""
+"""Deep verification finds every changed bit in every file of a table, and reports nothing for undamaged graphs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bulk(graph, folder, records, mode="merge"):
 
 
 def lived_in(uri, folder, **settings):
-    """A graph with bulk-loaded, inserted, updated, deleted, merged, compacted and indexed rows."""
+    """Return a graph with bulk-loaded, inserted, updated, deleted, merged, compacted and indexed rows."""
     graph = og.init(uri, SCHEMA, **settings)
     bulk(graph, folder, [item(f"bulk-{n}", note=f"note {n}") for n in range(6)] + [link("bulk-0", "bulk-1")])
     graph.load([item("a", note="first"), item("b"), link("a", "b")], mode="merge")
@@ -75,7 +75,7 @@ def deep(graph):
 
 
 def live_files(graph):
-    """Every file some head or tag refers to."""
+    """Return every file that some head or tag refers to."""
     from omnigraph.storage.lance.digests import files_of_version, version_file, with_large_values  # noqa: PLC0415
 
     root = Path(graph.uri)
@@ -91,7 +91,7 @@ def live_files(graph):
     return sorted(found)
 
 
-def test_an_undamaged_graph_is_clean_whatever_was_done_to_it(graph, tmp_path):
+def test_an_undamaged_graph_is_clean_after_every_operation(graph, tmp_path):
     assert deep(graph) == []
     graph.apply_schema(SCHEMA.replace("note: String? @index", "note: String? @index\n  more: I64?"))
     assert deep(graph) == []
@@ -113,7 +113,7 @@ def flip(path, bit):
     path.write_bytes(data)
 
 
-def test_a_flipped_bit_is_found_wherever_it_is(graph):
+def test_a_flipped_bit_is_found_in_any_file(graph):
     random = Random(7)
     files = live_files(graph)
     kinds = {path.parent.name if path.parent.name != path.parent.parent.name else "" for path in files}
@@ -133,7 +133,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(graph):
 
 
 @pytest.mark.long
-def test_many_flipped_bits_are_all_found(graph):
+def test_flipped_bits_are_found_long(graph):
     random = Random(11)
     for path in live_files(graph):
         before = path.read_bytes()
@@ -155,7 +155,7 @@ def test_a_missing_and_an_emptied_file_are_found(graph):
 
 
 def test_files_without_a_digest_are_no_damage(tmp_path, monkeypatch):
-    """As a release that recorded none wrote them."""
+    """Files of a release that did not record digests."""
     graph = og.init(tmp_path / "g", SCHEMA, sync=False, environ={})
     with monkeypatch.context() as older:
         older.setattr(transaction, "record_digests", lambda *_, **__: {})

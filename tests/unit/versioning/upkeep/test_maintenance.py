@@ -1,4 +1,4 @@
-"""Compaction, indexes and collection: rows never change, and what anybody may still need stays."""
+"""Compaction, indexes and cleanup: rows never change, and versions in use stay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WANTED = {
     KNOWS: [IndexSpec("id", "btree"), IndexSpec("src", "btree"), IndexSpec("dst", "btree")],
 }
 NO_GRACE = timedelta(seconds=-3600)
-"""A version counts as old an hour before it was written: so nothing has to wait."""
+"""A version counts as old an hour before it was written, so that no test has to wait."""
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_optimize_keeps_row_identity(repository):
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_optimize_with_nothing_to_do_leaves_nothing(repository, root, rows):
+def test_optimize_with_nothing_to_do_makes_no_commit(repository, root, rows):
     in_pieces(repository, rows)
     before = files_below(root)
     stats = optimize(repository)
@@ -104,7 +104,7 @@ def test_optimize_with_nothing_to_do_leaves_nothing(repository, root, rows):
     assert files_below(root) == before
 
 
-def test_optimize_twice_is_once(repository):
+def test_a_second_optimize_does_nothing(repository):
     in_pieces(repository)
     optimize(repository, wanted=WANTED)
     commits = repository.commits()
@@ -123,7 +123,7 @@ def test_optimize_builds_missing_indexes_and_covers_new_rows(repository):
     assert covered == 6
 
 
-def test_optimize_of_a_branch_leaves_main_alone(repository):
+def test_optimize_of_a_branch_does_not_change_main(repository):
     in_pieces(repository)
     repository.create_branch("side")
     add_people(repository, "own", branch="side")
@@ -170,7 +170,7 @@ def test_a_writer_overtaken_by_optimize_starts_over(repository, root):
     assert verify(repository) == []
 
 
-def test_an_optimize_that_dies_changes_nothing(repository, root):
+def test_an_optimize_that_fails_changes_nothing(repository, root):
     in_pieces(repository)
     for place in ("optimize.compacted", "optimize.before_publish", "publish.before_commit"):
         version = repository.state().version
@@ -183,7 +183,7 @@ def test_an_optimize_that_dies_changes_nothing(repository, root):
     assert verify(open_repository(root)) == []
 
 
-def test_the_shown_form(repository):
+def test_the_json_form(repository):
     in_pieces(repository, 2)
     (edges, nodes) = optimize(repository, wanted=WANTED)
     assert nodes.to_json() == {
@@ -199,7 +199,7 @@ def test_the_shown_form(repository):
 # -- ensure_indices ------------------------------------------------------------------------------------
 
 
-def test_ensure_indices_is_one_commit_and_then_none(repository):
+def test_ensure_indices_is_one_commit_and_does_nothing_again(repository):
     in_pieces(repository, 2)
     change(repository, {KNOWS: TableWrite(append=knows(("p0", "p1")))})
     commits = repository.commits()
@@ -212,7 +212,7 @@ def test_ensure_indices_is_one_commit_and_then_none(repository):
     assert verify(repository) == []
 
 
-def test_ensure_indices_on_empty_tables_waits(repository, root):
+def test_ensure_indices_on_empty_tables_is_pending(repository, root):
     before = files_below(root)
     stats = ensure_indices(repository, "main", WANTED)
     assert {len(one.pending) for one in stats} == {2, 3}
@@ -223,7 +223,7 @@ def test_ensure_indices_on_empty_tables_waits(repository, root):
 
 
 def readable(repository, commits):
-    """Which of these commits can still be read."""
+    """Return those of the commits that can still be read."""
     repository.tables.forget(repository.snapshot().tables[PERSON].folder)
     found = []
     for place, commit in enumerate(commits):
@@ -237,7 +237,7 @@ def readable(repository, commits):
     return found
 
 
-def test_a_cleanup_needs_a_policy(repository):
+def test_a_cleanup_requires_a_policy(repository):
     with pytest.raises(InputError, match="policy") as caught:
         cleanup(repository, confirm=True)
     assert "keep" in caught.value.hint
@@ -261,8 +261,8 @@ def test_a_cleanup_needs_a_policy(repository):
         (4, 0, [2, 3, 4, 5]),
     ],
 )
-def test_what_a_policy_keeps(root, keep, older_than_h, left):
-    """Six commits an hour apart, the newest just made: a version goes only if it is beyond both limits."""
+def test_the_policy_selects_the_retained_commits(root, keep, older_than_h, left):
+    """Six commits an hour apart, the newest just made: a version is removed only if it is beyond both limits."""
     clock = Ticks()
     clock.sleep(timedelta(hours=-6))
     repository = new_repository(root, clock=clock)
@@ -280,7 +280,7 @@ def test_what_a_policy_keeps(root, keep, older_than_h, left):
     assert verify(repository) == []
 
 
-def test_a_preview_removes_nothing_and_says_what_would_go(repository, root):
+def test_a_preview_removes_nothing_and_counts_versions(repository, root):
     in_pieces(repository)
     before = files_below(root)
     preview = by_key(cleanup(repository, keep=1, grace=NO_GRACE))
@@ -298,15 +298,15 @@ def test_a_preview_removes_nothing_and_says_what_would_go(repository, root):
     }
 
 
-def test_young_versions_have_their_grace(repository):
+def test_versions_within_the_grace_stay(repository):
     commits = in_pieces(repository)
     stats = by_key(cleanup(repository, keep=1, confirm=True))
     assert stats[PERSON].old_versions_removed == 0
     assert readable(repository, commits) == [0, 1, 2, 3, 4]
 
 
-def test_a_cleanup_without_a_grace_ignores_ages(repository, root):
-    """A store that keeps whole seconds can show versions that are as old as the time it gives."""
+def test_a_cleanup_without_grace_ignores_ages(repository, root):
+    """A store with a resolution of seconds can report versions that are as old as its current time."""
     commits = in_pieces(repository)
     soon = (datetime.now(UTC) + timedelta(minutes=1)).timestamp()
     for path in root.rglob("*"):
@@ -328,7 +328,7 @@ def test_a_cleanup_frees_space(repository, root):
     assert verify(repository) == []
 
 
-def test_a_cleanup_twice_is_once(repository, root):
+def test_a_second_cleanup_removes_nothing(repository, root):
     in_pieces(repository)
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     before = files_below(root)
@@ -336,11 +336,11 @@ def test_a_cleanup_twice_is_once(repository, root):
     assert files_below(root) == before
 
 
-# -- cleanup: what is protected ------------------------------------------------------------------------
+# -- cleanup: protected versions -----------------------------------------------------------------------
 
 
-def test_what_two_branches_would_be_merged_on_stays(repository):
-    """After a merge the base is no fork point any more but a commit in the middle of the branch."""
+def test_merge_bases_of_branches_stay(repository):
+    """After a merge the base is no longer the fork point but a commit in the middle of the branch."""
     fork = add_people(repository, "a")
     repository.create_branch("side")
     lost = put_people(repository, "a", name="lost", branch="side")
@@ -371,7 +371,7 @@ def test_heads_of_all_branches_stay(repository):
     assert verify(repository) == []
 
 
-def test_keep_counts_on_every_branch(repository):
+def test_keep_counts_per_branch(repository):
     base = in_pieces(repository, 2)
     repository.create_branch("side")
     own = [put_people(repository, "own", name=str(number), branch="side") for number in range(4)]
@@ -380,7 +380,7 @@ def test_keep_counts_on_every_branch(repository):
     assert readable(repository, base) == [0, 1]
 
 
-def test_commits_of_a_deleted_branch_go(repository):
+def test_commits_of_a_deleted_branch_are_removed(repository):
     repository.create_branch("side")
     own = in_pieces(repository, 3, branch="side")
     add_people(repository, "main")
@@ -392,7 +392,7 @@ def test_commits_of_a_deleted_branch_go(repository):
     assert verify(repository) == []
 
 
-def test_what_was_a_head_a_moment_ago_stays_within_the_grace(root):
+def test_recent_heads_stay_within_the_grace(root):
     clock = Ticks()
     clock.sleep(timedelta(hours=-5))
     repository = new_repository(root, clock=clock)
@@ -405,7 +405,7 @@ def test_what_was_a_head_a_moment_ago_stays_within_the_grace(root):
 
 
 def date_new_files(root, clock):
-    """Files of the last minutes were written when the clock of the graph says."""
+    """Files of the last minutes have the time of the graph's clock."""
     recently = (datetime.now(UTC) - timedelta(minutes=10)).timestamp()
     for path in root.rglob("*"):
         if path.stat().st_mtime > recently:
@@ -413,13 +413,13 @@ def date_new_files(root, clock):
 
 
 def make_old(root):
-    """Every file was written a day ago."""
+    """All files are a day old."""
     then = (datetime.now(UTC) - timedelta(days=1)).timestamp()
     for path in root.rglob("*"):
         os.utime(path, (then, then))
 
 
-def test_a_write_on_its_way_survives_a_cleanup(repository, root):
+def test_a_concurrent_write_survives_a_cleanup(repository, root):
     in_pieces(repository, 3)
     other = open_repository(root)
     done = []
@@ -437,7 +437,7 @@ def test_a_write_on_its_way_survives_a_cleanup(repository, root):
     assert verify(repository) == []
 
 
-def test_a_commit_made_between_look_and_removal_stays(repository, root):
+def test_a_commit_made_between_planning_and_removal_stays(repository, root):
     in_pieces(repository, 3)
     other = open_repository(root)
     made = []
@@ -450,7 +450,7 @@ def test_a_commit_made_between_look_and_removal_stays(repository, root):
 # -- cleanup: leftovers --------------------------------------------------------------------------------
 
 
-def test_strange_folders_go_and_known_ones_stay(repository, root):
+def test_unknown_folders_are_removed_and_known_ones_stay(repository, root):
     in_pieces(repository, 1)
     unknown = root / "nodes" / "0123456789abcdef-0000000000000001"
     repository.tables.create(str(unknown.relative_to(root)), repository.snapshot().table(PERSON).schema)
@@ -466,7 +466,7 @@ def test_strange_folders_go_and_known_ones_stay(repository, root):
     assert verify(repository) == []
 
 
-def test_the_versions_of_a_dropped_table_go(repository):
+def test_the_versions_of_a_dropped_table_are_removed(repository):
     change(repository, {KNOWS: TableWrite(append=knows(("a", "b")))})
     old = change(repository, {KNOWS: TableWrite(append=knows(("b", "c")))})
     write(repository, lambda transaction: transaction.drop_table(KNOWS))
@@ -488,7 +488,7 @@ def test_a_table_that_cannot_be_listed_is_reported_and_the_others_are_cleaned(re
     assert ids_of(repository.snapshot()) == ["p0", "p1", "p2"]
 
 
-def test_a_cleanup_that_dies_is_done_again(repository, root):
+def test_a_cleanup_that_fails_can_be_repeated(repository, root):
     in_pieces(repository)
     for place in ("cleanup.planned", "cleanup.table"):
         with pytest.raises(Exception, match="failpoint"), arm(place):
@@ -498,7 +498,7 @@ def test_a_cleanup_that_dies_is_done_again(repository, root):
     assert ids_of(open_repository(root).snapshot()) == [f"p{number}" for number in range(5)]
 
 
-def test_reading_a_reclaimed_commit_says_so(repository):
+def test_reading_a_reclaimed_commit_is_a_typed_error(repository):
     first, *_ = in_pieces(repository)
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     snapshot = repository.snapshot(at=first.id)
@@ -510,7 +510,7 @@ def test_reading_a_reclaimed_commit_says_so(repository):
 
 
 def test_a_write_that_outlives_the_grace_starts_over(tmp_path):
-    """A version that waits too long for its publish may be collected; it is never pinned after that."""
+    """A version that waits too long for its publish may be removed; it is never pinned afterwards."""
     clock = Ticks()
     repository = new_repository(tmp_path / "g", clock=clock)
     add_people(repository, "a")
@@ -522,7 +522,7 @@ def test_a_write_that_outlives_the_grace_starts_over(tmp_path):
             done.append("once")
             clock.sleep(timedelta(hours=1))
             other = open_repository(tmp_path / "g", clock=clock)
-            add_people(other, "z", branch="other")  # the version in waiting is no longer the newest
+            add_people(other, "z", branch="other")  # the unpublished version is no longer the newest
             cleanup(other, keep=99, confirm=True, grace=NO_GRACE)
 
     with arm("table.promoted", collect):
@@ -531,7 +531,7 @@ def test_a_write_that_outlives_the_grace_starts_over(tmp_path):
     assert verify(repository) == []
 
 
-def test_a_branch_at_a_commit_that_was_collected_is_refused(tmp_path):
+def test_a_branch_at_a_reclaimed_commit_is_refused(tmp_path):
     repository = new_repository(tmp_path / "g")
     old = add_people(repository, "a")
     for name in "bcd":
@@ -542,8 +542,8 @@ def test_a_branch_at_a_commit_that_was_collected_is_refused(tmp_path):
     assert repository.branches() == ["main"]
 
 
-def test_an_optimize_whose_version_was_collected_starts_over(tmp_path):
-    """The branch moves on, and a cleanup removes the version that an optimize is building indexes for."""
+def test_an_optimize_whose_version_was_removed_starts_over(tmp_path):
+    """The branch moves, and a cleanup removes the version that an optimize is building indexes for."""
     graph = og.init(tmp_path / "g", "node Item { name: String @key }", sync=False, environ={})
     for number in range(6):
         graph.load([{"type": "Item", "data": {"name": f"n{number}"}}], mode="append")

@@ -1,4 +1,4 @@
-"""A sound graph passes; each kind of damage is found and named, and the rest is still looked at."""
+"""An intact graph passes; every kind of damage is found and named, and the rest is still checked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def repository(root):
 
 
 def problems(root):
-    """What a fresh look finds, as `where: what`."""
+    """Return the problems that a new handle finds, as `where: what`."""
     return [f"{one.where}: {one.what}" for one in verify(open_repository(root), lambda _: EXPECTED)]
 
 
@@ -62,9 +62,9 @@ def only(root, *words):
 
 
 def rewrite(repository, *, state=None, tail=None, twice=()):
-    """Publish the manifest's newest rows again, changed by hand.
+    """Publish the newest rows of the manifest again with manual changes.
 
-    Rows that are sealed already cannot be reached; the graphs here are too young to have any but the first.
+    Sealed rows cannot be reached; the graphs of these tests are too new to have any but the first.
     """
     version = repository.manifest.read()
 
@@ -93,10 +93,10 @@ def data_file(root, key_folder):
     return next(iter(sorted((root / key_folder).glob("*/data/*.lance"))))
 
 
-# -- sound ---------------------------------------------------------------------------------------------
+# -- intact --------------------------------------------------------------------------------------------
 
 
-def test_a_graph_that_went_through_everything_is_sound(repository, root):
+def test_a_graph_after_every_operation_is_intact(repository, root):
     repository.create_branch("side")
     change(repository, {PERSON: TableWrite(upsert=people("a", name="x"), delete=["b"])}, branch="side")
     change(repository, {KNOWS: TableWrite(overwrite=knows(("a", "a")))}, branch="side")
@@ -111,13 +111,13 @@ def test_a_graph_that_went_through_everything_is_sound(repository, root):
     assert problems(root) == []
 
 
-def test_looking_changes_nothing(repository, root):
+def test_verify_changes_nothing(repository, root):
     before = files_below(root)
     assert problems(root) == []
     assert files_below(root) == before
 
 
-def test_a_read_only_graph_can_be_looked_at(repository, root):
+def test_a_read_only_graph_can_be_verified(repository, root):
     assert verify(open_repository(root, read_only=True)) == []
 
 
@@ -138,7 +138,7 @@ def test_a_truncated_data_file(repository, root):
     assert any(one.startswith(f"{PERSON} at version 2") for one in problems(root))
 
 
-def test_a_data_file_with_other_bytes_inside(repository, root):
+def test_a_data_file_with_changed_bytes(repository, root):
     path = data_file(root, "edges")
     path.write_bytes(b"\x00" * path.stat().st_size)
     assert any(one.startswith(f"{KNOWS} at version 2") for one in problems(root))
@@ -168,13 +168,13 @@ def test_a_wrong_row_count_in_a_pin(repository, root):
     only(root, f"{PERSON} at version 2", "has 2 rows, its pin counts 3")
 
 
-def test_an_id_that_occurs_twice(repository, root):
+def test_a_duplicate_id(repository, root):
     change(repository, {PERSON: TableWrite(append=people("a"))})
     only(root, f"{PERSON} at version 3", "an id occurs twice")
 
 
-def test_a_version_another_commit_made(repository, root):
-    """A table folder put back from another copy: the numbers fit, the rows are somebody else's."""
+def test_a_version_made_by_another_commit(repository, root):
+    """A table folder restored from another copy: the version numbers match, the rows belong to another history."""
     copy = root.parent / "copy"
     shutil.copytree(root, copy)
     put_people(repository, "a", name="mine")
@@ -186,8 +186,8 @@ def test_a_version_another_commit_made(repository, root):
     assert all("is not the one that the commit refers to" in one for one in found), found
 
 
-def test_a_version_another_commit_made_without_recorded_transactions(repository, root):
-    """Pins of an earlier release record no transaction: the commit in the version's properties tells."""
+def test_a_version_made_by_another_commit_without_recorded_transactions(repository, root):
+    """Pins of an earlier release record no transaction: the commit in the version's properties is compared."""
     copy = root.parent / "copy"
     shutil.copytree(root, copy)
     put_people(repository, "a", name="mine")
@@ -212,7 +212,7 @@ def test_a_dangling_edge_on_a_branch_only(repository, root):
     only(root, KNOWS, "1 edges have a dst")
 
 
-def test_columns_that_are_not_the_schema_s(repository, root):
+def test_columns_that_differ_from_the_schema(repository, root):
     wider = PERSON_SCHEMA.append(pa.field("age", pa.int32()))
     other = Expected({PERSON: wider, KNOWS: KNOWS_SCHEMA}, [])
     (found,) = verify(repository, lambda _: other)
@@ -230,12 +230,12 @@ def test_tables_and_types_that_do_not_match(repository, root):
 # -- the manifest --------------------------------------------------------------------------------------
 
 
-def test_a_head_that_names_a_missing_commit(repository, root):
+def test_a_head_with_a_missing_commit(repository, root):
     rewrite(repository, state=edit_metadata("graph_head:main", head_commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     only(root, "branch main", "01ARZ3NDEKTSV4RRFFQ69G5FAV is not a commit")
 
 
-def test_a_head_whose_pins_are_not_its_commit_s(repository, root):
+def test_a_head_whose_pins_differ_from_its_commit(repository, root):
     add_people(repository, "c")
     old = repository.find_commit(repository.commits()[1].id)
     pins = {"pins": [pin.to_list() for pin in old[1]], "transactions": [pin.transaction for pin in old[1]]}
@@ -244,7 +244,7 @@ def test_a_head_whose_pins_are_not_its_commit_s(repository, root):
 
 
 @pytest.mark.parametrize("which", ["head", "table", "commit"])
-def test_a_manifest_row_that_is_there_twice(repository, root, which):
+def test_a_duplicate_manifest_row(repository, root, which):
     ids = {
         "head": "graph_head:main",
         "table": "table:0000000000000001:0000000000000001",
@@ -322,7 +322,7 @@ def test_a_damaged_commit_does_not_hide_the_rest(repository, root):
     assert any("an id occurs twice" in one for one in found)
 
 
-def test_a_foreign_stamp_is_refused_and_not_judged(repository):
+def test_an_unknown_stamp_is_refused(repository):
     version = repository.state().manifest
     object.__setattr__(version, "stamp", "4")
     with pytest.raises(IncompatibleFormat):
@@ -332,7 +332,7 @@ def test_a_foreign_stamp_is_refused_and_not_judged(repository):
 # -- through the graph ---------------------------------------------------------------------------------
 
 
-def test_a_graph_looks_at_its_own_schema(tmp_path):
+def test_a_graph_is_checked_against_its_schema(tmp_path):
     graph = og.init(tmp_path / "g", "node Person { name: String? }\nedge Knows: Person -> Person\n", sync=False)
     repository = graph._repository
     row = {"id": ["e"], "src": ["nobody"], "dst": ["nobody"]}
@@ -347,7 +347,7 @@ def test_a_graph_looks_at_its_own_schema(tmp_path):
     assert [one.what for one in graph.verify() if "type" in one.what or "table" in one.what]
 
 
-def test_a_graph_with_a_damaged_head_is_reported_and_does_not_fall_over(tmp_path):
+def test_a_graph_with_a_damaged_head_is_reported(tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA.source, sync=False)
     graph.branch_create("bad")
 
@@ -361,7 +361,7 @@ def test_a_graph_with_a_damaged_head_is_reported_and_does_not_fall_over(tmp_path
     assert "graph_head:bad" in found.what
 
 
-def test_a_manifest_that_lost_its_file_is_an_error_of_its_own(repository, root, monkeypatch):
+def test_a_manifest_with_a_missing_file_is_a_typed_error(repository, root, monkeypatch):
     monkeypatch.setattr(manifest_module, "_READ_TRIES", 2)
     shutil.rmtree(root / "__manifest" / "data")
     with pytest.raises(og.errors.Damaged, match="graph manifest"):

@@ -1,4 +1,4 @@
-"""Wrong clocks, slow writers and eager cleanups: no acknowledged commit loses a file."""
+"""Wrong clocks, slow writers and aggressive cleanups: no acknowledged commit loses a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from support.graphs import (
 )
 
 EAGER = timedelta(seconds=-3600)
-"""A cleanup with this grace takes every version for old."""
+"""A cleanup with this grace treats every version as old."""
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def root(tmp_path):
 
 
 def shifted(root, **span):
-    """The graph as a host with another clock opens it."""
+    """Open the graph as a host with another clock."""
     clock = Ticks()
     clock.sleep(timedelta(**span))
     return open_repository(root, clock=clock)
@@ -72,11 +72,11 @@ def repository(root):
     return repository
 
 
-# -- writes on their way -------------------------------------------------------------------------------
+# -- writes in progress --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hours", [-24 * 365, -1, 1, 24 * 365])
-def test_the_clock_of_a_cleanup_does_not_matter(repository, root, hours):
+def test_the_host_clock_of_a_cleanup_is_irrelevant(repository, root, hours):
     def clean():
         add_people(open_repository(root), "newest", branch="other")
         cleanup(shifted(root, hours=hours), keep=1, confirm=True)
@@ -89,7 +89,7 @@ def test_the_clock_of_a_cleanup_does_not_matter(repository, root, hours):
 
 
 @pytest.mark.parametrize("place", ["table.staged", "table.detached", "table.promoted", "publish.before_commit"])
-def test_a_write_whose_version_was_collected_starts_over(repository, root, place):
+def test_a_write_whose_version_was_removed_starts_over(repository, root, place):
     with arm(place, once(lambda: clean_eagerly(root))):
         commit = add_people(repository, "b")
     assert repository.snapshot().commit_id == commit.id
@@ -98,7 +98,7 @@ def test_a_write_whose_version_was_collected_starts_over(repository, root, place
 
 
 @pytest.mark.parametrize("place", ["optimize.compacted", "optimize.before_publish", "publish.before_commit"])
-def test_an_optimize_whose_versions_were_collected_starts_over(repository, root, place):
+def test_an_optimize_whose_versions_were_removed_starts_over(repository, root, place):
     for name in "bcd":
         add_people(repository, name)
     with arm(place, once(lambda: clean_eagerly(root))):
@@ -108,7 +108,7 @@ def test_an_optimize_whose_versions_were_collected_starts_over(repository, root,
     assert verify(open_repository(root)) == []
 
 
-def test_a_new_table_whose_folder_was_collected_is_made_again(repository, root):
+def test_a_new_table_whose_folder_was_removed_is_created_again(repository, root):
     spec = TableSpec("node", "Place", 3, 3, PERSON_SCHEMA)
     with arm("publish.before_commit", once(lambda: clean_eagerly(root))):
         write(repository, lambda transaction: transaction.create_table(spec))
@@ -117,7 +117,7 @@ def test_a_new_table_whose_folder_was_collected_is_made_again(repository, root):
 
 
 def test_a_publish_while_versions_are_fenced_starts_over(repository, root):
-    """The cleanup has published its fence, and has not removed anything yet."""
+    """The cleanup has published its fence and has not removed anything yet."""
     commits = []
 
     def clean():
@@ -156,7 +156,7 @@ def test_a_commit_that_is_being_removed_cannot_be_pinned(repository, root):
     assert verify(repository) == []
 
 
-def test_a_branch_made_before_the_fence_keeps_its_versions(repository, root):
+def test_a_branch_created_before_the_fence_keeps_its_versions(repository, root):
     old = put_people(repository, "a", name="old")
     for name in "xyz":
         put_people(repository, "a", name=name)
@@ -166,7 +166,7 @@ def test_a_branch_made_before_the_fence_keeps_its_versions(repository, root):
     assert verify(repository) == []
 
 
-def test_a_cleanup_that_died_is_finished_by_the_next_one_whatever_its_policy(repository):
+def test_the_next_cleanup_finishes_a_dead_one_under_any_policy(repository):
     for name in "xyz":
         put_people(repository, "a", name=name)
     for place in ("cleanup.fenced", "cleanup.table"):
@@ -203,7 +203,7 @@ def readable(repository, commits):
 
 
 @pytest.mark.parametrize("last_h", [-24 * 365, -3, 3, 24 * 365])
-def test_a_later_commit_with_another_time_does_not_age_the_commits_before(root, last_h):
+def test_a_later_commit_with_another_time_does_not_age_earlier_commits(root, last_h):
     repository = new_repository(root)
     commits = [put_people(repository, "a", name=name) for name in "xyz"]
     commits.append(put_people(shifted(root, hours=last_h), "a", name="last"))
@@ -223,7 +223,7 @@ def test_a_writer_with_a_slow_clock_does_not_lose_its_commits(root):
 
 
 def _write_until(root, branch, end, answers):
-    """Write until a time; tell what was acknowledged. A cleanup that takes all files for old may fail a write."""
+    """Write until a time and print what was acknowledged. A cleanup that treats all files as old may fail a write."""
     repository = Repository.open(root, environ={})
     acknowledged = []
     number = 0
@@ -242,8 +242,8 @@ def _clean_until(root, shift_s, end):
 
 
 @pytest.mark.long
-def test_writers_and_eager_cleanups_of_other_processes(root):
-    """Four writers of four branches, two cleanups with other clocks that take every version for old."""
+def test_writers_and_aggressive_cleanups_in_other_processes(root):
+    """Four writers on four branches, and two cleanups with other clocks that treat every version as old."""
     repository = new_repository(root)
     branches = [f"b{number}" for number in range(4)]
     for branch in branches:

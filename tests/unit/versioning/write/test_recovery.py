@@ -1,6 +1,6 @@
-"""What crashed writers leave is settled once, and nobody alive is disturbed.
+"""Recovery resolves the intents of crashed writers once and does not disturb live writers.
 
-A crash is a write that stops at a failpoint and whose note is then put back under a writer that is dead.
+A crash is simulated by a write that stops at a failpoint and whose intent is then restored with a dead writer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def repository(root):
 
 
 def crash(repository, root, place, writer=DEAD, passes=0, **options):
-    """Stop a write at a place, and leave its note as a process that died there would."""
+    """Stop a write at a failpoint and leave its intent as a process that died there would."""
     notes = []
     left = [passes]
 
@@ -83,17 +83,17 @@ def notes(root):
     return sorted(path.name for path in (root / "__recovery").iterdir())
 
 
-# -- forward and back ----------------------------------------------------------------------------------
+# -- roll forward and roll back ------------------------------------------------------------------------
 
 
-def test_nothing_to_do(repository, root):
+def test_recovery_without_intents_does_nothing(repository, root):
     before = files_below(root)
     assert recover(repository) == []
     assert recovery_log(repository) == []
     assert files_below(root) == before, "there is no audit table before the first recovery"
 
 
-def test_a_write_that_landed_is_kept(repository, root):
+def test_a_write_that_landed_is_rolled_forward(repository, root):
     note = crash(repository, root, "publish.after_commit", actor="ada")
     (found,) = recover(repository)
     assert (found.outcome, found.commit_id, found.branch, found.actor) == (
@@ -123,7 +123,7 @@ def test_a_write_that_landed_is_kept(repository, root):
         ("publish.before_commit", 0),
     ],
 )
-def test_a_write_that_did_not_land_never_will(repository, root, place, passes):
+def test_a_write_that_did_not_land_is_rolled_back(repository, root, place, passes):
     before = repository.commits()
     note = crash(repository, root, place, passes=passes)
     assert outcomes(repository) == ["rolled_back"]
@@ -138,9 +138,9 @@ def test_a_write_that_did_not_land_never_will(repository, root, place, passes):
     assert verify(open_repository(root)) == []
 
 
-def test_versions_of_a_write_that_did_not_land_are_collected(repository, root):
+def test_versions_of_a_write_that_did_not_land_are_removed(repository, root):
     note = crash(repository, root, "publish.before_commit")
-    add_people(repository, "b")  # so that the lost version is not the table's newest
+    add_people(repository, "b")  # so that the lost version is not the newest of the table
     table = repository.snapshot().tables[PERSON]
     (found,) = recover(repository)
     assert [one["table_key"] for one in found.tables] == [PERSON]
@@ -155,7 +155,7 @@ def test_versions_of_a_write_that_did_not_land_are_collected(repository, root):
     assert verify(repository) == []
 
 
-def test_several_notes_are_settled_each_by_its_own_truth(repository, root):
+def test_several_intents_are_resolved_independently(repository, root):
     crash(repository, root, "publish.after_commit")
     held = notes(root)[0]
     moved = root / "held.json"
@@ -167,7 +167,7 @@ def test_several_notes_are_settled_each_by_its_own_truth(repository, root):
     assert sorted(row["recovery_kind"] for row in recovery_log(repository)) == ["RolledBack", "RolledForward"]
 
 
-def test_recovery_is_done_once(repository, root):
+def test_a_second_recovery_does_nothing(repository, root):
     crash(repository, root, "publish.before_commit")
     recover(repository)
     before = files_below(root)
@@ -179,7 +179,7 @@ def test_recovery_is_done_once(repository, root):
 
 @pytest.mark.parametrize("landed", [False, True])
 @pytest.mark.parametrize("place", ["recovery.listed", "recovery.fenced", "recovery.collected", "recovery.audited"])
-def test_a_recovery_may_die_anywhere_and_be_done_again(repository, root, place, landed):
+def test_a_recovery_that_fails_anywhere_can_be_repeated(repository, root, place, landed):
     crash(repository, root, "publish.after_commit" if landed else "publish.before_commit")
     try:
         with arm(place):
@@ -193,7 +193,7 @@ def test_a_recovery_may_die_anywhere_and_be_done_again(repository, root, place, 
     assert verify(repository) == []
 
 
-def test_the_table_of_a_dead_write_may_be_gone_too(repository, root):
+def test_the_table_of_a_dead_write_may_be_missing(repository, root):
     note = crash(repository, root, "publish.before_commit")
     note["tables"].append({"table_key": "node:Gone", "table_path": "nodes/gone", "expected_version": 1})
     (root / "__recovery" / notes(root)[0]).write_text(json.dumps(note))
@@ -201,10 +201,10 @@ def test_the_table_of_a_dead_write_may_be_gone_too(repository, root):
     assert notes(root) == []
 
 
-# -- who is alive --------------------------------------------------------------------------------------
+# -- liveness ------------------------------------------------------------------------------------------
 
 
-def test_a_living_writer_is_left_alone(repository, root):
+def test_the_intent_of_a_live_writer_is_kept(repository, root):
     crash(repository, root, "publish.before_commit", writer=writer_identity())
     before = files_below(root)
     assert outcomes(repository) == ["in_progress"]
@@ -213,20 +213,20 @@ def test_a_living_writer_is_left_alone(repository, root):
     assert ids_of(repository.snapshot()) == ["a", "b"]
 
 
-def test_a_living_process_with_the_number_of_a_dead_one_is_not_the_writer(repository, root):
+def test_a_reused_pid_is_not_the_writer(repository, root):
     crash(repository, root, "publish.before_commit", writer={**writer_identity(), "id": "gone", "started": "long ago"})
     assert outcomes(repository) == ["rolled_back"]
 
 
 def make_note_old(root, seconds):
-    """The store's time of every note is some seconds ago."""
+    """Make every intent some seconds old by the store's clock."""
     for path in (root / "__recovery").glob("*.json"):
         then = time.time() - seconds
         os.utime(path, (then, then))
 
 
 @pytest.mark.parametrize("writer", [ELSEWHERE, CONTAINER, {"host": "of an older release", "pid": 1}], ids=str)
-def test_a_writer_of_another_process_table_is_judged_by_its_heartbeat(repository, root, writer):
+def test_liveness_in_another_process_table_depends_on_the_lease(repository, root, writer):
     crash(repository, root, "publish.before_commit", writer=writer)
     assert outcomes(repository) == ["in_progress"]
     make_note_old(root, LEASE_S - 20)
@@ -236,7 +236,7 @@ def test_a_writer_of_another_process_table_is_judged_by_its_heartbeat(repository
 
 
 @pytest.mark.parametrize("hours", [-24 * 365, -1, 1, 24 * 365])
-def test_the_clock_of_a_recovery_does_not_matter(repository, root, hours):
+def test_the_host_clock_of_a_recovery_is_irrelevant(repository, root, hours):
     crash(repository, root, "publish.before_commit", writer=ELSEWHERE)
     shifted = Ticks()
     shifted.sleep(timedelta(hours=hours))
@@ -244,7 +244,7 @@ def test_the_clock_of_a_recovery_does_not_matter(repository, root, hours):
 
 
 def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
-    """It is slower than its lease, between its note and its publish; a recovery looks all the time."""
+    """The writer takes longer than its lease between its intent and its publish, while a recovery runs continuously."""
     monkeypatch.setattr(leases, "RENEW_S", 0.002)
     other = open_repository(new_repository(root).location.uri)
     repository = open_repository(root)
@@ -269,7 +269,7 @@ def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
     assert recovery_log(repository) == []
 
 
-def test_a_lease_that_cannot_be_renewed_costs_nothing_but_the_lease(root, monkeypatch):
+def test_a_lease_that_cannot_be_renewed_does_not_fail_the_write(root, monkeypatch):
     monkeypatch.setattr(leases, "RENEW_S", 0.001)
     repository = new_repository(root)
     written, tried = [], threading.Event()
@@ -295,7 +295,7 @@ def note_time(root):
     return path.stat().st_mtime
 
 
-def test_a_writer_that_wakes_up_after_it_was_given_up_fails_and_starts_over(root):
+def test_a_fenced_writer_that_resumes_fails_and_starts_over(root):
     repository = new_repository(root)
     other = open_repository(root)
     settled = []
@@ -316,7 +316,7 @@ def test_a_writer_that_wakes_up_after_it_was_given_up_fails_and_starts_over(root
 
 
 def once_outside_recovery(action):
-    """The recovery publishes too; it must not run into the same place again."""
+    """The recovery publishes too; it must not reach the same failpoint again."""
     busy = []
 
     def run():
@@ -333,7 +333,7 @@ def test_process_start():
     assert process_start(2**70) is None
 
 
-# -- notes nobody can read -----------------------------------------------------------------------------
+# -- unreadable intents --------------------------------------------------------------------------------
 
 WHOLE = {
     "schema_version": 1,
@@ -375,7 +375,7 @@ def put_note(root, data, name="bad.json"):
     ],
     ids=str,
 )
-def test_an_unreadable_note_is_reported_and_blocks_nobody(repository, root, data, words):
+def test_an_unreadable_intent_is_reported_and_blocks_nothing(repository, root, data, words):
     put_note(root, data)
     before = (root / "__recovery" / "bad.json").read_bytes()
     for _ in range(2):
@@ -389,7 +389,7 @@ def test_an_unreadable_note_is_reported_and_blocks_nobody(repository, root, data
     assert verify(repository) == []
 
 
-def test_an_unreadable_note_does_not_keep_the_others_from_being_settled(repository, root):
+def test_an_unreadable_intent_does_not_block_the_others(repository, root):
     crash(repository, root, "publish.before_commit")
     put_note(root, b"{", "00.json")
     put_note(root, b"{", "zz.json")
@@ -406,7 +406,7 @@ anything = st.recursive(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(WHOLE)), anything)
-def test_whatever_a_note_says_recovery_does_not_fall_over(repository, root, field, value):
+def test_arbitrary_intents_do_not_crash_recovery(repository, root, field, value):
     put_note(root, {**WHOLE, field: value})
     (found,) = recover(repository)
     assert found.outcome in ("unreadable", "rolled_back", "in_progress")
@@ -423,7 +423,7 @@ def test_a_lease_of_any_size_is_bounded(repository, root, lease_s):
     add_people(repository, "b")
 
 
-def test_special_files_among_the_notes_block_nobody(repository, root):
+def test_special_files_among_the_intents_block_nothing(repository, root):
     folder = root / "__recovery"
     folder.mkdir(exist_ok=True)
     os.mkfifo(folder / "pipe.json")
@@ -434,16 +434,16 @@ def test_special_files_among_the_notes_block_nobody(repository, root):
     assert verify(repository) == []
 
 
-def test_a_note_that_goes_away_while_it_is_looked_at(repository, root):
+def test_an_intent_that_disappears_during_recovery_is_skipped(repository, root):
     put_note(root, WHOLE)
     with arm("recovery.listed", lambda: (root / "__recovery" / "bad.json").unlink()):
         assert recover(repository) == []
 
 
-# -- telling -------------------------------------------------------------------------------------------
+# -- reports -------------------------------------------------------------------------------------------
 
 
-def test_pending_looks_and_changes_nothing(repository, root):
+def test_pending_changes_nothing(repository, root):
     note = crash(repository, root, "publish.before_commit", actor="ada")
     before = files_below(root)
     (found,) = pending(repository)
@@ -471,16 +471,16 @@ def test_old_abort_rows_are_dropped_by_a_later_recovery(repository, root, monkey
     assert len(recovery_log(repository)) == 2
 
 
-# -- notes from elsewhere ------------------------------------------------------------------------------
+# -- foreign intents -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["../other/{folder}", "{other}/{folder}", "nodes/../../other/{folder}"])
-def test_a_note_cannot_name_tables_of_another_graph(repository, root, tmp_path, path):
+def test_an_intent_cannot_name_tables_of_another_graph(repository, root, tmp_path, path):
     other = new_repository(tmp_path / "other")
     add_people(other, "mine")
     doomed = crash(repository, root, "publish.before_commit")
     folder = other.snapshot().tables[PERSON].folder
-    # The other graph has a version of the commit that the note gives up.
+    # The other graph has a version of the commit that the intent aborts.
     crash(other, tmp_path / "other", "publish.before_commit", writer=writer_identity())
     (held,) = (tmp_path / "other" / "__recovery").glob("*.json")
     doomed["graph_commit_id"] = json.loads(held.read_bytes())["graph_commit_id"]

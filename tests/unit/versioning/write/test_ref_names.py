@@ -1,4 +1,4 @@
-"""Branches: which names there can be, where one can start, and that it costs and shares nothing."""
+"""Branches: valid names, start points, isolation and constant cost."""
 
 from __future__ import annotations
 
@@ -81,24 +81,24 @@ BAD = [
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_name_that_can_be(name):
+def test_valid_names(name):
     assert check_branch_name(name) == name
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_name_that_cannot_be(name):
+def test_invalid_names(name):
     with pytest.raises(InputError, match="cannot be a branch name") as caught:
         check_branch_name(name)
     assert name[:120] in caught.value.message
     assert caught.value.hint
 
 
-def test_blanks_around_a_name_do_not_count():
+def test_surrounding_blanks_are_removed():
     assert check_branch_name("  a\t\n") == "a"
 
 
 @pytest.mark.parametrize("name", ["", "   "])
-def test_an_empty_name(name):
+def test_an_empty_name_is_refused(name):
     with pytest.raises(InputError, match="needs a name"):
         check_branch_name(name)
 
@@ -110,13 +110,13 @@ def test_main_cannot_be_created(repository, name):
 
 
 @pytest.mark.parametrize("name", ["__schema_apply_lock__", "__run__1", "__x"])
-def test_names_of_the_engine(name):
+def test_names_of_the_engine_are_refused(name):
     with pytest.raises(InputError, match="belong to the engine") as caught:
         check_branch_name(name)
     assert name in caught.value.message
 
 
-def test_case_counts_and_a_name_may_begin_another(repository):
+def test_names_are_case_sensitive_and_may_be_prefixes(repository):
     for name in ("review", "Review", "review/x", "review/x/y"):
         repository.create_branch(name)
     assert repository.branches() == ["main", "Review", "review", "review/x", "review/x/y"]
@@ -149,7 +149,7 @@ def test_a_branch_of_a_branch(repository):
 
 
 @pytest.mark.parametrize("point", ["commit", "version", "snapshot id", "time"])
-def test_a_branch_of_the_past(repository, point):
+def test_a_branch_at_an_earlier_commit(repository, point):
     add_people(repository, "a")
     commit = add_people(repository, "b")
     add_people(repository, "c")
@@ -168,7 +168,7 @@ def test_a_branch_of_the_past(repository, point):
     assert [one.id for one in repository.commits("past")][1:] == [one.id for one in repository.commits("main")][1:]
 
 
-def test_a_branch_of_another_branch_s_past(repository):
+def test_a_branch_at_an_earlier_commit_of_another_branch(repository):
     repository.create_branch("one")
     commit = add_people(repository, "a", branch="one")
     add_people(repository, "b", branch="one")
@@ -177,7 +177,7 @@ def test_a_branch_of_another_branch_s_past(repository):
     assert repository.state().get_head("two").fork_branch == "one"
 
 
-def test_a_name_in_use(repository):
+def test_an_existing_name_is_refused(repository):
     repository.create_branch("side")
     before = repository.state().version
     with pytest.raises(BranchExists, match="'side'"):
@@ -196,7 +196,7 @@ def test_a_name_in_use(repository):
         ({"at": "manifest:main"}, InputError),
     ],
 )
-def test_a_source_that_is_not_there(repository, source, kind):
+def test_a_missing_source_is_refused(repository, source, kind):
     with pytest.raises(kind):
         repository.create_branch("side", **source)
     assert repository.branches() == ["main"]
@@ -220,10 +220,10 @@ def test_only_the_written_table_gets_a_version(repository, root):
     assert {name for name in table_files(root) if name.startswith("edges/")} == before
 
 
-# -- apart from one another ----------------------------------------------------------------------------
+# -- isolation -----------------------------------------------------------------------------------------
 
 
-def test_branches_do_not_see_each_other(repository):
+def test_branches_are_isolated(repository):
     put_people(repository, "a", "b", name="main")
     repository.create_branch("one")
     repository.create_branch("two")
@@ -267,7 +267,7 @@ def test_main_cannot_be_deleted(repository):
         repository.delete_branch("main")
 
 
-def test_deleting_what_is_not_there_suggests_what_is(repository):
+def test_deleting_a_missing_branch_suggests_a_name(repository):
     repository.create_branch("feature")
     with pytest.raises(BranchNotFound, match="'featur'") as caught:
         repository.delete_branch("featur")
@@ -284,7 +284,7 @@ def test_a_branch_outlives_the_one_it_came_from(repository):
     assert len(repository.commits("two")) == 3
 
 
-def test_a_recreated_name_never_sees_the_rows_of_its_namesake(repository, root):
+def test_a_recreated_branch_does_not_see_old_rows(repository, root):
     first = repository.create_branch("side")
     add_people(repository, "old", branch="side")
     stale = open_repository(root)

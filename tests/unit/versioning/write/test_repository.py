@@ -1,4 +1,4 @@
-"""An opened graph: created whole or not at all, refused when it is not ours, readable at any point of its past."""
+"""An open graph: created atomically, refused if its format is unknown, readable at any point of its history."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_folder_of_a_new_graph(root):
     assert [path.name for path in (root / "edges").iterdir()] == ["602a25a3bd0b455b"]
 
 
-def test_a_place_with_a_graph_is_refused(root):
+def test_a_location_with_a_graph_is_refused(root):
     new_repository(root)
     before = files_below(root)
     with pytest.raises(GraphExists) as caught:
@@ -94,7 +94,7 @@ def test_a_place_with_a_graph_is_refused(root):
     assert files_below(root) == before
 
 
-def test_a_graph_can_be_made_in_a_folder_that_holds_other_things(root):
+def test_a_graph_can_be_created_in_a_folder_with_other_files(root):
     root.mkdir()
     (root / "notes.txt").write_text("mine")
     new_repository(root)
@@ -102,7 +102,7 @@ def test_a_graph_can_be_made_in_a_folder_that_holds_other_things(root):
 
 
 @pytest.mark.parametrize("place", ["init.claimed", "init.tables_created", "init.before_manifest"])
-def test_a_creation_that_stops_leaves_no_graph_and_does_not_stand_in_the_way(root, place):
+def test_a_failed_creation_leaves_no_graph_and_does_not_block_the_next(root, place):
     with pytest.raises(OmniGraphError), arm(place):
         new_repository(root)
     with pytest.raises(GraphNotFound):
@@ -114,7 +114,7 @@ def test_a_creation_that_stops_leaves_no_graph_and_does_not_stand_in_the_way(roo
     assert verify(repository) == []
 
 
-def test_a_creation_that_stops_after_the_manifest_has_made_the_graph(root):
+def test_a_creation_that_fails_after_the_manifest_has_created_the_graph(root):
     with pytest.raises(OmniGraphError), arm("init.after_manifest"):
         new_repository(root)
     repository = open_repository(root)
@@ -123,7 +123,7 @@ def test_a_creation_that_stops_after_the_manifest_has_made_the_graph(root):
         new_repository(root)
 
 
-def test_of_two_creators_one_wins(root):
+def test_exactly_one_of_two_creators_wins(root):
     def second():
         rival = Repository.create(root, GraphSpec(SCHEMA, SPECS[:1]), sync=False, environ={})
         add_people(rival, "rival")
@@ -136,7 +136,7 @@ def test_of_two_creators_one_wins(root):
 
 
 def once(action):
-    """Run it the first time only."""
+    """Run the action the first time only."""
     left = [action]
 
     def run():
@@ -150,7 +150,7 @@ def once(action):
 
 
 @pytest.mark.parametrize("make", [None, "folder", "file in it", "empty manifest folder"])
-def test_there_is_no_graph(root, make):
+def test_opening_a_missing_graph_is_refused(root, make):
     if make:
         root.mkdir()
     if make == "file in it":
@@ -167,7 +167,7 @@ def test_there_is_no_graph(root, make):
 
 
 def restamp(root, stamp):
-    """Write the manifest's first version again under another stamp."""
+    """Write the first version of the manifest again with another stamp."""
     table = lance.dataset(str(root / "__manifest")).to_table()
     shutil.rmtree(root / "__manifest")
     metadata = {} if stamp is None else {STAMP_KEY: stamp}
@@ -188,7 +188,7 @@ def restamp(root, stamp):
         ("-1", ["unreadable", "'-1'"], []),
     ],
 )
-def test_a_foreign_stamp_is_refused_without_a_write(root, read_only, stamp, words, hints):
+def test_an_unknown_stamp_is_refused_without_a_write(root, read_only, stamp, words, hints):
     new_repository(root)
     restamp(root, stamp)
     before = files_below(root)
@@ -202,7 +202,7 @@ def test_a_foreign_stamp_is_refused_without_a_write(root, read_only, stamp, word
 
 def test_failpoints_of_the_environment_are_armed(root):
     new_repository(root)
-    with arm("table.staged"):  # disarms again at the end of the block
+    with arm("table.staged"):  # disarms at the end of the block
         repository = Repository.open(root, sync=False, environ={VARIABLE: "table.staged=error"})
         with pytest.raises(OmniGraphError, match=r"table\.staged"):
             add_people(repository, "a")
@@ -239,7 +239,7 @@ def test_two_handles_see_each_other_s_commits_and_keep_their_snapshots(root):
 
 
 @pytest.mark.parametrize("how", ["copied", "moved"])
-def test_a_folder_elsewhere_opens_and_is_whole(tmp_path, root, how):
+def test_a_moved_folder_opens_completely(tmp_path, root, how):
     repository = new_repository(root)
     first = add_people(repository, "a", "b")
     repository.create_branch("side")
@@ -279,7 +279,7 @@ def test_commits_newest_first(root):
     assert repository.commits(limit=99) == listed
 
 
-def test_a_branch_lists_what_it_inherited_and_its_own(root):
+def test_a_branch_lists_inherited_and_own_commits(root):
     repository = new_repository(root)
     shared = add_people(repository, "a")
     repository.create_branch("side")
@@ -305,7 +305,7 @@ def test_a_commit_by_its_id(root):
 # -- snapshots -----------------------------------------------------------------------------------------
 
 
-def test_every_way_to_name_a_point_in_time(root):
+def test_every_form_of_a_point_in_time(root):
     clock = Ticks()
     repository = new_repository(root, clock=clock)
     made = {}
@@ -336,7 +336,7 @@ def test_every_way_to_name_a_point_in_time(root):
         assert (by_id.branch, ids_of(by_id)) == ("side", ["a", "b", "c", "s"])
 
 
-def test_points_in_time_that_are_not_there(root):
+def test_missing_points_in_time_are_refused(root):
     repository = new_repository(root)
     for at, kind, words in (
         ("01ARZ3NDEKTSV4RRFFQ69G5FAV", CommitNotFound, "'01ARZ3NDEKTSV4RRFFQ69G5FAV'"),
@@ -358,7 +358,7 @@ def test_points_in_time_that_are_not_there(root):
         assert words in caught.value.message
 
 
-def test_history_survives_a_manifest_that_dropped_its_old_versions(root):
+def test_history_survives_dropped_manifest_versions(root):
     repository = new_repository(root)
     made = [add_people(repository, "first")]
     for number in range(140):
@@ -375,7 +375,7 @@ def test_history_survives_a_manifest_that_dropped_its_old_versions(root):
     assert verify(again) == []
 
 
-def test_one_row(root):
+def test_a_row_by_id(root):
     repository = new_repository(root)
     commit = add_people(repository, "o'brien")
     change(repository, {PERSON: TableWrite(delete=["o'brien"])})
@@ -383,14 +383,14 @@ def test_one_row(root):
     assert repository.snapshot(at=commit.id).entity(PERSON, "o'brien")["name"] == "name of o'brien"
 
 
-def test_a_table_that_is_not_there_suggests_one_that_is(root):
+def test_a_missing_table_suggests_a_name(root):
     snapshot = new_repository(root).snapshot()
     with pytest.raises(TypeNotFound, match="'node:Persn'") as caught:
         snapshot.table("node:Persn")
     assert "node:Person" in caught.value.hint
 
 
-def test_the_shown_form_of_a_snapshot(root):
+def test_the_json_form_of_a_snapshot(root):
     repository = new_repository(root)
     commit = add_people(repository, "a")
     assert repository.snapshot().to_json() == {
@@ -436,7 +436,7 @@ def test_many_tables(root):
 # -- damage --------------------------------------------------------------------------------------------
 
 
-def test_a_schema_the_manifest_lost(root):
+def test_a_schema_missing_from_the_manifest(root):
     repository = new_repository(root)
     with pytest.raises(Damaged, match="other-hash"):
         repository.schema("other-hash")
@@ -470,7 +470,7 @@ def test_an_unreadable_commit_is_named_and_the_head_stays_readable(root):
 
 
 def damage(repository, object_id, column, value):
-    """Publish a row with other contents than this program writes."""
+    """Publish a row with invalid content."""
     version = repository.manifest.read()
 
     def changed(rows):

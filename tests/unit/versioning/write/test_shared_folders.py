@@ -1,4 +1,4 @@
-"""Graphs in folders that several users, or file systems without locks, share."""
+"""Graphs in folders that are shared by several users or are on file systems without locks."""
 
 from __future__ import annotations
 

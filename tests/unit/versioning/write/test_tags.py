@@ -1,4 +1,4 @@
-"""Tags: names for commits that stay, protect what they name, and mean one thing everywhere."""
+"""Tags: permanent names for commits that protect their data and denote the same commit in all interfaces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def age_at(graph, at):
     return graph.entity_at("Person", "Bob", at)["age"]
 
 
-def test_a_tag_stays_where_it_was_made(graph):
+def test_a_tag_does_not_move(graph):
     head = graph.snapshot().commit_id
     tag = graph.tag_create("v1", message="the first")
     assert (tag.name, tag.commit_id, tag.actor, tag.message) == ("v1", head, "ana", "the first")
@@ -57,7 +57,7 @@ def test_a_tag_is_a_point_everywhere(graph):
     assert graph.tag_create("side-head", at="again").commit_id == first
 
 
-def test_names(graph):
+def test_valid_and_invalid_tag_names(graph):
     graph.branch_create("side")
     graph.tag_create("v1")
     for name, error in {"v1": "tag_exists", "side": "tag_exists", "main": "bad_input", "": "bad_input"}.items():
@@ -73,7 +73,7 @@ def test_names(graph):
         graph.tag_create("v2", at="nothing")
 
 
-def test_deleting(graph):
+def test_deleting_a_tag(graph):
     head = graph.tag_create("v1").commit_id
     with pytest.raises(og.errors.TagNotFound, match="no tag 'v2'"):
         graph.tag_delete("v2")
@@ -88,7 +88,7 @@ def test_deleting(graph):
     assert graph.tag_create("v1").commit_id != head, "a name can be used again"
 
 
-def test_a_cleanup_leaves_what_a_tag_names(graph):
+def test_a_cleanup_keeps_tagged_data(graph):
     graph.tag_create("v1")
     lost = set_age(graph, 2)
     for age in range(3, 8):
@@ -109,14 +109,14 @@ def test_a_cleanup_leaves_what_a_tag_names(graph):
         age_at(reopened(graph), fresh.commits()[-2].id)
 
 
-def test_a_hard_drop_leaves_what_a_tag_names(graph):
+def test_a_hard_drop_keeps_tagged_data(graph):
     graph.tag_create("v1")
     graph.apply_schema(SCHEMA.replace("    age: I32?\n", ""), allow_data_loss=True)
     assert age_at(reopened(graph), "v1") == 1
     assert reopened(graph).verify() == []
 
 
-def test_verify_reads_what_a_tag_names(graph, tmp_path):
+def test_verify_reads_tagged_data(graph, tmp_path):
     graph.tag_create("v1")
     set_age(graph, 2)
     folder = tmp_path / "g" / graph.snapshot(at="v1").tables["node:Person"].folder
@@ -125,7 +125,7 @@ def test_verify_reads_what_a_tag_names(graph, tmp_path):
     assert len(reopened(graph).verify()) == 1
 
 
-def test_of_two_that_make_one_tag_one_wins(graph, monkeypatch):
+def test_exactly_one_of_two_creators_of_a_tag_wins(graph, monkeypatch):
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.tag_create("v1", message="theirs"))
     with pytest.raises(og.errors.TagExists):

@@ -1,4 +1,4 @@
-"""The one way to write: all of it or nothing, on the branch it was meant for, once."""
+"""Transactions: atomic, on the intended branch, exactly once."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ BEFORE = [name for name in STEPS if name not in ("intent.delete", "publish.after
 
 @pytest.mark.parametrize("passes", [0, 1])
 @pytest.mark.parametrize("place", BEFORE)
-def test_a_write_that_fails_anywhere_before_its_publish_shows_nothing(repository, root, place, passes):
+def test_a_write_that_fails_before_its_publish_is_invisible(repository, root, place, passes):
     add_people(repository, "old")
     before = repository.state().version
     left = [passes]
@@ -119,7 +119,7 @@ def test_a_write_that_fails_anywhere_before_its_publish_shows_nothing(repository
     assert verify(open_repository(root)) == []
 
 
-def test_pins_of_untouched_tables_stay(repository):
+def test_pins_of_unchanged_tables_stay(repository):
     change(repository, BOTH)
     before = repository.snapshot().tables[KNOWS]
     add_people(repository, "c")
@@ -146,7 +146,7 @@ def test_table_versions_count_publishes_of_the_table(repository):
     assert versions == {PERSON: 4, KNOWS: 2}
 
 
-def test_a_table_in_many_pieces_is_compacted_on_the_way(repository):
+def test_a_table_with_many_fragments_is_compacted_by_a_write(repository):
     for number in range(FRAGMENTS_MAX + 6):
         add_people(repository, f"p{number:03}")
     assert repository.snapshot().table(PERSON).fragment_count <= FRAGMENTS_MAX + 1
@@ -154,7 +154,7 @@ def test_a_table_in_many_pieces_is_compacted_on_the_way(repository):
     assert verify(repository) == []
 
 
-def test_a_table_that_is_not_there(repository):
+def test_a_missing_table_is_refused(repository):
     with pytest.raises(TypeNotFound, match="'node:None'"):
         change(repository, {"node:None": TableWrite(append=people("a"))})
 
@@ -173,31 +173,31 @@ def test_a_table_that_is_not_there(repository):
         {KNOWS: TableWrite(overwrite=knows())},
     ],
 )
-def test_a_write_without_effect_leaves_nothing_at_all(repository, root, changes):
+def test_a_write_without_effect_leaves_nothing(repository, root, changes):
     add_people(repository, "a")
     before = files_below(root)
     assert change(repository, changes, message="nothing") is None
     assert files_below(root) == before
 
 
-def test_a_table_without_effect_is_no_part_of_the_commit(repository):
+def test_an_unchanged_table_is_not_part_of_the_commit(repository):
     before = repository.snapshot().tables[KNOWS]
     commit = change(repository, {PERSON: TableWrite(append=people("a")), KNOWS: TableWrite(delete=["none"])})
     assert commit.changed == (PERSON,)
     assert repository.snapshot().tables[KNOWS] == before
 
 
-def test_a_commit_without_effect_can_be_asked_for(repository):
+def test_a_commit_without_changes_can_be_requested(repository):
     commit = change(repository, {}, always_commit=True, message="marker")
     assert commit.changed == ()
     assert repository.commits()[0] == commit
     assert verify(repository) == []
 
 
-# -- who wrote, and why --------------------------------------------------------------------------------
+# -- author and message --------------------------------------------------------------------------------
 
 
-def test_a_commit_remembers_who_and_why(repository, root):
+def test_a_commit_records_actor_message_and_metadata(repository, root):
     metadata = {"ticket": 7, "tags": ["ü", None], "deep": {"x": 1.5}}
     commit = add_people(repository, "a", actor="ada", message="first 'real' row\n☃", metadata=metadata, kind="load")
     again = open_repository(root).get_commit(commit.id)
@@ -210,7 +210,7 @@ def test_a_commit_remembers_who_and_why(repository, root):
     )
 
 
-def test_a_merge_names_both_parents(repository):
+def test_a_merge_has_two_parents(repository):
     repository.create_branch("side")
     theirs = add_people(repository, "a", branch="side")
     ours = add_people(repository, "b")
@@ -223,7 +223,7 @@ def test_a_merge_names_both_parents(repository):
 # -- a branch that moves -------------------------------------------------------------------------------
 
 
-def test_a_moved_head_is_told_and_nothing_is_written(repository):
+def test_a_moved_head_is_reported_and_nothing_is_written(repository):
     transaction = with_person(repository, "late")
     add_people(repository, "early")
     with pytest.raises(HeadMoved, match="'main'") as caught:
@@ -251,7 +251,7 @@ def test_a_write_starts_over_on_the_new_head(repository, root):
     assert verify(repository) == []
 
 
-def test_a_write_gives_up_after_a_bounded_number_of_lost_races(repository, root, monkeypatch):
+def test_a_write_fails_after_a_bounded_number_of_lost_races(repository, root, monkeypatch):
     monkeypatch.setattr(transaction_module, "WRITE_TRIES", 3)
     monkeypatch.setattr(transaction_module, "pause", lambda _: None)
     other = open_repository(root)
@@ -268,7 +268,7 @@ def test_a_write_gives_up_after_a_bounded_number_of_lost_races(repository, root,
     assert ids_of(repository.snapshot()) == ["rival-1", "rival-2", "rival-3"]
 
 
-def test_writers_of_different_branches_do_not_disturb_each_other(repository, root):
+def test_writers_of_different_branches_do_not_conflict(repository, root):
     repository.create_branch("side")
     other = open_repository(root)
     transaction = with_person(repository, "mine", branch="side")
@@ -279,7 +279,7 @@ def test_writers_of_different_branches_do_not_disturb_each_other(repository, roo
     assert ids_of(repository.snapshot()) == ["theirs"]
 
 
-def test_a_branch_deleted_under_a_write(repository):
+def test_a_branch_deleted_during_a_write(repository):
     repository.create_branch("side")
     transaction = with_person(repository, "late", branch="side")
     repository.delete_branch("side")
@@ -287,7 +287,7 @@ def test_a_branch_deleted_under_a_write(repository):
         transaction.commit()
 
 
-def test_a_branch_recreated_under_a_write_is_another_branch(repository):
+def test_a_branch_recreated_during_a_write_is_another_branch(repository):
     repository.create_branch("side")
     transaction = with_person(repository, "late", branch="side")
     repository.delete_branch("side")
@@ -306,7 +306,7 @@ def test_if_commit_holds(repository):
     assert commit.parent_id == head
 
 
-def test_if_commit_does_not_hold_at_the_start(repository, root):
+def test_if_commit_that_fails_at_the_start(repository, root):
     old = repository.snapshot().commit_id
     head = add_people(repository, "a")
     before = files_below(root)
@@ -317,7 +317,7 @@ def test_if_commit_does_not_hold_at_the_start(repository, root):
     assert files_below(root) == before
 
 
-def test_if_commit_stops_holding_on_the_way_and_is_not_retried(repository, root):
+def test_if_commit_that_fails_during_the_write_is_not_retried(repository, root):
     other = open_repository(root)
     tried = []
 
@@ -351,7 +351,7 @@ def test_an_expected_version_of_an_unknown_table_is_zero(repository):
     add_people(repository, "a", expected_versions={"node:None": 0})
 
 
-def test_an_expected_version_of_a_table_somebody_else_wrote_is_no_longer_right(repository, root):
+def test_an_expected_version_fails_after_another_write(repository, root):
     other = open_repository(root)
 
     def prepare(transaction):
@@ -363,7 +363,7 @@ def test_an_expected_version_of_a_table_somebody_else_wrote_is_no_longer_right(r
     assert ids_of(repository.snapshot(), KNOWS) == []
 
 
-# -- a request that comes twice ------------------------------------------------------------------------
+# -- idempotency ---------------------------------------------------------------------------------------
 
 
 def test_a_repeated_request_returns_its_first_commit(repository, root):
@@ -391,7 +391,7 @@ def test_another_key_is_another_request(repository):
 
 
 @pytest.mark.parametrize("key", ["", "  ", 7, b"k", ["k"], "x" * 1025, "half \ud800"])
-def test_what_cannot_be_a_key(repository, key):
+def test_invalid_idempotency_keys(repository, key):
     with pytest.raises(InputError, match="idempotency key") as caught:
         add_people(repository, "a", idempotency_key=key)
     assert caught.value.code == "bad_idempotency_key"
@@ -399,7 +399,7 @@ def test_what_cannot_be_a_key(repository, key):
     assert ids_of(repository.snapshot()) == []
 
 
-def test_every_actor_has_keys_of_its_own(repository):
+def test_idempotency_keys_are_per_actor(repository):
     made = {
         actor: add_people(repository, f"by {actor}", actor=actor, idempotency_key="k") for actor in (None, "ana", "bo")
     }
@@ -409,7 +409,7 @@ def test_every_actor_has_keys_of_its_own(repository):
     assert ids_of(repository.snapshot()) == ["by None", "by ana", "by bo"]
 
 
-def test_a_key_that_an_earlier_release_remembered_belongs_to_the_actor_of_its_commit(repository):
+def test_a_key_of_an_earlier_release_belongs_to_the_actor_of_its_commit(repository):
     commit = add_people(repository, "a", actor="ana")
     row = {
         **idempotency_to_row("k", None, commit.id, None),
@@ -429,7 +429,7 @@ def test_a_key_survives_a_long_history(repository):
     assert add_people(repository, "a", idempotency_key="o'key", request_hash="h") == first
 
 
-def test_two_at_once_with_one_key_make_one_commit(repository, root):
+def test_concurrent_requests_with_one_key_make_one_commit(repository, root):
     other = open_repository(root)
     made = []
 
@@ -443,10 +443,10 @@ def test_two_at_once_with_one_key_make_one_commit(repository, root):
     assert ids_of(repository.snapshot()) == ["a"]
 
 
-# -- answers that get lost -----------------------------------------------------------------------------
+# -- lost responses ------------------------------------------------------------------------------------
 
 
-def test_a_lost_answer_is_settled_by_reading(repository, root):
+def test_a_lost_response_is_resolved_by_reading(repository, root):
     lost = []
 
     def lose():
@@ -462,7 +462,7 @@ def test_a_lost_answer_is_settled_by_reading(repository, root):
     assert verify(repository) == []
 
 
-def test_a_publish_that_did_not_land_is_tried_once_more(repository):
+def test_a_publish_that_did_not_land_is_retried_once(repository):
     lost = []
 
     def lose():
@@ -487,7 +487,7 @@ def test_a_store_that_keeps_failing_is_reported_with_nothing_written(repository,
     assert intents(root) == []
 
 
-def test_an_outcome_nobody_can_know_is_said_and_noted(repository, root, monkeypatch):
+def test_an_unknown_outcome_is_reported_and_keeps_the_intent(repository, root, monkeypatch):
     def lose():
         monkeypatch.setattr(repository.manifest, "read", unreachable)
         raise StorageError("the connection broke")
@@ -503,10 +503,10 @@ def test_an_outcome_nobody_can_know_is_said_and_noted(repository, root, monkeypa
     assert ids_of(open_repository(root).snapshot()) == ["a"]
 
 
-# -- the fence -----------------------------------------------------------------------------------------
+# -- fencing -------------------------------------------------------------------------------------------
 
 
-def test_a_commit_that_was_given_up_cannot_be_published(repository, monkeypatch):
+def test_a_fenced_commit_cannot_be_published(repository, monkeypatch):
     transaction = with_person(repository, "slow")
     ids = []
 
@@ -522,7 +522,7 @@ def test_a_commit_that_was_given_up_cannot_be_published(repository, monkeypatch)
     assert verify(repository) == []
 
 
-def test_a_fenced_write_starts_over_under_another_id(repository):
+def test_a_fenced_write_starts_over_with_another_id(repository):
     fenced = []
 
     def fence():
@@ -538,10 +538,10 @@ def test_a_fenced_write_starts_over_under_another_id(repository):
     assert ids_of(repository.snapshot()) == ["slow"]
 
 
-# -- the note ------------------------------------------------------------------------------------------
+# -- intents -------------------------------------------------------------------------------------------
 
 
-def test_what_the_note_says(repository, root):
+def test_the_content_of_an_intent(repository, root):
     notes = []
 
     def read():
@@ -563,7 +563,7 @@ def test_what_the_note_says(repository, root):
     ]
 
 
-# -- tables come and go --------------------------------------------------------------------------------
+# -- adding, dropping and renaming tables --------------------------------------------------------------
 
 PLACE = TableSpec("node", "Place", 3, 3, PERSON_SCHEMA)
 
@@ -590,7 +590,7 @@ def test_a_table_is_added_on_one_branch_only(repository):
     assert "node:Place" not in repository.snapshot("main").tables
 
 
-def test_two_branches_that_add_one_name_have_a_table_each(repository):
+def test_two_branches_that_add_one_name_have_separate_tables(repository):
     repository.create_branch("side")
     for branch, table_id in (("main", 3), ("side", 4)):
         spec = TableSpec("node", "Place", table_id, table_id, PERSON_SCHEMA)
@@ -614,7 +614,7 @@ def test_a_table_is_dropped(repository, root):
     assert verify(repository) == []
 
 
-def test_a_name_used_again_is_a_new_table(repository):
+def test_a_reused_name_is_a_new_table(repository):
     change(repository, BOTH)
     structural(repository, lambda transaction: transaction.drop_table(PERSON))
     spec = TableSpec("node", "Person", 9, 9, PERSON_SCHEMA)
@@ -670,7 +670,7 @@ def test_a_schema_changes_with_its_tables_in_one_commit(repository, root):
     assert again.snapshot().schema == record
 
 
-def test_a_schema_that_comes_back_is_kept_once(repository):
+def test_a_schema_that_returns_is_stored_once(repository):
     first = repository.snapshot().schema
     second = SchemaRecord("hash-2", "two", "{}")
     for record in (second, first, second):
@@ -702,7 +702,7 @@ def test_a_lost_race_while_a_table_is_added_starts_over(repository, root):
     assert verify(repository) == []
 
 
-def test_a_table_that_is_there_cannot_be_added_dropped_twice_or_renamed_away(repository):
+def test_an_existing_table_cannot_be_added_or_dropped_or_renamed_twice(repository):
     for prepare in (
         lambda transaction: transaction.create_table(TableSpec("node", "Person", 9, 9, PERSON_SCHEMA)),
         lambda transaction: transaction.rename_table(PERSON, KNOWS),
@@ -722,7 +722,7 @@ def test_a_table_that_is_there_cannot_be_added_dropped_twice_or_renamed_away(rep
 # -- contention ----------------------------------------------------------------------------------------
 
 
-def test_who_lost_a_race_queues_for_a_while(root, monkeypatch):
+def test_a_writer_that_lost_a_race_queues_for_a_while(root, monkeypatch):
     clock = Ticks()
     repository = new_repository(root, clock=clock)
     repository.create_branch("quiet")
