@@ -124,5 +124,5 @@ def test_the_workers_follow_references(tmp_path, spark):
         {"name": "two", "data": None},
     ]
     outside = spark.createDataFrame([("x", "file:///etc/hostname")], "name string, data string")
-    with pytest.raises(RecordError, match=r"'file:///etc/hostname' cannot be followed: it is outside the places"):
+    with pytest.raises(RecordError, match=r"'file:///etc/hostname' cannot be followed: it is outside the allowed"):
         load(spark, graph.uri, nodes={"Photo": outside}, blob_sources=[photos], environ={})

@@ -36,21 +36,21 @@ def test_references_below_an_allowed_location_are_read(photos, name, data):
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [
-        ("file://{photos}/../secret", "outside the places"),
-        ("file://{photos}/%2e%2e/secret", "outside the places"),
-        ("file://{photos}/way%20out", "outside the places"),
-        ("file://{photos}s/a.bin", "outside the places"),
-        ("file://{photos}", "outside the places"),
-        ("file:///etc/hostname", "outside the places"),
+        ("file://{photos}/../secret", "outside the allowed blob sources"),
+        ("file://{photos}/%2e%2e/secret", "outside the allowed blob sources"),
+        ("file://{photos}/way%20out", "outside the allowed blob sources"),
+        ("file://{photos}s/a.bin", "outside the allowed blob sources"),
+        ("file://{photos}", "outside the allowed blob sources"),
+        ("file:///etc/hostname", "outside the allowed blob sources"),
         ("file://elsewhere/a.bin", "names another host"),
-        ("s3://bucket/a.bin", "outside the places"),
+        ("s3://bucket/a.bin", "outside the allowed blob sources"),
         ("http://localhost/a.bin", "is a server"),
         ("ftp://localhost/a.bin", "is not supported"),
         ("{photos}/a.bin", "it is not a URI"),
         ("", "it is not a URI"),
         ("file://{photos}/none", "does not exist"),
         ("file://{photos}/deep", "it is not a regular file"),
-        ("file://{photos}/" + "x" * 70_000, "at most 65,536 bytes"),
+        ("file://{photos}/" + "x" * 70_000, "must not exceed 65,536 bytes"),
     ],
 )
 def test_other_references_are_refused(photos, reference, reason):
@@ -79,7 +79,7 @@ def test_allowed_locations_in_a_bucket(reference, found):
 
 
 def test_a_single_location_must_be_a_list():
-    with pytest.raises(InputError, match="are a list"):
+    with pytest.raises(InputError, match="must be a list"):
         BlobSources("/photos", {})
 
 

@@ -61,7 +61,7 @@ def test_a_file_with_too_few_offsets_is_refused(tmp_path):
     data = lance.write_dataset(pa.table({"v": np.arange(ROWS)}), tmp_path / "t")
     (fragment,) = data.get_fragments()
     file = fragment.delete_rows(list(range(6_000))).deletion_file
-    with pytest.raises(Damaged, match="names 0 rows, its manifest says 6000"):
+    with pytest.raises(Damaged, match="lists 0 rows, its manifest counts 6000"):
         parse_deletions(struct.pack("<II", 12346, 0), file)
 
 

@@ -277,7 +277,7 @@ def test_a_commit_that_is_older_than_its_parent(repository, root):
             row["table_version"] = 5 - row["table_version"]
 
     rewrite(repository, tail=swap)
-    assert any(f"commit {second}" in one and "is not younger than its parent" in one for one in problems(root))
+    assert any(f"commit {second}" in one and "is not newer than its parent" in one for one in problems(root))
 
 
 def test_two_commits_of_one_manifest_version(repository, root):

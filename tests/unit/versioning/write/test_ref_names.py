@@ -99,7 +99,7 @@ def test_surrounding_blanks_are_removed():
 
 @pytest.mark.parametrize("name", ["", "   "])
 def test_an_empty_name_is_refused(name):
-    with pytest.raises(InputError, match="needs a name"):
+    with pytest.raises(InputError, match="must not be empty"):
         check_branch_name(name)
 
 

@@ -515,7 +515,7 @@ def test_a_fenced_commit_cannot_be_published(repository, monkeypatch):
         ids.append(json.loads(repository.objects.read(note))["graph_commit_id"])
         repository.publish(lambda _: Publication(put=(abort_to_row(ids[0], "operation", repository.clock()),)))
 
-    with pytest.raises(HeadMoved, match="given up"), arm("table.promoted", fence):
+    with pytest.raises(HeadMoved, match="was aborted"), arm("table.promoted", fence):
         transaction.commit()
     assert ids_of(repository.snapshot()) == []
     assert repository.find_commit(ids[0]) is None
