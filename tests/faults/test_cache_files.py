@@ -180,7 +180,7 @@ def test_inconsistent_arrays_are_refused(tmp_path):
 
 
 def swapped_folders(path: Path, seconds: float) -> int:
-    """Open and read a graph while its folder is swapped with another one of the same shape; return the number of reads."""
+    """Open and read a graph while its folder is swapped with a similar one; return the number of reads."""
     places = [path.with_name("one"), path.with_name("two")]
     expected = []
     for number, place in enumerate(places):

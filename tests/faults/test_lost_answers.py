@@ -1,4 +1,4 @@
-"""Requests that landed but whose responses were lost: the outcome is determined by reading, and nothing is done twice."""
+"""Requests that landed but whose responses were lost: reading determines the outcome, and nothing is done twice."""
 
 from __future__ import annotations
 
