@@ -1,13 +1,13 @@
-"""`Graph` for event loops: the same methods as coroutines.
+"""`AsyncGraph`: the methods of `Graph` as coroutines.
 
     async with await og.aopen("team.omni") as graph:
         result = await graph.query("query q() { match { $p: Person } return { $p.name } }")
         async for change in graph.diff("main", "proposal"):
             ...
 
-Methods run in threads of the graph's own pool, which ends with the graph. Cancelling a call stops the work: a read
-ends at its next checkpoint. A write is settled first. Either it stops before its publish, nothing is written and the
-call raises `WriteCancelled`; or it was published already, and the call returns its result in spite of the cancellation.
+Methods run in a thread pool that belongs to the opened graph. If a call is cancelled, so is its work: a read ends at
+its next checkpoint, and a write either stops before its publish or completes. A write that stops raises
+`WriteCancelled`, and nothing is written. A published write returns its result despite the cancellation.
 """
 
 from __future__ import annotations
@@ -17,44 +17,38 @@ import contextvars
 import functools
 import inspect
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from omnigraph.cancellation import cancelled_by
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph_open import open as open_graph
-from omnigraph.versioning.compare.changeset import ChangeSet
+from omnigraph.operations.graph_context import Place
+from omnigraph.schema.notebook_view import SchemaText
 from omnigraph.versioning.model.ids import new_ulid, system_clock
+from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write.transaction import GeneratedKey
 
-_AT_ONCE = 256
-"""How many items one trip to a thread brings."""
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+_BATCH_ITEMS = 256
+"""Items that one call in a thread fetches from an iterator."""
 
 _THREADS = min(32, (os.cpu_count() or 1) + 4)
-
-_KEYS = {"mutate": "idempotency_key", "load": "job_id", "ingest": "job_id"}
-"""Method → its parameter for an idempotency key."""
-
-_WRITES = frozenset(
-    {
-        *_KEYS,
-        *("apply_schema", "analyze", "embed", "merge", "revert"),
-        *("branch_create", "branch_delete", "tag_create", "tag_delete"),
-        *("ensure_indices", "optimize", "cleanup", "recover"),
-    }
-)
 
 
 class WriteCancelled(asyncio.CancelledError):
     """A write was cancelled.
 
-    `settled` is True if the write has stopped and nothing was written. It is False only if the call was cancelled a
-    second time while it waited for that; the write may then still be published. Repeating it with `idempotency_key`
-    (`job_id` of a load) is safe in both cases.
+    `settled` is True if the write has stopped and nothing was written. It is False only if the call was cancelled again
+    while it waited for that; the write may then still be published. It is safe to repeat the write with
+    `idempotency_key` (`job_id` of a load) in both cases.
     """
 
     def __init__(self, method: str, idempotency_key: str | None, *, settled: bool) -> None:
@@ -64,117 +58,48 @@ class WriteCancelled(asyncio.CancelledError):
         self.settled = settled
 
 
+# -- threads -----------------------------------------------------------------------------------------
+
+
 class _Pool:
-    """The threads of an opened graph; every handle of it uses the same ones."""
+    """The threads of an opened graph, shared by all its handles."""
 
     def __init__(self, threads: int) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="omnigraph")
         self._closed = False
 
-    def submit(self, cancellation: Cancellation, call: Callable[[], Any]) -> Future[Any]:
+    def submit(self, cancellation: Cancellation, call: Callable[[], T]) -> Future[T]:
         """Run a call in a thread, where the cancellation can stop it."""
         if self._closed:
             raise InputError("the graph was closed", code="graph_closed", hint="open it again with aopen")
         context = contextvars.copy_context()
-        return self._executor.submit(context.run, _run, cancellation, call)
+        return self._executor.submit(lambda: context.run(_run, cancellation, call))
 
     async def close(self) -> None:
-        """End the threads when their work is done."""
+        """Wait for running calls and end the threads."""
         self._closed = True
         await asyncio.to_thread(self._executor.shutdown)
 
 
-def _run(cancellation: Cancellation, call: Callable[[], Any]) -> Any:
+def _run(cancellation: Cancellation, call: Callable[[], T]) -> T:
     with watching(Watch(cancellation=cancellation)), cancelled_by(cancellation):
         return call()
 
 
-class AsyncGraph:
-    """A graph seen from one branch; methods that block run in a thread.
-
-    `idempotency_key` of `mutate` and `job_id` of `load` and `ingest` are generated where none is given. A
-    failed call carries its key as `error.idempotency_key`.
-    """
-
-    def __init__(self, graph: Graph, *, threads: int = _THREADS, _pool: _Pool | None = None) -> None:
-        self.graph = graph
-        self._pool = _pool or _Pool(threads)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Wait for the calls that run, and end the threads of the graph; handles made by `on` end with it."""
-        self.graph.__exit__(None, None, None)
-        await self._pool.close()
-
-    def __repr__(self) -> str:
-        return f"Async{self.graph!r}"
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(name for name in dir(Graph) if not name.startswith("_"))})
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if isinstance(inspect.getattr_static(Graph, name, None), property):
-            # A property may read the store, so it is awaited like a method without arguments.
-            return lambda: _read(self._pool, functools.partial(getattr, self.graph, name), Cancellation())
-        found = getattr(self.graph, name)
-        return self._wrap(name, found) if callable(found) else found
-
-    def _wrap(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        if inspect.isgeneratorfunction(method) or method.__annotations__.get("return") == ChangeSet.__name__:
-            # A page is asked for when it is wanted; of smaller things many come at once.
-            at_once = 1 if method.__annotations__.get("return") == "Iterator[Result]" else _AT_ONCE
-
-            @functools.wraps(method)
-            def items(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-                return _iterate(self._pool, _items(method, args, kwargs), at_once)
-
-            return items
-
-        parameters = inspect.signature(method).parameters
-
-        @functools.wraps(method)
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            cancellation = kwargs.get("cancel") or Cancellation()
-            if "cancel" in parameters:
-                kwargs["cancel"] = cancellation
-            if name in _WRITES:
-                return await self._write(name, method, args, kwargs, cancellation)
-            found = await _read(self._pool, functools.partial(method, *args, **kwargs), cancellation)
-            if isinstance(found, Graph):
-                return AsyncGraph(found, _pool=self._pool)
-            return _iterate(self._pool, found, _AT_ONCE) if isinstance(found, Iterator) else found
-
-        return call
-
-    async def _write(
-        self,
-        name: str,
-        method: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        cancellation: Cancellation,
-    ) -> Any:
-        parameter = _KEYS.get(name)
-        if parameter is not None and kwargs.get(parameter) is None:
-            kwargs[parameter] = GeneratedKey(f"call-{new_ulid(system_clock())}")
-        key = None if parameter is None else str(kwargs[parameter])
-        work = self._pool.submit(cancellation, functools.partial(method, *args, **kwargs))
-        try:
-            return await _settle(name, work, cancellation, key)
-        except OmniGraphError as error:
-            error.idempotency_key = key  # type: ignore[attr-defined]
-            raise
+async def _await_read(pool: _Pool, call: Callable[[], T], cancellation: Cancellation | None = None) -> T:
+    """Return the result of a read; if the caller is cancelled, so is the read."""
+    cancellation = cancellation or Cancellation()
+    try:
+        return await asyncio.wrap_future(pool.submit(cancellation, call))
+    except asyncio.CancelledError:
+        cancellation.cancel()
+        raise
 
 
-async def _settle(name: str, work: Future[Any], cancellation: Cancellation, key: str | None) -> Any:
-    """The outcome of a write; a cancelled one is stopped, and waited for."""
+async def _await_write(pool: _Pool, name: str, call: Callable[[], T], key: str | None) -> T:
+    """Return the result of a write; if the caller is cancelled, cancel the write and wait until it has ended."""
+    cancellation = Cancellation()
+    work = pool.submit(cancellation, call)
     outcome = asyncio.wrap_future(work)
     try:
         return await asyncio.shield(outcome)
@@ -192,31 +117,234 @@ async def _settle(name: str, work: Future[Any], cancellation: Cancellation, key:
         raise WriteCancelled(name, key, settled=True) from None
 
 
-async def _read(pool: _Pool, call: Callable[[], Any], cancellation: Cancellation) -> Any:
-    try:
-        return await asyncio.wrap_future(pool.submit(cancellation, call))
-    except asyncio.CancelledError:
-        cancellation.cancel()
-        raise
-
-
-def _items(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
-    """The items of a call, which is made in the thread that takes the first of them."""
-    yield from method(*args, **kwargs)
-
-
-async def _iterate(pool: _Pool, items: Iterator[Any], at_once: int) -> AsyncIterator[Any]:
+async def _iterate(pool: _Pool, items: Iterator[T], batch: int) -> AsyncIterator[T]:
+    """Yield the items of an iterator, fetched in batches by a thread."""
     cancellation = Cancellation()
-    while some := await _read(pool, lambda: list(islice(items, at_once)), cancellation):
-        for item in some:
+    while fetched := await _await_read(pool, lambda: list(islice(items, batch)), cancellation):
+        for item in fetched:
             yield item
 
 
-async def aopen(uri: str, *, threads: int = _THREADS, **options: Any) -> AsyncGraph:
-    """Open a graph as `open` does, from an event loop; `threads` bounds how many calls run at a time."""
+def _generate(call: Callable[[], Iterable[T]]) -> Iterator[T]:
+    """Yield the items of a call that is made when the first item is fetched."""
+    yield from call()
+
+
+# -- methods -----------------------------------------------------------------------------------------
+#
+# Each function takes a method of `Graph` and returns the method of `AsyncGraph` with the same parameters.
+
+
+def _read(
+    method: Callable[Concatenate[Graph, P], R],
+) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, R]]:
+    """Make a coroutine of a method that reads; its parameter `cancel`, if any, also stops the call."""
+    takes_cancel = "cancel" in inspect.signature(method).parameters
+
+    @functools.wraps(method)
+    async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        cancellation = kwargs.get("cancel")
+        if not isinstance(cancellation, Cancellation):
+            cancellation = Cancellation()
+        if takes_cancel:
+            kwargs["cancel"] = cancellation
+        return await _await_read(self._pool, lambda: method(self.graph, *args, **kwargs), cancellation)
+
+    return call
+
+
+def _write(
+    method: Callable[Concatenate[Graph, P], R], key_parameter: Literal["idempotency_key", "job_id"] | None = None
+) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, R]]:
+    """Make a coroutine of a method that writes; an absent idempotency key is generated."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        key = None
+        if key_parameter is not None:
+            if kwargs.get(key_parameter) is None:
+                kwargs[key_parameter] = GeneratedKey(f"call-{new_ulid(system_clock())}")
+            key = str(kwargs[key_parameter])
+        try:
+            return await _await_write(self._pool, method.__name__, lambda: method(self.graph, *args, **kwargs), key)
+        except OmniGraphError as error:
+            error.idempotency_key = key  # type: ignore[attr-defined]
+            raise
+
+    return call
+
+
+def _items(
+    method: Callable[Concatenate[Graph, P], Iterable[T]], batch: int = _BATCH_ITEMS
+) -> Callable[Concatenate[AsyncGraph, P], AsyncIterator[T]]:
+    """Make an asynchronous iterator of a method; the method is called when the first item is fetched."""
+
+    @functools.wraps(method)
+    def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return _iterate(self._pool, _generate(lambda: method(self.graph, *args, **kwargs)), batch)
+
+    return call
+
+
+def _iterator(
+    method: Callable[Concatenate[Graph, P], Iterator[T]],
+) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, AsyncIterator[T]]]:
+    """Make a coroutine of a method that returns an iterator; the coroutine returns an asynchronous one."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        items = await _await_read(self._pool, lambda: method(self.graph, *args, **kwargs))
+        return _iterate(self._pool, items, _BATCH_ITEMS)
+
+    return call
+
+
+def _iterator_or_count(
+    method: Callable[Concatenate[Graph, P], Iterator[T] | int],
+) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, AsyncIterator[T] | int]]:
+    """Make a coroutine of `export`, which returns an iterator or a number."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T] | int:
+        found = await _await_read(self._pool, lambda: method(self.graph, *args, **kwargs))
+        return found if isinstance(found, int) else _iterate(self._pool, found, _BATCH_ITEMS)
+
+    return call
+
+
+class AsyncGraph:
+    """A graph bound to one branch, with the methods of `Graph`; they run in threads.
+
+    Methods and properties of `Graph` are awaited: `await graph.query(…)`, `await graph.schema()`. `pages`, `diff` and
+    `changes_baseline` return asynchronous iterators without `await`. `idempotency_key` of `mutate` and `job_id` of
+    `load` and `ingest` are generated if absent. A failed call has its key as `error.idempotency_key`.
+    """
+
+    def __init__(self, graph: Graph, *, threads: int = _THREADS, _pool: _Pool | None = None) -> None:
+        self.graph = graph
+        self._pool = _pool or _Pool(threads)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Wait for running calls and end the threads of the graph, which handles made by `on` share."""
+        self.graph.__exit__(None, None, None)
+        await self._pool.close()
+
+    def __repr__(self) -> str:
+        return f"Async{self.graph!r}"
+
+    @property
+    def branch(self) -> str:
+        """The branch of this handle."""
+        return self.graph.branch
+
+    @property
+    def actor(self) -> str | None:
+        """The actor of this handle."""
+        return self.graph.actor
+
+    # A property of `Graph` may read the store, so it is awaited like a method.
+
+    async def uri(self) -> str:
+        """Return the location of the graph."""
+        return await _await_read(self._pool, lambda: self.graph.uri)
+
+    async def newest_version(self) -> int:
+        """Return the newest manifest version; every write to any branch increases it."""
+        return await _await_read(self._pool, lambda: self.graph.newest_version)
+
+    async def schema(self) -> SchemaText:
+        """Return the text of the schema, as it was applied."""
+        return await _await_read(self._pool, lambda: self.graph.schema)
+
+    async def on(self, branch: str) -> AsyncGraph:
+        """Return a handle of the same graph bound to another branch; it uses the same threads."""
+        return AsyncGraph(await _await_read(self._pool, lambda: self.graph.on(branch)), _pool=self._pool)
+
+    snapshot = _read(Graph.snapshot)
+    catalog = _read(Graph.catalog)
+    plan_schema = _read(Graph.plan_schema)
+    apply_schema = _write(Graph.apply_schema)
+
+    query = _read(Graph.query)
+    pages = _items(Graph.pages, batch=1)
+    explain = _read(Graph.explain)
+    profile = _read(Graph.profile)
+    lint = _read(Graph.lint)
+    analyze = _write(Graph.analyze)
+
+    mutate = _write(Graph.mutate, "idempotency_key")
+    load = _write(Graph.load, "job_id")
+    ingest = _write(Graph.ingest, "job_id")
+    embed = _write(Graph.embed)
+
+    export = _iterator_or_count(Graph.export)
+    get = _read(Graph.get)
+    entity_at = _read(Graph.entity_at)
+    to_arrow = _read(Graph.to_arrow)
+    to_spark = _read(Graph.to_spark)
+    to_networkx = _read(Graph.to_networkx)
+
+    branches = _read(Graph.branches)
+    branch_create = _write(Graph.branch_create)
+    branch_delete = _write(Graph.branch_delete)
+    merge = _write(Graph.merge)
+    merge_preview = _read(Graph.merge_preview)
+    revert = _write(Graph.revert)
+    revert_preview = _read(Graph.revert_preview)
+    tag_create = _write(Graph.tag_create)
+    tags = _read(Graph.tags)
+    tag_delete = _write(Graph.tag_delete)
+
+    commits = _read(Graph.commits)
+    commit = _read(Graph.commit)
+    diff = _items(Graph.diff)
+    export_diff = _read(Graph.export_diff)
+    commit_changes = _read(Graph.commit_changes)
+    changes = _read(Graph.changes)
+    changes_baseline = _items(Graph.changes_baseline)
+    history = _iterator(Graph.history)
+    blame = _read(Graph.blame)
+
+    ensure_indices = _write(Graph.ensure_indices)
+    optimize = _write(Graph.optimize)
+    cleanup = _write(Graph.cleanup)
+    recover = _write(Graph.recover)
+    verify = _read(Graph.verify)
+
+
+async def aopen(
+    uri: str | os.PathLike[str],
+    *,
+    threads: int = _THREADS,
+    branch: str = MAIN,
+    actor: str | None = None,
+    read_only: bool = False,
+    sync: bool = True,
+    blob_sources: Sequence[Place] = (),
+    environ: Mapping[str, str] | None = None,
+) -> AsyncGraph:
+    """Open a graph as `open` does; at most `threads` calls run at a time."""
     pool = _Pool(threads)
+
+    def open_in_thread() -> Graph:
+        return open_graph(
+            uri,
+            branch=branch,
+            actor=actor,
+            read_only=read_only,
+            sync=sync,
+            blob_sources=blob_sources,
+            environ=environ,
+        )
+
     try:
-        graph = await _read(pool, functools.partial(open_graph, uri, **options), Cancellation())
+        graph = await _await_read(pool, open_in_thread)
     except BaseException:
         await pool.close()
         raise

@@ -1,8 +1,9 @@
-"""The asynchronous face: the same answers, and the loop goes on meanwhile."""
+"""`AsyncGraph`: results equal those of `Graph`, calls run in threads, and cancellation stops them."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 
 import pytest
@@ -22,7 +23,7 @@ def uri(tmp_path):
 
 
 def test_methods_are_coroutines_and_iterators_are_asynchronous(uri):
-    async def story():
+    async def scenario():
         async with await og.aopen(uri, actor="act-ana") as graph:
             await graph.load([shelf("a"), shelf("b"), beside("a", "b", id_="e")], mode="append")
             assert (await graph.query(QUERY)).to_pylist() == [{"s.code": "a"}, {"s.code": "b"}]
@@ -36,11 +37,11 @@ def test_methods_are_coroutines_and_iterators_are_asynchronous(uri):
             assert "Shelf" in await graph.schema()
             assert [commit.kind for commit in await graph.commits()] == ["load", "init"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_pages_come_one_by_one(uri):
-    async def story():
+def test_pages_are_fetched_one_by_one(uri):
+    async def scenario():
         graph = await og.aopen(uri)
         await graph.load([shelf(code) for code in "abcde"], mode="append")
         seen: list[list[str]] = []
@@ -50,38 +51,54 @@ def test_pages_come_one_by_one(uri):
         first = await graph.query(QUERY, page=4)
         assert len(await graph.query(QUERY, page=4, after=first.next)) == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_reads_and_writes_run_side_by_side(uri):
-    async def story():
+def test_reads_and_writes_run_concurrently(uri):
+    async def scenario():
         graph = await og.aopen(uri)
         loads = [graph.load([shelf(f"s{number}")], mode="append") for number in range(8)]
         done = await asyncio.gather(*loads, *[graph.query(QUERY) for _ in range(8)])
         assert len({result.commit_id for result in done[:8]}) == 8
         assert len(await graph.query(QUERY)) == 8
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_errors_are_those_of_the_graph(uri, tmp_path):
-    async def story():
+def test_errors_are_those_of_graph(uri, tmp_path):
+    async def scenario():
         graph = await og.aopen(uri)
         with pytest.raises(BranchNotFound):
-            await graph.on("nowhere")
+            await graph.on("missing")
         with pytest.raises(AttributeError):
-            graph.nothing_of_the_kind  # noqa: B018
+            graph.no_such_method  # noqa: B018
         with pytest.raises(GraphNotFound):
             await og.aopen(str(tmp_path / "none"))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_it_offers_every_method_of_a_graph(uri):
+METHODS = [name for name, _ in inspect.getmembers(og.Graph, inspect.isfunction) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_the_parameters_of_graph(name):
+    ours, theirs = (inspect.signature(getattr(class_, name)) for class_ in (og.AsyncGraph, og.Graph))
+    assert list(ours.parameters.values()) == list(theirs.parameters.values())
+
+
+def test_aopen_has_the_parameters_of_open():
+    ours, theirs = (set(inspect.signature(function).parameters) for function in (og.aopen, og.open))
+    assert ours - theirs == {"threads"}
+    assert theirs <= ours
+
+
+def test_properties_of_graph_are_coroutines(uri):
+    names = {name for name, _ in inspect.getmembers(og.Graph, lambda member: isinstance(member, property))}
+    assert names
+    assert all(inspect.iscoroutinefunction(getattr(og.AsyncGraph, name)) for name in names)
     graph = asyncio.run(og.aopen(uri))
-    methods = {name for name in dir(og.Graph) if not name.startswith("_")}
-    assert methods <= set(dir(graph))
-    assert all(callable(getattr(graph, name)) for name in methods)
+    assert asyncio.run(graph.uri()) == uri
     assert repr(graph) == f"AsyncGraph({uri!r}, branch='main')"
 
 
@@ -95,8 +112,8 @@ WRITES = {
 }
 
 
-class Held:
-    """Holds the thread of a write at a failpoint until it is released."""
+class Blocker:
+    """Blocks the thread of a write at a failpoint until it is released."""
 
     def __init__(self) -> None:
         self.arrived, self.released = threading.Event(), threading.Event()
@@ -115,16 +132,16 @@ def codes(graph: og.Graph) -> list[str]:
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.parametrize("place", ["table.staged", "intent.written", "table.promoted"])
-def test_a_write_that_is_cancelled_before_its_publish_never_lands(uri, place, write):
-    held = Held()
+def test_write_cancelled_before_publish_is_not_published(uri, place, write):
+    held = Blocker()
 
-    async def story():
+    async def scenario():
         async with await og.aopen(uri) as graph:
             call = asyncio.create_task(write(graph))
             await held.has_arrived()
             call.cancel()
             await asyncio.sleep(0)
-            assert not call.done(), "the call waits until the write has stopped"
+            assert not call.done(), "the call must wait until the write has stopped"
             held.released.set()
             with pytest.raises(WriteCancelled, match="nothing was written") as cancelled:
                 await call
@@ -133,16 +150,16 @@ def test_a_write_that_is_cancelled_before_its_publish_never_lands(uri, place, wr
             return graph.graph
 
     with arm(place, held):
-        graph = asyncio.run(story())
+        graph = asyncio.run(scenario())
     assert codes(graph) == []
     assert [commit.kind for commit in graph.commits()] == ["init"]
-    assert not list((graph._repository.location.path / "__recovery").glob("*")), "no intent is left behind"
+    assert not list((graph._repository.location.path / "__recovery").glob("*")), "the intent must be removed"
 
 
-def test_a_write_that_was_published_when_it_is_cancelled_returns_its_result(uri):
-    held = Held()
+def test_write_cancelled_after_publish_returns_its_result(uri):
+    held = Blocker()
 
-    async def story():
+    async def scenario():
         async with await og.aopen(uri) as graph:
             call = asyncio.create_task(graph.mutate(INSERT))
             await held.has_arrived()
@@ -151,19 +168,19 @@ def test_a_write_that_was_published_when_it_is_cancelled_returns_its_result(uri)
             return graph.graph, await call
 
     with arm("publish.after_commit", held):
-        graph, result = asyncio.run(story())
+        graph, result = asyncio.run(scenario())
     assert result.commit_id == graph.commits()[0].id
     assert codes(graph) == ["w"]
 
 
-def test_a_write_abandoned_by_wait_for_and_repeated_is_there_once(uri):
-    async def release_later(held: Held) -> None:
+def test_write_repeated_after_wait_for_timeout_is_applied_once(uri):
+    async def release_later(held: Blocker) -> None:
         await held.has_arrived()
         await asyncio.sleep(0.2)
         held.released.set()
 
     async def attempt(graph, number: int) -> bool:
-        held = Held()
+        held = Blocker()
         with arm(("table.staged", "publish.after_commit")[number % 2], held):
             releasing = asyncio.create_task(release_later(held))
             try:
@@ -175,22 +192,22 @@ def test_a_write_abandoned_by_wait_for_and_repeated_is_there_once(uri):
                 await releasing
         return True
 
-    async def story():
+    async def scenario():
         async with await og.aopen(uri) as graph:
             for number in range(6):
                 if not await attempt(graph, number):
                     await graph.load([shelf(f"s{number}")], mode="append")
             return graph.graph
 
-    graph = asyncio.run(story())
+    graph = asyncio.run(scenario())
     assert codes(graph) == [f"s{number}" for number in range(6)]
     assert len([commit for commit in graph.commits() if commit.kind == "load"]) == 6
 
 
-def test_a_write_cancelled_twice_can_be_repeated_with_its_key(uri):
-    held = Held()
+def test_write_cancelled_twice_can_be_repeated_with_its_key(uri):
+    held = Blocker()
 
-    async def story():
+    async def scenario():
         graph = await og.aopen(uri)
         call = asyncio.create_task(graph.mutate(INSERT))
         await held.has_arrived()
@@ -207,15 +224,15 @@ def test_a_write_cancelled_twice_can_be_repeated_with_its_key(uri):
         return again.graph
 
     with arm("publish.after_commit", held):
-        graph = asyncio.run(story())
+        graph = asyncio.run(scenario())
     assert codes(graph) == ["w"]
     assert len(graph.commits()) == 2
 
 
-def test_a_write_that_waits_for_a_thread_is_cancelled_at_once(uri):
-    held = Held()
+def test_queued_write_is_cancelled_immediately(uri):
+    held = Blocker()
 
-    async def story():
+    async def scenario():
         async with await og.aopen(uri, threads=1) as graph:
             first = asyncio.create_task(graph.mutate(INSERT))
             await held.has_arrived()
@@ -229,12 +246,12 @@ def test_a_write_that_waits_for_a_thread_is_cancelled_at_once(uri):
             return graph.graph
 
     with arm("table.staged", held):
-        graph = asyncio.run(story())
+        graph = asyncio.run(scenario())
     assert codes(graph) == ["w"]
 
 
-def test_every_write_has_a_key_that_a_failure_carries(uri):
-    async def story():
+def test_failed_write_reports_its_generated_key(uri):
+    async def scenario():
         async with await og.aopen(uri) as graph:
             with pytest.raises(ConstraintViolation) as failed:
                 await graph.mutate('query q() { insert Beside { from: "no", to: "no" } }')
@@ -245,11 +262,11 @@ def test_every_write_has_a_key_that_a_failure_carries(uri):
             assert (await graph.load([shelf("x")], mode="append", job_id="night")).commit_id == given.commit_id
             return graph.graph
 
-    assert codes(asyncio.run(story())) == ["w", "x"]
+    assert codes(asyncio.run(scenario())) == ["w", "x"]
 
 
-def test_a_generated_key_does_not_limit_what_a_change_returns(uri):
-    async def story():
+def test_generated_key_does_not_limit_returned_rows(uri):
+    async def scenario():
         async with await og.aopen(uri) as graph:
             await graph.load([shelf(f"{number:06}" + "x" * 200) for number in range(20_000)], mode="append")
             done = await graph.mutate(
@@ -257,14 +274,14 @@ def test_a_generated_key_does_not_limit_what_a_change_returns(uri):
             )
             return len(done.rows)
 
-    assert asyncio.run(story()) == 20_000
+    assert asyncio.run(scenario()) == 20_000
 
 
-def test_the_threads_end_with_the_graph(uri):
+def test_threads_end_when_the_graph_is_closed(uri):
     def ours() -> list[str]:
         return [thread.name for thread in threading.enumerate() if thread.name.startswith("omnigraph")]
 
-    async def story():
+    async def scenario():
         async with await og.aopen(uri, threads=2) as graph:
             await asyncio.gather(*(graph.query(QUERY) for _ in range(6)))
             assert 1 <= len(ours()) <= 2
@@ -273,5 +290,5 @@ def test_the_threads_end_with_the_graph(uri):
             await other.query(QUERY)
         assert closed.value.code == "graph_closed"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert ours() == []

@@ -1,0 +1,31 @@
+"""Static types of `AsyncGraph`; checked by mypy, never run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, assert_type
+
+import omnigraph as og
+from omnigraph.engine.result.result import Result
+from omnigraph.operations.load_result import LoadResult
+from omnigraph.operations.mutate import MutationResult
+from omnigraph.schema.notebook_view import SchemaText
+from omnigraph.versioning.compare.diff import RowChange
+from omnigraph.versioning.feed.row_history import EntityChange
+from omnigraph.versioning.model.manifest_objects import Commit
+
+
+async def check(graph: og.AsyncGraph) -> None:
+    assert_type(await graph.query("q", {"n": 1}, timeout=1.5, page=10), Result)
+    assert_type(graph.pages("q", page=10), AsyncIterator[Result])
+    assert_type(await graph.mutate("m", if_commit="c"), MutationResult)
+    assert_type(await graph.load([], mode="merge"), LoadResult)
+    assert_type(await graph.commits(limit=3), list[Commit])
+    assert_type(graph.diff("a", "b"), AsyncIterator[RowChange])
+    assert_type(await graph.history("T", "id"), AsyncIterator[EntityChange])
+    assert_type(await graph.export("out"), AsyncIterator[dict[str, Any]] | int)
+    assert_type(await graph.schema(), SchemaText)
+    assert_type(await graph.on("side"), og.AsyncGraph)
+    assert_type(await og.aopen("g", branch="side"), og.AsyncGraph)
+    await graph.query("q", tiemout=1)  # type: ignore[call-arg]
+    await graph.mutate(5)  # type: ignore[arg-type]
